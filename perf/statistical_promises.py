@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evalsuite import stats
-from evalsuite.decisions.baseline_result import ComparedMetric
+from evalsuite.decisions.comparison import ComparedMetric
 from evalsuite.decisions.conditions import parse_gate
-from evalsuite.decisions.planned_order import PlannedOrder
-from evalsuite.decisions.sequential_gates import EarlyComparison, EarlyStop, at_the_end
+from evalsuite.decisions.early_stops import EarlyComparison, EarlyStop, PlannedOrder, at_the_end
 from evalsuite.results.judge_labels import rho
 from evalsuite.results.tally import Row
 from evalsuite.stats.jackknife import interval_of_replicates
@@ -57,7 +56,7 @@ def fast_right_answers(runs: int) -> Iterator[Line]:
             stop = EarlyStop([parse_gate("b.right >= 0.5")])
             for arriving in heard:
                 for item in order.arrive(arriving, arriving):
-                    stop.hear("b", Row(item, item, 1, "passed", {}, {"right": float(right[item])}))
+                    stop.add("b", Row(item, item, 1, "passed", {}, {"right": float(right[item])}))
             wrong[name] += stop.gates[0].verdict == "met"
     done = runs // 4
     yield (
@@ -81,7 +80,7 @@ def going_on(runs: int) -> Iterator[Line]:
             for number in range(300)
         ]
         for row in rows:
-            stop.hear("b", row)
+            stop.add("b", row)
         values = [row.scores["right"] for row in rows]
         met += (
             stop.gates[0].verdict == "met"
@@ -111,7 +110,7 @@ def going_on_against_a_baseline(runs: int) -> Iterator[Line]:
         called = False
         for seen, (name, right) in enumerate(lost.items(), 1):
             if one.verdict == "open":
-                one.hear("b", Row(name, name, 1, "passed", {}, {"right": right}))
+                one.add("b", Row(name, name, 1, "passed", {}, {"right": right}))
             if seen >= 20 and seen % 20 == 0 and not called:
                 called = _no_worse(list(before.values())[:seen], list(lost.values())[:seen], 0.95)
         usual += called

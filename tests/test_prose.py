@@ -104,10 +104,7 @@ ROOMS = sorted(
 UNFINISHED = {
     "applications",
     "benchmarks",
-    "commands",
-    "decisions",
     "judges",
-    "results",
     "service",
     "solvers",
     "stats",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_reports_folder(parser: argparse.ArgumentParser) -> None:
-    """Adds `--reports`, the folder in which runs are looked for."""
+    """Add `--reports`, the folder in which runs are looked for."""
     parser.add_argument(
         "--reports",
         type=Path,
@@ -24,12 +24,12 @@ def add_reports_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def own_declarations() -> Declarations:
-    """Finds benchmarks of installed packages, and those of test files below the current directory."""
+    """Find benchmarks of installed packages, and those of test files below the current directory."""
     return Declarations(Path.cwd())
 
 
 def demand_suite(*paths: str) -> None:
-    """Sees that suites are there, given as for pytest: a file or folder, perhaps with the id of a case.
+    """Check that suites are there, given as for pytest: a file or folder, perhaps with the id of a case.
 
     Raises:
         SettingsError: one is not.

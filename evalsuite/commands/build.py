@@ -1,4 +1,4 @@
-"""`evalsuite build BENCHMARK ...`: makes a benchmark's data from its sources."""
+"""`evalsuite build BENCHMARK ...`: make a benchmark's data from its sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds all builders with their options."""
+    """Add all builders with their options."""
     builders = parser.add_subparsers(metavar="BENCHMARK", required=True)
     for name, made_of in BUILDERS.items():
         builder = builders.add_parser(name, help=made_of, description=f"Makes {made_of}.")
@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def module_of(name: str) -> str:
-    """The module of a builder, by its name on the command line."""
+    """Find the module of a builder by its name on the command line."""
     return f"evalsuite.builders.{name.replace('-', '_')}"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the builder."""
+    """Run the builder."""
     build: Callable[[argparse.Namespace], int] = import_module(module_of(options.builder)).run
     return build(options)

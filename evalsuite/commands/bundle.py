@@ -23,7 +23,7 @@ TEXTS = (INFO, RECORDS, SUMMARY, REPORT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run and the file."""
+    """Add the run and the file."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the bundle."""
+    """Write the bundle."""
     folder = find_folder(options.reports, options.name)
     target = options.output or Path(f"{folder.name}.zip")
     journal = folder.path / JOURNAL

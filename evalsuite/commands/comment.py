@@ -1,4 +1,4 @@
-"""`evalsuite gate comment FOLDER`: posts a verdict on the pull request or merge request that a CI job runs for.
+"""`evalsuite gate comment FOLDER`: post a verdict on the pull request or merge request that a CI job runs for.
 
 The folder is a run's, or that of `evalsuite gate --to`. Nothing of it is imported or executed, so that the step that
 holds the token runs no code of the change under test. The comment of an earlier commit is replaced. Without a valid
@@ -35,7 +35,7 @@ class CommentError(EvalsuiteError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the folder, and the verdict that must be in it."""
+    """Add the folder, and the verdict that must be in it."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or that of `gate --to`")
     parser.add_argument(
         "--verdict",
@@ -76,7 +76,7 @@ def read_comment(folder: Path, wanted: str | None) -> str:
         wanted: the verdict's id; None accepts any verdict on which both files agree.
 
     Raises:
-        SettingsError: there is no verdict, or another one.
+        SettingsError: the verdict is missing, or is another one.
     """
     from evalsuite.output.reports.write import MARKER
     from evalsuite.results.run_folders import COMMENT, SUMMARY

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs, and where the comparison goes."""
+    """Add the runs, and where the comparison goes."""
     add_reports_folder(parser)
     parser.add_argument(
         "names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`"
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the comparison."""
+    """Write the comparison."""
     from evalsuite.output.reports.compare import write_comparison
 
     folders = [find_folder(options.reports, name) for name in options.names]

@@ -39,7 +39,7 @@ class Change:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the two runs."""
+    """Add the two runs."""
     add_reports_folder(parser)
     parser.add_argument("first", metavar="A", help="a run's name or folder, or `last`")
     parser.add_argument("second", metavar="B", help="another, as for A")
@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the differences; intervals and tests are the business of `evalsuite compare`."""
+    """Print the differences; intervals and tests are the business of `evalsuite compare`."""
     before, after = (load_run(find_folder(options.reports, name)) for name in (options.first, options.second))
-    changes = changed(before, after)
+    changes = find_changes(before, after)
     for change in changes[: options.most]:
         sys.stdout.write(
             for_terminal(f"{change.before:>7} -> {change.after:<7} {change.by:+.4f}  {change.case}") + "\n"
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def changed(before: Run, after: Run) -> list[Change]:
-    """Cases of both runs with another outcome or other scores: flipped ones first, then by size of the change."""
+def find_changes(before: Run, after: Run) -> list[Change]:
+    """Find cases of both runs with another outcome or other scores: flipped ones first, then by size of the change."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
     changes = [Change(old.case, old.outcome, new.outcome, _by(old, new)) for old, new in pairs]

@@ -31,7 +31,7 @@ ASKED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the suite, and those of pytest's options that matter here."""
+    """Add the suite, and those of pytest's options that matter here."""
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
         "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the table, from within pytest: its ini files and conftests are those of a run."""
+    """Print the table, from within pytest: its ini files and conftests are those of a run."""
     demand_suite(*options.suite)
     options_given = [
         f"{option.flag}={getattr(options, option.name)}"

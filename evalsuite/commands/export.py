@@ -15,9 +15,8 @@ from evalsuite.output.exports import inert, inspect_file_name, inspect_log, lm_e
 from evalsuite.output.paper import latex_table
 from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
 from evalsuite.output.reports.section import Table
-from evalsuite.results.flat_rows import columns_of, flat_row
 from evalsuite.results.run_folders import find_folder
-from evalsuite.results.runs import load_run
+from evalsuite.results.runs import columns_of, flat_row, load_run
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs, the format, and where the file goes."""
+    """Add the runs, the format, and where the file goes."""
     add_reports_folder(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
     parser.add_argument("--to", required=True, choices=FORMATS, dest="format", help="the format")
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes what was asked for and says where."""
+    """Write what was asked for and say where."""
     runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)

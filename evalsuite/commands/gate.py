@@ -1,4 +1,4 @@
-"""`evalsuite gate RUN`: decides a run's gates, or others, again; the exit status is what a run would have had."""
+"""`evalsuite gate RUN`: decide a run's gates, or others, again; the exit status is what a run would have had."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run, and what is decided instead of the run's own gates."""
+    """Add the run, and what is decided instead of the run's own gates."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`evalsuite gateway`: serves one gateway to many sessions."""
+"""`evalsuite gateway`: serve one gateway to many sessions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ API key. docs/scaling.md has an example for a CI matrix.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds where it listens, whom it serves, what it asks, and its limits."""
+    """Add where it listens, whom it serves, what it asks, and its limits."""
     parser.epilog = EPILOG
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes a free one")
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serves until a signal comes."""
+    """Serve until a signal comes."""
     import math
     import sys
 

@@ -25,7 +25,7 @@ DRIFTED = 11
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs, the references and the output folder."""
+    """Add the runs, the references and the output folder."""
     parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
     add_reports_folder(parser)
     parser.add_argument(
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the history and reports what has drifted.
+    """Write the history and report what has drifted.
 
     Raises:
         RunError: there are fewer than two releases, or one cannot be read.
@@ -80,7 +80,7 @@ def _releases(options: argparse.Namespace) -> list[Run]:
         if len(runs) < 2:
             raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
         return runs
-    runs = _readable(_finished(options.reports), lambda folder: load_run(folder, declarations))
+    runs = _readable(_find_finished(options.reports), lambda folder: load_run(folder, declarations))
     if len(runs) < 2:
         raise RunError(
             f"a history needs two releases or more; {options.reports} holds {number_of(len(runs), 'finished run')}"
@@ -88,8 +88,8 @@ def _releases(options: argparse.Namespace) -> list[Run]:
     return runs
 
 
-def _finished(reports: Path) -> list[RunFolder]:
-    """All finished runs that are not shards, oldest first."""
+def _find_finished(reports: Path) -> list[RunFolder]:
+    """Find all finished runs that are not shards, oldest first."""
     folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
     whole = [
         (info.get("started", ""), folder.name, folder)
@@ -100,7 +100,7 @@ def _finished(reports: Path) -> list[RunFolder]:
 
 
 def _readable(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
-    """What is read of folders that nobody named; a damaged one is left out with a remark."""
+    """Read folders that nobody named; a damaged one is left out with a remark."""
     results = []
     for folder in folders:
         try:

@@ -79,7 +79,7 @@ class PytestFile:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the folder, and what the workflow needs."""
+    """Add the folder, and what the workflow needs."""
     parser.add_argument(
         "folder",
         type=Path,

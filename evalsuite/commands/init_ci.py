@@ -1,4 +1,4 @@
-"""`evalsuite init --ci`: writes a workflow and the first baseline, and runs the workflow's commands to prove them."""
+"""`evalsuite init --ci`: write a workflow and the first baseline, and run the workflow's commands to prove them."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
     Args:
         root: the project's root.
         forge: `github`, `gitlab`, or `auto`.
-        model: of the workflow, which is asked for the first baseline; None for a workflow with gpt-4.
+        model: the workflow's, which is asked for the first baseline; None for a workflow with gpt-4.
 
     Returns:
         0 where the commands were green and red as they should be, else 1.
@@ -177,7 +177,7 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
 
 
 def decide_command(model: str, *more: str) -> list[str]:
-    """The command that asks, scores and decides; the workflow and its proof run the same one."""
+    """Write the command that asks, scores and decides; the workflow and its proof run the same one."""
     # The price of a model that has a name of its own is known.
     limit = [] if ":" in model else ["--max-cost=5"]
     return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
@@ -264,7 +264,7 @@ def _last_lines(text: str, most: int = 8) -> str:
 
 @dataclass
 class _Proof:
-    """Runs the workflow's commands with a scripted model in place of the real one.
+    """Run the workflow's commands with a scripted model in place of the real one.
 
     Attributes:
         root: the project's root.
@@ -330,7 +330,7 @@ class _Proof:
 
 
 def _answers(records: Path) -> dict[str, str]:
-    """The answer that each question of a run expects; text alone can be scripted."""
+    """Read the answer that each question of a run expects; text alone can be scripted."""
     found = {}
     for line in records.read_text("utf-8").splitlines():
         record = json.loads(line)

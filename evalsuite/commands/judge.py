@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.commands.judge_gates import decided, status
+from evalsuite.commands.judge_gates import decide_judges, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.commands.report_again import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
@@ -48,7 +48,7 @@ TAKEN = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run, the judges, what they judge, and people's labels."""
+    """Add the run, the judges, what they judge, and people's labels."""
     add_reports_folder(parser)
     parser.add_argument(
         "name", metavar="RUN", help="a run's name or folder, or `last`; the run is not changed"
@@ -100,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the certificate and writes it beside the judges' answers, which are paid for once; decides the gates."""
+    """Print the certificate, write it beside the judges' answers, which are paid for once, and decide the gates."""
     gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
     run = load_run(folder, own_declarations())
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{in_terminal(text)}\n{target / 'certificate.md'}\n")
-    decisions = decided(gates, judges, people, bench, sheets)
+    decisions = decide_judges(gates, judges, people, bench, sheets)
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
     for judge in judges:
         if not judge.scores:
@@ -133,10 +133,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
-    """The judges' results for these scores; all where none is named."""
+    """Select the judges' results for these scores; all where none is named."""
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
-        raise RunError(f"there is no score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
+        raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
     return [judge for judge in judges if not scores or judge.score in scores]
 
 
@@ -167,7 +167,7 @@ def _records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
 
 
 def _subject(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
-    """The criteria of the command, or the scorers that the run's cases declare."""
+    """Find the criteria of the command, or the scorers that the run's cases declare."""
     if options.criteria:
         return AnswersToJudge(records, [_scorer(options)], {}, options.passes)
     if options.scale:
@@ -191,7 +191,7 @@ def _subject(run: Run, bench: str, records: list[Record], options: argparse.Name
 
 
 def _setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
-    """As the run had it: its data, its modes, its seed, and the arguments that stand where it was declared."""
+    """Restore the run's setup: its data, modes, seed, and the arguments of its declaration."""
     settings = run.info.get("settings", {})
     folder = Path(settings["data"]) / declared.name if settings.get("data") else None
     data = folder if folder and folder.is_dir() else None

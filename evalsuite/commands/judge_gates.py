@@ -1,4 +1,4 @@
-"""Gates on judges that are no part of a run: which of them may stand in for people."""
+"""Gates on judges outside of a run: which of them may replace people."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
 
 
-def decided(
+def decide_judges(
     gates: Sequence[Gate],
     judges: Sequence[JudgeResults],
     people: Mapping[str, float],
     benchmark: str,
     sheets: Sequence[Mapping[str, float]] = (),
 ) -> list[GateDecision]:
-    """Every gate on every judge.
+    """Decide every gate on every judge.
 
     Args:
-        gates: on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`.
-        judges: that have been asked.
+        gates: conditions on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`.
+        judges: those that have been asked.
         people: their labels, by case.
-        benchmark: whose answers were judged.
+        benchmark: the one whose answers were judged.
         sheets: the labels of each person.
     """
     decisions = []
@@ -55,7 +55,7 @@ def decided(
 def labelled_tally(
     judge: JudgeResults, people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
 ) -> Tally:
-    """The judge's cases as a run would have them: people's labels among the facts, errors where it was not read."""
+    """Make the judge's cases as a run has them: people's labels among the facts, errors where it was unreadable."""
     labels = labels_by_case(people, sheets)
     return Tally(
         tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally)
@@ -76,7 +76,7 @@ def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[fl
 
 
 def status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults] = ()) -> Status:
-    """The exit status: as of a run that has these decisions and nothing else; incomplete if a judge was never read."""
+    """Choose the status of a run with these decisions alone; incomplete if a judge gave nothing readable."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE

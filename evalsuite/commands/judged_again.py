@@ -48,11 +48,11 @@ class AnswersToJudge:
     passes: float | None = None
 
     def sample(self, record: Record) -> Sample:
-        """The sample of a record."""
+        """Restore the sample of a record."""
         return self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
 
     def bar(self, name: str) -> float | None:
-        """The least value of a score that passes; None where it is not known."""
+        """Find the least value of a score that passes; None where it is not known."""
         if self.passes is not None:
             return self.passes
         rubric = self._rubric(name)
@@ -79,14 +79,14 @@ class AnswersToJudge:
 async def judged_again(
     settings: Settings, subject: AnswersToJudge, probed: int, store: Path
 ) -> list[JudgeResults]:
-    """One judge's results, by score; its answers are kept in the store and paid for once."""
+    """Ask one judge and return its results by score; its answers are stored and paid for once."""
     gateway = _open(settings, store)
     try:
         asking = _Asking(gateway, settings, subject)
         scores = await asking.scores(subject.records)
         some = {record.case: record for record in subject.records[:probed]}
         answers = {case: record.transcript.answer for case, record in some.items() if record.transcript}
-        changed = {**make_probes(answers), PARAPHRASED: await asking.reworded(answers)}
+        changed = {**make_probes(answers), PARAPHRASED: await asking.reword_answers(answers)}
         turned = {
             probe: await asking.scores([_answering(some[case], text) for case, text in texts.items()])
             for probe, texts in changed.items()
@@ -163,12 +163,12 @@ class _Asking:
             name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()
         }
 
-    async def reworded(self, answers: Mapping[str, str]) -> dict[str, str]:
-        """Each answer in other words, by the judge itself; what came back empty or cut off is left out."""
-        texts = await asyncio.gather(*(self._reworded(text) for text in answers.values()))
+    async def reword_answers(self, answers: Mapping[str, str]) -> dict[str, str]:
+        """Let the judge itself put each answer in other words; what came back empty or cut off is left out."""
+        texts = await asyncio.gather(*(self._ask_for_rewording(text) for text in answers.values()))
         return {case: text for case, text in zip(answers, texts, strict=True) if text}
 
-    async def _reworded(self, answer: str) -> str:
+    async def _ask_for_rewording(self, answer: str) -> str:
         try:
             completion = await self._judge().chat(f"{mark_sections([('answer', answer)])}\n\n{REWORD}")
         except (RequestRefused, CallFailed):

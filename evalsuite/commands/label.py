@@ -24,7 +24,7 @@ COLUMNS = ("case", "input", "answer", "label")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run, how many cases, and where the sheet goes."""
+    """Add the run, how many cases, and where the sheet goes."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
     parser.add_argument("--cases", type=_count, default=50, metavar="N", help="how many (default: 50)")
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the sheet; one that is there already may hold labels and is left alone."""
+    """Write the sheet; one that is there already may hold labels and is left alone."""
     folder = find_folder(options.reports, options.name)
     run = load_run(folder)
     names = [options.benchmark] if options.benchmark else list(run.benchmarks)
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def chosen(records: Iterable[Record], count: int, seed: int) -> list[Record]:
-    """A random part of the cases that have an answer, in random order."""
+    """Choose a random part of the cases that have an answer, in random order."""
     answered = [record for record in records if record.transcript is not None]
     return random.Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
 

@@ -1,4 +1,4 @@
-"""`evalsuite runs merge RUN ... --to NAME`: joins the shards of a run into one run."""
+"""`evalsuite runs merge RUN ... --to NAME`: join the shards of a run into one run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the shards, and the name of the joined run."""
+    """Add the shards, and the name of the joined run."""
     add_reports_folder(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
     parser.add_argument("--to", required=True, metavar="NAME", help="name of the joined run")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Joins shards and writes their report; the gates are then decided with `evalsuite gate`."""
+    """Join shards and write their report; the gates are then decided with `evalsuite gate`."""
     from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 

@@ -29,7 +29,7 @@ PICTURES = (".svg", ".png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what is measured and where the result goes."""
+    """Add what is measured and where the result goes."""
     parser.add_argument("what", choices=["tables"], help="the metrics to measure")
     parser.add_argument(
         "files",
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the tables.
+    """Print the tables.
 
     Raises:
         EvalsuiteError: a file cannot be read, or no output has a readable table.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs, what they are called, and where the files go."""
+    """Add the runs, what they are called, and where the files go."""
     add_reports_folder(parser)
     parser.add_argument(
         "names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline"
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes tables.tex, figures.tex with its figures, and appendix.tex.
+    """Write tables.tex, figures.tex with its figures, and appendix.tex.
 
     Raises:
         RunError: there is only one run, or the labels do not fit the runs.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the suite and the options of the plan."""
+    """Add the suite and the options of the plan."""
     parser.epilog = "It is `pytest --plan SUITE`; any other option of pytest may follow after --."
     parser.add_argument(
         "suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)"

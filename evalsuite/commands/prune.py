@@ -1,4 +1,4 @@
-"""`evalsuite runs prune`: lists old runs and, with --yes, removes them."""
+"""`evalsuite runs prune`: list old runs and, with --yes, remove them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds how many runs stay, and the word that removes the others."""
+    """Add how many runs stay, and the word that removes the others."""
     add_reports_folder(parser)
     parser.add_argument(
         "--keep", type=_count, default=10, metavar="N", help="newest runs to keep (default: 10)"
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Lists or removes all but the newest runs."""
+    """List or remove all but the newest runs."""
     runs = newest_first(all_runs(options.reports))
     kept = {*options.also, *_baselines(runs[: options.keep])}
     old = [folder for folder in runs[options.keep :] if folder.name not in kept and not goes_on(folder)]
@@ -44,14 +44,14 @@ def run(options: argparse.Namespace) -> int:
             shutil.rmtree(folder.path)
         sys.stdout.write(f"{'removed' if options.yes else 'would remove'} {folder.path}\n")
     if old and not options.yes:
-        sys.stdout.write("nothing is removed yet: say --yes\n")
+        sys.stdout.write("nothing is removed yet: add --yes\n")
     elif not old:
         sys.stdout.write("nothing to remove\n")
     return 0
 
 
 def _baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
-    """The names of the runs that these were compared with, which later ones will be compared with, too."""
+    """Name the runs that these were compared with, because later ones will be compared with them, too."""
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
             # It may have been named by its folder, or by a file in it.

@@ -1,4 +1,4 @@
-"""`evalsuite ray SUITE --shards N`: runs a suite's shards on a Ray cluster."""
+"""`evalsuite ray SUITE --shards N`: run a suite's shards on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ process's environment. A shard whose node dies is run again elsewhere; what was 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the suite, the cluster, and what goes to its nodes."""
+    """Add the suite, the cluster, and what goes to its nodes."""
     parser.epilog = EPILOG
     # An abbreviation would take an option of pytest's for one of these.
     parser.allow_abbrev = False
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs all shards and joins them; the exit status is that of one session."""
+    """Run all shards and join them; the exit status is that of one session."""
     from evalsuite.clusters.ray_engine import RayCluster
     from evalsuite.clusters.sharded_run import STORE, ShardedRun
 
@@ -114,10 +114,10 @@ def run(options: argparse.Namespace) -> int:
 def _ways(
     options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
 ) -> tuple[str, list[str]]:
-    """The gateway, which is started where the user names none, and the arguments of sessions."""
+    """Find the gateway, which is started where the user names none, and the arguments of sessions."""
     from evalsuite.clusters.sharded_run import STORE, own_gateway
 
-    own, rest = _divided(options.further)
+    own, rest = _divide_arguments(options.further)
     if options.gateway:
         if own:
             raise SettingsError(
@@ -133,8 +133,8 @@ def _ways(
     return ends.enter_context(served), [options.suite, *rest]
 
 
-def _divided(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What the gateway is told, and what sessions are."""
+def _divide_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Divide arguments into the gateway's and the sessions'."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in OPTIONS:
         if option.name in SHARED:
@@ -145,7 +145,7 @@ def _divided(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _upstream(arguments: list[str]) -> list[str]:
-    """The models that the sessions will ask, as the gateway is told of them."""
+    """List the models that the sessions will ask, as arguments of the gateway."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in OPTIONS:
         if option.name in {*MODELS, *(name for pair in ADDRESSES for name in pair)}:

@@ -1,4 +1,4 @@
-"""`evalsuite report RUN`: prints a run's report, made again from its records."""
+"""`evalsuite report RUN`: print a run's report, made again from its records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run, and whether the report is kept."""
+    """Add the run, and whether the report is kept."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
     add_target(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the report: as Markdown into a file or a pipe, without its escapes on a terminal."""
+    """Print the report: as Markdown into a file or a pipe, without its escapes on a terminal."""
     from evalsuite.output.reports.markdown import in_terminal
 
     report = report_again(options, {})

@@ -22,7 +22,7 @@ AGAIN = "again"
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Adds `--to`."""
+    """Add `--to`."""
     parser.add_argument(
         "--to",
         type=Path,

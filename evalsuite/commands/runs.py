@@ -31,15 +31,15 @@ COLUMNS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the folder of runs."""
+    """Add the folder of runs."""
     add_reports_folder(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the table.
+    """Print the table.
 
     Raises:
-        RunError: there is no run.
+        RunError: the folder holds no run.
     """
     folders = newest_first(all_runs(options.reports))
     if not folders:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
-    """Runs by when they were begun."""
+    """Sort runs by when they began, the newest first."""
     return sorted(folders, key=lambda folder: begun(folder.path), reverse=True)
 
 

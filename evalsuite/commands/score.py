@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the two files and how they are written."""
+    """Add the two files and how they are written."""
     parser.add_argument("what", choices=["tables"], help="what is scored")
     parser.add_argument("--reference", required=True, type=Path, metavar="FILE", help="the wanted table")
     parser.add_argument(
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the score, the checklist of form, the diff and the signature to cite."""
+    """Print the score, the checklist of form, the diff and the signature to cite."""
     from tabulate import tabulate
 
     from evalsuite.metaeval.cell_diff import LEGEND, diff_cells, diff_page, show_cell

@@ -26,7 +26,7 @@ MOST = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the case and its run."""
+    """Add the case and its run."""
     add_reports_folder(parser)
     parser.add_argument(
         "case", metavar="CASE", help="its id as pytest shows it, or any part that only it has"
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the case."""
+    """Print the case."""
     loaded = load_run(find_folder(options.reports, options.name))
     record = loaded.read(find_case(loaded.offsets, options.case))
     if options.json:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def find_case(cases: Iterable[str], part: str) -> str:
-    """The one case with this id, or with this part in its id.
+    """Find the one case with this id, or with this part in its id.
 
     Raises:
         RunError: there is none, or there are several; the message names them.

@@ -1,4 +1,4 @@
-"""`evalsuite export submission BENCHMARK RUN`: writes a run's answers in the form that a leaderboard takes."""
+"""`evalsuite export submission BENCHMARK RUN`: write a run's answers in the form that a leaderboard takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the benchmark, the run, the modes that are handed in, and where the file goes."""
+    """Add the benchmark, the run, the modes that are handed in, and where the file goes."""
     add_reports_folder(parser)
     parser.add_argument("benchmark", choices=["treb"], help="the benchmark, which is that of the leaderboard")
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the file; of a case that is an error there is no answer to hand in."""
+    """Write the file; a case in error has no answer to submit."""
     from evalsuite.benchmarks.treb.report import choose_rows, write_line
 
     folder = find_folder(options.reports, options.name)

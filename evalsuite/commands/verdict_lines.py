@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
-    """Prints each gate, the reasons, and the headline.
+    """Print each gate, the reasons, and the headline.
 
     Args:
-        verdict: on a run.
-        status: that the command exits with.
+        verdict: the run's.
+        status: the command's exit status.
         asides: what else must be known.
     """
     for decision in verdict.decisions:

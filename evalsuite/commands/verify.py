@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run."""
+    """Add the run."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints what was checked; 1 where something is not what the journal says, else 0."""
+    """Print what was checked; 1 where something is not what the journal says, else 0."""
     from evalsuite.commands.bundle import unpack
     from evalsuite.results.run_folders import RunFolder, find_folder
 
@@ -55,7 +55,7 @@ def _verify(folder: RunFolder) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """The file as a whole, and each answer in it; with what is wrong, if anything is."""
+    """Check the file as a whole and each answer in it, and say what is wrong, if anything is."""
     state = str(journal.database.one("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.check()
@@ -97,7 +97,7 @@ def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
 
 
 def _difference(file: Path, computed: dict[str, Any]) -> str:
-    """What of a file of JSON is not as computed; empty where all of it is."""
+    """Find what in a file of JSON differs from what was computed; empty where all of it is."""
     try:
         kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""`evalsuite report page [RUN ...]`: shows runs in the browser, and follows one in progress."""
+"""`evalsuite report page [RUN ...]`: show runs in the browser, and follows one in progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BETWEEN_LOOKS = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs, and whether a browser is opened."""
+    """Add the runs, and whether a browser is opened."""
     add_reports_folder(parser)
     parser.add_argument(
         "names",
@@ -36,10 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the page or the index, opens it, and follows a run in progress.
+    """Write the page or the index, opens it, and follows a run in progress.
 
     Raises:
-        RunError: there is no such run, or none at all.
+        RunError: the run does not exist, or no run exists.
     """
     from evalsuite.output.page.view import all_runs, goes_on, page_of, write_index
 

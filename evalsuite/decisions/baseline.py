@@ -1,30 +1,43 @@
-"""Compares a run with its baseline: which cases each metric is compared on, and what prevents a comparison."""
+"""Compare a run with its baselines: the cases and margin of each metric, and what else has changed."""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules, Flip
-from evalsuite.decisions.changed_signatures import changed_signatures
-from evalsuite.decisions.compared_metrics import is_derived, subjects
-from evalsuite.decisions.judge_drift import judge_drift
-from evalsuite.decisions.measured import select
-from evalsuite.decisions.paired_metrics import ComparedPairs, compare_metric, with_verdicts
+from evalsuite.decisions.comparison import (
+    Against,
+    ComparedMetric,
+    ComparisonRules,
+    Flip,
+    find_declaration,
+    is_derived,
+    own_margin,
+    slices,
+    subjects,
+)
+from evalsuite.decisions.measured import MOST_GROUPS, select
 from evalsuite.decisions.pairing import Common, common_questions
-from evalsuite.decisions.slices import slices
+from evalsuite.results.judge_labels import is_canary, judge_accuracy, signatures_of
+from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from evalsuite.core.types import Metric
+    from evalsuite.decisions.comparison import ComparedMetric
     from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.pairing import Common, Pair
     from evalsuite.results.runs import Run
+    from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """All there is of a comparison but the verdicts, which wait for those with other baselines."""
+    """A comparison without its verdicts, which are corrected together with those of other baselines."""
 
     against: Against
     compared: Sequence[ComparedPairs]
@@ -33,7 +46,7 @@ class _Look:
 def compare_to_baselines(
     baselines: Sequence[Run], run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
 ) -> list[Against]:
-    """Compares a run with each of its baselines, as `compare_to_baseline`.
+    """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
     Each is compared by itself, since a mean over several would hide half of a fall since the oldest. The verdicts are
     corrected for all comparisons together, whose questions are largely the same.
@@ -47,7 +60,7 @@ def compare_to_baselines(
 def compare_to_baseline(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
 ) -> Against:
-    """Compares a run with its baseline on the gated metrics, or on the primary ones if there are no gates."""
+    """Compare a run with its baseline on the gated metrics, or on the primary ones if it has no gates."""
     return compare_to_baselines([baseline], run, gates, rules)[0]
 
 
@@ -63,7 +76,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, Common]] = []
     for subject in subjects(run, gates, rules):
-        common = _selected(baseline, run, subject, matches)
+        common = _select_questions(baseline, run, subject, matches)
         reason = _obstacle(common, subject, baseline, run, rules)
         outcome = reason or compare_metric(common, subject, run, rules)
         if isinstance(outcome, str):
@@ -77,7 +90,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
             for pair in pairs
             if pair.before != pair.after
         ]
-        unscored += _unscored(common, subject, baseline.folder.name)
+        unscored += _list_unscored(common, subject, baseline.folder.name)
     against = Against(
         name=baseline.folder.name,
         rules=rules,
@@ -96,8 +109,10 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
     return _Look(against, compared)
 
 
-def _selected(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:
-    """The questions that a subject covers, selected by this run's tags."""
+def _select_questions(
+    baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]
+) -> Common:
+    """Find the questions that a subject covers, by this run's tags."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -112,7 +127,7 @@ def _selected(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping
 def _obstacle(
     common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
-    """The reason why a subject cannot be compared; empty if it can."""
+    """Say why a subject cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
@@ -134,7 +149,7 @@ def _obstacle(
 
 
 def _paired_share(common: Common, run: Run) -> tuple[float, int]:
-    """The share of questions that both runs have, and the number that it is a share of.
+    """Compute the share of questions that both runs have, and the number that it is a share of.
 
     A partial run is measured against its own questions; a complete one must not have lost any either. One that goes
     on beyond its limit may ask more than a baseline of that limit has.
@@ -173,7 +188,213 @@ def _changes(matches: Mapping[str, Common], name: str) -> list[str]:
     return lines
 
 
-def _unscored(common: Common, subject: ComparedMetric, name: str) -> list[str]:
-    before, after = common.unscored(subject.metric)
+def _list_unscored(common: Common, subject: ComparedMetric, name: str) -> list[str]:
+    before, after = common.count_unscored(subject.metric)
     where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
+
+
+_Change = tuple[str, str]
+"""A signature in the baseline, and the one in this run."""
+
+
+def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
+    """Report each change of a judge's signature on the questions that two runs share.
+
+    Args:
+        matches: the shared questions by benchmark.
+        baseline: name of the earlier run.
+    """
+    return [
+        f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
+        "the comparison shows of them is not the model's alone"
+        for benchmark, common in matches.items()
+        for (before, now), metrics in _signature_changes(common).items()
+    ]
+
+
+def _signature_changes(common: Common) -> dict[_Change, list[str]]:
+    """Group scores by the change of signature, in the order of their first appearance."""
+    metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
+    for question in common.shared:
+        before = signatures_of(common.before[question][0].facts)
+        for metric, now in signatures_of(common.after[question][0].facts).items():
+            if metric in before and before[metric] != now:
+                metrics[before[metric], now][metric] = None
+    return {change: list(names) for change, names in metrics.items()}
+
+
+SURELY = 0.05
+"""Share of canaries that a judge may judge otherwise by chance, before it counts as another judge."""
+
+
+def judge_drift(baseline: Run, run: Run) -> list[str]:
+    """Report each score of a canary benchmark that the judge now gives differently."""
+    return [
+        line
+        for name, bench in run.benchmarks.items()
+        if is_canary(bench.tally) and name in baseline.benchmarks
+        for line in _find_moves(name, baseline.benchmarks[name].tally, bench.tally, baseline.folder.name)
+    ]
+
+
+def _find_moves(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
+    from evalsuite.stats import count_interval
+
+    common = common_questions(before, now)
+    for metric in now.metrics():
+        pairs = common.pairs(metric)
+        changed = sum(pair.before != pair.after for pair in pairs)
+        if not changed:
+            continue
+        difference = (
+            f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
+        )
+        accuracy = _agreement(before, now)
+        if count_interval(changed, len(pairs)).low > SURELY:
+            yield f"{difference}{accuracy}: the judge has moved, so what the comparison shows is not the model's alone"
+        else:
+            yield f"{difference}{accuracy}, which is within what a judge may vary"
+
+
+def _agreement(before: Tally, now: Tally) -> str:
+    old, new = judge_accuracy(before), judge_accuracy(now)
+    return f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPairs:
+    """A subject's comparison, with each cluster's part of the difference."""
+
+    subject: ComparedMetric
+    result: NonInferiority
+    parts: Mapping[str, float]
+
+
+def compare_metric(
+    common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
+) -> ComparedPairs | str:
+    """Compare one metric on the questions that both runs have; returns the reason as text if that is impossible."""
+    if is_derived(run.benchmarks[subject.benchmark], subject.metric):
+        return _compare_derived(common, subject, run, rules)
+    return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
+
+
+def _compare_means(
+    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
+) -> ComparedPairs | str:
+    from evalsuite import stats
+
+    every = common.every_score(subject.metric)
+    metric = find_declaration(run, subject.benchmark, subject.metric)
+    sized = _scale(metric, own_margin(subject, rules), every, subject)
+    if isinstance(sized, str):
+        return sized
+    width, own = sized
+    clusters = [pair.row.cluster for pair in pairs]
+    result = stats.compare_paired(
+        [pair.before for pair in pairs],
+        [pair.after for pair in pairs],
+        margin=rules.margin * width if own is None else own,
+        clusters=clusters if len(set(clusters)) < len(clusters) else None,
+        scale=width,
+        lower_is_better=subject.lower_is_better,
+    )
+    parts: dict[str, float] = {}
+    for pair in pairs:
+        parts[pair.row.cluster] = parts.get(pair.row.cluster, 0.0) + pair.after - pair.before
+    return ComparedPairs(subject, result, _as_gains(parts, subject))
+
+
+def _compare_derived(
+    common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
+) -> ComparedPairs | str:
+    """Compare a metric that is not a mean over cases by leaving out the same clusters from both runs."""
+    from evalsuite import stats
+
+    compute = run.benchmarks[subject.benchmark].derived[subject.metric]
+
+    def values(without: frozenset[str] = frozenset()) -> tuple[float, float]:
+        before, after = (compute(tally) for tally in common.tallies(without))
+        return (before.value if before else math.nan), (after.value if after else math.nan)
+
+    whole, names = values(), common.clusters()
+    if failure := failure_of(compute):
+        return failure
+    if any(math.isnan(value) for value in whole) or len(names) < 2:
+        return "it is undefined on the cases of both runs"
+    metric = find_declaration(run, subject.benchmark, subject.metric)
+    sized = _scale(metric, own_margin(subject, rules), whole, subject)
+    if isinstance(sized, str):
+        return sized
+    width, own = sized
+    groups = [names[start :: min(MOST_GROUPS, len(names))] for start in range(min(MOST_GROUPS, len(names)))]
+    without = [values(frozenset(group)) for group in groups]
+    if any(math.isnan(value) for pair in without for value in pair):
+        return "without some cases it is undefined, so that its error cannot be told"
+    result = stats.compare_statistic(
+        whole,
+        without,
+        n=len(common.shared),
+        clusters=len(names),
+        margin=rules.margin * width if own is None else own,
+        scale=width,
+        lower_is_better=subject.lower_is_better,
+    )
+    difference = whole[1] - whole[0]
+    parts = {
+        name: (difference - (after - before)) / len(group)
+        for group, (before, after) in zip(groups, without, strict=True)
+        for name in group
+    }
+    return ComparedPairs(subject, result, _as_gains(parts, subject))
+
+
+def _scale(
+    metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
+) -> tuple[float, float | None] | str:
+    """Find the width of a metric's range and its own margin (None: the usual share), or say why none is known."""
+    if metric.range is not None:
+        low, high = metric.range
+        outside = [value for value in values if not low <= value <= high]
+        if outside:
+            return f"{subject.metric} is declared to lie in [{low:g}, {high:g}], and {outside[0]:g} does not"
+        width = high - low
+    elif all(value in {0.0, 1.0} for value in values):
+        width = 1.0
+    elif own is None:
+        return (
+            f"{subject.metric} has no declared range, so nobody knows which loss matters: write --margin "
+            f"{subject.benchmark}.{subject.metric}=0.05, or declare Metric(range=(0, 1))"
+        )
+    else:
+        width = max(max(values) - min(values), 2 * own)
+    if own is not None and own >= width:
+        return f"--margin {subject.metric}={own:g} is no less than the metric's whole range of {width:g}"
+    return width, own
+
+
+def _as_gains(parts: dict[str, float], subject: ComparedMetric) -> dict[str, float]:
+    return {name: -part for name, part in parts.items()} if subject.lower_is_better else parts
+
+
+def with_verdicts(
+    compared: Sequence[ComparedPairs], confidence: float
+) -> list[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]:
+    """Decide each comparison, corrected for the number of metrics."""
+    if not compared:
+        return []
+    import numpy as np
+
+    from evalsuite import stats
+
+    clusters = sorted({(metric.subject.benchmark, name) for metric in compared for name in metric.parts})
+    parts = np.zeros((len(clusters), len(compared)))
+    for column, metric in enumerate(compared):
+        for place, (benchmark, name) in enumerate(clusters):
+            if metric.subject.benchmark == benchmark:
+                parts[place, column] = metric.parts.get(name, 0.0)
+    verdicts = stats.verdicts([metric.result for metric in compared], parts, confidence=confidence)
+    return [
+        (metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)
+    ]

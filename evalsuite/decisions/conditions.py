@@ -11,6 +11,7 @@ qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's l
 
 from __future__ import annotations
 
+import difflib
 import operator
 import re
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SettingsError
+from evalsuite.decisions.measured import PASS_RATE
+from evalsuite.results.built_in import built_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate
@@ -76,11 +79,11 @@ class Gate:
         return self.comparison.startswith(">")
 
     def covers(self, benchmark: str) -> bool:
-        """Whether the benchmark's cases are decided by this gate."""
+        """Tell whether the benchmark's cases are decided by this gate."""
         return self.benchmark in {"*", benchmark}
 
     def holds(self, estimate: Estimate) -> bool:
-        """Whether the condition holds for the point estimate or, at a confidence, for the relevant bound."""
+        """Tell whether the condition holds for the point estimate or, at a confidence, for the relevant bound."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -88,7 +91,7 @@ class Gate:
 
 
 def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
-    """The gates in a run's settings, in order.
+    """Parse the gates in a run's settings, in order.
 
     Raises:
         SettingsError: one is malformed.
@@ -97,13 +100,13 @@ def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
 
 
 def gates_of(run: Run) -> tuple[Gate, ...]:
-    """The gates that a run was started with."""
+    """Read the gates that a run was started with."""
     return parse_gates(run.info.get("settings", {}).get("gate"))
 
 
 @cache
 def parse_gate(text: str) -> Gate:
-    """Parses a condition; results are cached.
+    """Parse a condition; results are cached.
 
     Raises:
         SettingsError: it is malformed.
@@ -125,3 +128,31 @@ def parse_gate(text: str) -> Gate:
         threshold=float(match["threshold"]),
         confidence=confidence,
     )
+
+
+def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
+    """Say what is wrong with a gate's metric, given the scores of a first case; empty if nothing is.
+
+    Other cases may have further scores, so only a name that closely resembles an existing one counts as misspelt.
+
+    Args:
+        gate: any.
+        benchmark: the case's.
+        metrics: names of its scores, and all that are declared.
+    """
+    names = {*metrics, PASS_RATE}
+    if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
+        return ""
+    if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
+        return ""
+    return f"gate '{gate.text}': no such metric{near(gate.metric, names)}"
+
+
+def near(name: str, candidates: Iterable[str]) -> str:
+    """Suggest, as the end of a message, the names that may have been meant, or the first dozen of all names."""
+    names: Sequence[str] = sorted(candidates)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(close)}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"; available: {shown}" if names else ""

@@ -1,4 +1,4 @@
-"""Decides gates on what a run measured, without I/O."""
+"""Decide gates on what a run measured, without I/O."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.phrases import number_of
-from evalsuite.decisions.conditions import JUDGE
+from evalsuite.decisions.conditions import JUDGE, near
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, select
-from evalsuite.decisions.misspelt import near
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,11 +54,11 @@ class GateDecision:
 def decide(
     gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01
 ) -> list[GateDecision]:
-    """Decides gates on a run.
+    """Decide gates on a run.
 
     Args:
         gates: the conditions.
-        measured: by benchmark.
+        measured: each benchmark's cases and metrics.
         error_share: errors among a benchmark's cases that a gate puts up with, in [0, 1].
     """
     return [decision for gate in gates for decision in _decide(gate, measured, error_share)]
@@ -119,7 +118,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
 
 
 def _has_width(estimate: Estimate) -> bool:
-    """Whether there is an interval with a width; without one, all cases happen to be equal, which bounds nothing."""
+    """Tell whether the interval has a width; without one all cases happen to be equal, which bounds nothing."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

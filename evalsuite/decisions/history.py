@@ -1,25 +1,21 @@
-"""Releases over time: each gated metric of each run, compared with fixed references.
-
-A gate that compares each release with the previous one lets ten losses of one point pass. Here every release is
-compared with the same reference. Since this repeats with each release, the error is spread over all looks.
-"""
+"""Metrics over releases, slow drift from a reference, and cases that sometimes pass and sometimes fail."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.baseline_result import ComparisonRules
-from evalsuite.decisions.compared_metrics import subjects
+from evalsuite.decisions.comparison import ComparisonRules, subjects
 from evalsuite.decisions.conditions import gates_of
 from evalsuite.decisions.measured import Measured, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline_result import ComparedMetric
+    from evalsuite.decisions.comparison import ComparedMetric
     from evalsuite.decisions.conditions import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate
@@ -27,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def level_at(look: int, level: float = 0.05) -> float:
-    """The level of the n-th of arbitrarily many looks: level / (n (n + 1)), which sums to the level over all of them.
+    """Compute the level of the n-th of arbitrarily many looks: level / (n (n + 1)), which sums to the level.
 
     By Bonferroni's inequality the chance of any false alarm, ever, is at most the level, however the looks depend on
     each other; releases that answer the same questions do.
 
     Args:
-        look: from 1.
-        level: of all looks together.
+        look: its number, from 1.
+        level: the error that all looks together may make.
     """
     return level / (look * (look + 1))
 
@@ -47,7 +43,7 @@ class Standing:
         result: the paired comparison; None where there is none.
         level: at which a fall counts as shown at this look.
         drifted: whether a fall is shown, and a loss of the margin is not excluded.
-        reason: why there is no comparison.
+        reason: why nothing is compared.
     """
 
     result: NonInferiority | None
@@ -83,7 +79,7 @@ class Course:
     releases: Sequence[Release]
 
     def drifts(self, latest_only: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - named by its callers
-        """A line for each release that fell behind a reference."""
+        """Report each release that fell behind a reference."""
         chosen = self.releases[-1:] if latest_only else self.releases
         return [
             f"{self.subject} has drifted: {standing.result.candidate:.4g} in {release.run} after "
@@ -98,12 +94,12 @@ class Course:
 def trace(
     runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
 ) -> list[Course]:
-    """The course of each metric that the newest run gates, or of its primary metrics.
+    """Follow each metric that the newest run gates, or of its primary metrics.
 
     Args:
         runs: the releases in their order.
         references: protected runs, which every other run after them is compared with.
-        rules: of the comparisons.
+        rules: those of the comparisons.
     """
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
@@ -121,7 +117,7 @@ def trace(
 def _against(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, Standing]]:
-    """By run and metric, how releases after a reference compare with it; metrics share the level."""
+    """Compare releases with a reference, by run and metric; metrics share the level."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, Standing]] = {}
@@ -132,7 +128,7 @@ def _against(
             str(subject): Standing(
                 result,
                 level,
-                # The plain verdict tells whether the margin is excluded; a fall within it is no drift.
+                # The plain verdict tells whether the margin is excluded; a fall within it is not drift.
                 result.deteriorated and result.pvalue <= level and verdict != "no worse",
             )
             for subject, result, verdict in against.found
@@ -167,3 +163,48 @@ def _estimate(run: Run, subject: ComparedMetric) -> Estimate | None:
         return None
     measured = Measured(bench.tally, bench.derived, run.metrics(subject.benchmark))
     return measured.with_interval(subject.metric, select(bench.tally, subject.tag, subject.value))
+
+
+SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
+"""Fingerprints that must be equal for two outcomes to be those of one question, asked in one way."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlakyCase:
+    """A question that has both passed and failed.
+
+    Attributes:
+        model: that was asked.
+        benchmark: its name.
+        sample: its id.
+        passed: epochs, of all runs, in which its test passed.
+        failed: those in which it failed; errors count as neither.
+    """
+
+    model: str
+    benchmark: str
+    sample: str
+    passed: int
+    failed: int
+
+    @property
+    def flips(self) -> int:
+        """How often the rarer of the two outcomes occurred."""
+        return min(self.passed, self.failed)
+
+
+def flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
+    """Questions that both passed and failed in epochs or runs of one model, sorted by number of flips."""
+    outcomes: dict[tuple[str, ...], Counter[str]] = {}
+    for run in runs:
+        for benchmark, bench in run.benchmarks.items():
+            for row in bench.tally:
+                ask = (row.fingerprints.get(name, "") for name in SAME_ASK)
+                key = (str(run.info.get("model")), benchmark, row.sample, *ask)
+                outcomes.setdefault(key, Counter())[row.outcome] += 1
+    flaky = [
+        FlakyCase(key[0], key[1], key[2], counts["passed"], counts["failed"])
+        for key, counts in outcomes.items()
+        if counts["passed"] and counts["failed"]
+    ]
+    return sorted(flaky, key=lambda one: (-one.flips, one.model, one.benchmark, one.sample))

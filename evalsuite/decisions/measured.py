@@ -1,12 +1,12 @@
-"""What a gate looks at: a benchmark's cases, some of them by tag, and every metric that they have."""
+"""What a gate looks at: a benchmark's cases, or some of them by tag, and every metric that they have."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.jackknifed import jackknifed
 from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
@@ -16,11 +16,65 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Metric
     from evalsuite.results.tally import Estimate, Row
 
+MOST_GROUPS = 60
+"""Times that a derived metric is computed again; with more clusters, some are left out together."""
+
+
+def add_jackknife_interval(
+    compute: Callable[[Tally], Estimate | None],
+    estimate: Estimate,
+    cases: Tally,
+    bounds: tuple[float, float] | None,
+    confidence: float,
+) -> Estimate:
+    """Give a derived metric the jackknife's interval, or that of `stats.interval_of_sameness` if nothing varies.
+
+    Args:
+        compute: the metric.
+        estimate: its value over the cases; its own interval is dropped.
+        cases: all of them.
+        bounds: the metric's declared range; None if nobody declared one.
+        confidence: the interval's.
+
+    Returns:
+        Without an interval if the metric is undefined without some clusters, or nothing varies and either no range is
+        declared or the metric has an interval of its own, which knows better.
+    """
+    from evalsuite.stats.jackknife import interval_of_replicates
+    from evalsuite.stats.sameness import interval_of_sameness
+
+    value, bare = estimate.value, replace(estimate, low=None, high=None)
+    names = list(dict.fromkeys(row.cluster for row in cases))
+    without = _without_each_group(compute, cases, names)
+    interval = interval_of_replicates(
+        value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence
+    )
+    if not math.isnan(interval.low):
+        return replace(bare, low=interval.low, high=interval.high)
+    varies = len(without) < 2 or any(math.isnan(left) or not math.isclose(left, value) for left in without)
+    if varies or bounds is None or estimate.low is not None:
+        return bare
+    interval = interval_of_sameness(value, len(names), bounds, confidence)
+    return replace(bare, low=interval.low, high=interval.high)
+
+
+def _without_each_group(
+    compute: Callable[[Tally], Estimate | None], cases: Tally, clusters: list[str]
+) -> list[float]:
+    count = min(MOST_GROUPS, len(clusters))
+    group = {name: number % count for number, name in enumerate(clusters)}
+    left = (
+        compute(cases.where(lambda row, out=number: group[row.cluster] != out))  # type: ignore[misc] # its own loop
+        for number in range(count)
+    )
+    return [estimate.value if estimate else math.nan for estimate in left]
+
+
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""
 
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
-"""What a case's outcome counts as in the pass rate; others are no measurement."""
+"""What a case's outcome counts as in the pass rate; other outcomes measure nothing."""
 
 DERIVED_CONFIDENCE = 0.95
 """Of the intervals that benchmarks give with their derived metrics."""
@@ -35,11 +89,11 @@ class Measured:
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def metrics(self) -> tuple[str, ...]:
-        """The names of all metrics."""
+        """List the names of all metrics."""
         return tuple(dict.fromkeys((*self.tally.metrics(), *self.derived, PASS_RATE)))
 
     def estimate(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
-        """A metric over some of the cases."""
+        """Estimate a metric over some of the cases."""
         if metric in self.derived:
             return self.derived[metric](cases)
         if metric == PASS_RATE:
@@ -48,7 +102,7 @@ class Measured:
         return cases.estimate(metric, confidence, declared.range if declared else None)
 
     def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
-        """A metric over some of the cases, with an interval wherever one can be given.
+        """Estimate a metric over some of the cases, with an interval wherever one can be given.
 
         A derived metric brings its own interval, which is of 95%. One that brings none, or is wanted at another
         confidence, has the jackknife's by cluster.
@@ -59,7 +113,7 @@ class Measured:
         if estimate.low is not None and confidence == DERIVED_CONFIDENCE:
             return estimate
         declared = self.declared.get(metric)
-        return jackknifed(
+        return add_jackknife_interval(
             self.derived[metric], estimate, cases, declared.range if declared else None, confidence
         )
 
@@ -69,7 +123,7 @@ class Measured:
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """The share of scored cases whose test passed, or of samples if a sample needs k of its n epochs."""
+    """Compute the share of scored cases whose test passed, or of samples if a sample needs k of its n epochs."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran()
@@ -90,7 +144,7 @@ def _passes(cases: Tally) -> Iterator[Row]:
 
 
 def sample_holds(rows: Sequence[Row]) -> bool | None:
-    """Whether a sample passed in enough of its epochs; None if errors leave that open."""
+    """Tell whether a sample passed in enough of its epochs; None if errors leave that open."""
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome == "error" for row in rows)
     least: int = rows[0].facts["at_least"]
@@ -98,7 +152,7 @@ def sample_holds(rows: Sequence[Row]) -> bool | None:
 
 
 def score_of(row: Row, metric: str) -> float | None:
-    """A case's score, or whether its test passed; None if it has no score, as for errors."""
+    """Read a case's score, or whether its test passed; None if it has no score, as for errors."""
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
@@ -107,14 +161,14 @@ def score_of(row: Row, metric: str) -> float | None:
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
-    """The cases with this tag value: of the named tag, else of any tag; all cases if there is no value."""
+    """Select the cases with this value of the named tag, else of any tag; all cases without a value."""
     if value is None:
         return tally
     return tally.where(lambda row: _matches(row.tags, tag, value))
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
-    """Whether `select` would keep a case."""
+    """Tell whether `select` would keep a case."""
     return value is None or _matches(row.tags, tag, value)
 
 
@@ -123,5 +177,5 @@ def _matches(tags: Mapping[str, str], tag: str | None, value: str) -> bool:
 
 
 def all_tags(tally: Tally) -> set[tuple[str, str]]:
-    """Every tag with every value."""
+    """List every tag with every value."""
     return {pair for row in tally for pair in row.tags.items()}

@@ -1,4 +1,4 @@
-"""Pairs the questions that two runs have in common by benchmark, sample and mode; epochs are averaged.
+"""Pair the questions that two runs have in common by benchmark, sample and mode; epochs are averaged.
 
 Only what was asked matters, not file names, folders, test functions or the number of epochs.
 """
@@ -73,7 +73,7 @@ class Common:
                 found.append(Pair(self.after[question][0], before, after))
         return found
 
-    def unscored(self, metric: str) -> tuple[int, int]:
+    def count_unscored(self, metric: str) -> tuple[int, int]:
         """Count the shared questions that lack a score because of errors, in the baseline and in this run."""
         before, after = (
             sum(
@@ -94,7 +94,7 @@ class Common:
         ]
 
     def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
-        """Both runs' cases of the shared questions, except those of some clusters."""
+        """Select both runs' cases of the shared questions, except those of some clusters."""
         kept = [question for question in self.shared if self.after[question][0].cluster not in without]
         return (
             Tally.of(row for question in kept for row in self.before[question]),
@@ -102,7 +102,7 @@ class Common:
         )
 
     def clusters(self) -> list[str]:
-        """The clusters of the shared questions, in order."""
+        """List the clusters of the shared questions, in order."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
     def one_sided(self) -> tuple[list[str], list[str]]:
@@ -114,7 +114,7 @@ class Common:
 
 
 def common_questions(before: Tally, after: Tally) -> Common:
-    """Pairs the cases of one benchmark in two runs."""
+    """Pair the cases of one benchmark in two runs."""
     old, new = by_question(before), by_question(after)
     shared, replaced = [], []
     changed = Counter[str]()
@@ -131,12 +131,12 @@ def common_questions(before: Tally, after: Tally) -> Common:
 
 
 def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether two cases with the same name are the same question, by their fingerprints."""
+    """Tell whether two cases with the same name are the same question, by their fingerprints."""
     return not _differ(first, other, SAME_QUESTION)
 
 
 def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
-    """The names of fingerprints that differ; one that only one side has does not count, since older runs lack some.
+    """List fingerprints that differ; one that only one side has does not count, since older runs lack some.
 
     The exception is the judge: a run without that fingerprint had no judge.
     """

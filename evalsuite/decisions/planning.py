@@ -8,20 +8,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.compared_metrics import declared, subjects
-from evalsuite.decisions.derived_planning import derived_variance
-from evalsuite.decisions.measured import score_of, select
+from evalsuite.decisions.comparison import find_declaration, subjects
+from evalsuite.decisions.measured import MOST_GROUPS, score_of, select
 from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline_result import ComparedMetric
+    from evalsuite.decisions.comparison import ComparedMetric
     from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.pairing import Common
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Question, Row, Tally
+    from evalsuite.results.tally import Estimate, Question, Row, Tally
     from evalsuite.stats.planning import DifferenceVariance
+
+    Compute = Callable[[Tally], Estimate | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class PlannedBenchmark:
 
 
 def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
-    """The parts of a run, from the benchmark and sample of each case."""
+    """Count the parts of a run, from the benchmark and sample of each case."""
     epochs: dict[str, Counter[str]] = {}
     for benchmark, sample in cases:
         epochs.setdefault(benchmark, Counter())[sample] += 1
@@ -125,7 +127,7 @@ class Sight:
 def expenses(
     asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[int, int], float] | None = None
 ) -> list[Expense]:
-    """The expected cost of each benchmark.
+    """Estimate the cost of each benchmark.
 
     Args:
         asked: what is about to run.
@@ -160,7 +162,7 @@ def _times(usage: Usage, factor: float) -> Usage:
 
 
 def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
-    """A benchmark's share of the earlier run's time, by the seconds of its cases, which also overlapped there."""
+    """Estimate a benchmark's share of the earlier run's time by its cases' seconds, which overlapped there, too."""
     total = math.fsum(row.seconds for row in baseline.all_rows())
     seconds = baseline.info.get("seconds")
     if not seconds or not total:
@@ -175,13 +177,13 @@ def sights(
     gates: Iterable[Gate],
     detect: float,
 ) -> list[Sight]:
-    """What can be shown of each gated metric, or of each primary one if there are no gates.
+    """Say what can be shown of each gated metric, or of each primary one if the run has no gates.
 
     Args:
         asked: what is about to run.
         baseline: the run that the next one will be compared with.
         earlier: another run of the same suite, which shows how far two runs differ; usually its own baseline.
-        gates: of the next run.
+        gates: the next run's.
         detect: the loss to be shown, as a share of a metric's range.
     """
     parts = {part.benchmark: part for part in asked}
@@ -213,10 +215,10 @@ def _sight(
 def _derived_sight(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
-    """What can be shown of a metric that is not a mean over cases; None unless its range is declared."""
+    """Say what can be shown of a metric that is not a mean over cases; None unless its range is declared."""
     bench, limits = (
         baseline.benchmarks[subject.benchmark],
-        declared(baseline, subject.benchmark, subject.metric).range,
+        find_declaration(baseline, subject.benchmark, subject.metric).range,
     )
     tally = select(bench.tally, subject.tag, subject.value)
     before = earlier.benchmarks.get(subject.benchmark) if earlier else None
@@ -229,7 +231,7 @@ def _derived_sight(
 
 
 def _questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
-    """How many of the planned questions a subject covers, by its share of the baseline's."""
+    """Estimate how many of the planned questions a subject covers, by its share of the baseline's."""
     whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(by_question(tally)) / whole))
 
@@ -243,8 +245,8 @@ def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Questio
 
 
 def _width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Sequence[float]]) -> float | None:
-    """The width of a metric's range; None if it is unknown."""
-    limits = declared(run, subject.benchmark, subject.metric).range
+    """Find the width of a metric's range; None if it is unknown."""
+    limits = find_declaration(run, subject.benchmark, subject.metric).range
     if limits is not None:
         return limits[1] - limits[0]
     return 1.0 if all(_is_share(epochs) for epochs in scores.values()) else None
@@ -262,7 +264,7 @@ def _variance(
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """The variance of a difference: from two earlier runs, else from epochs, else the largest possible."""
+    """Estimate the variance of a difference: from two earlier runs, else from epochs, else the largest possible."""
     from evalsuite.stats.planning import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
@@ -284,7 +286,7 @@ def _variance(
         source = (
             "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
         )
-    # A loss has to fall on some questions: it is no smaller than where each is lost wholly.
+    # A loss has to fall on some questions: it is at least as large as where each is lost wholly.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
 
@@ -295,7 +297,7 @@ def _variance_of(values: Sequence[float]) -> float:
 
 
 def _crowding(tally: Tally, metric: str) -> float:
-    """The factor, at least 1, by which questions that share a source inflate the variance of a mean."""
+    """Compute the factor, at least 1, by which questions that share a source inflate the variance of a mean."""
     from evalsuite.stats import clustered_mean
 
     rows = by_question(tally)
@@ -306,3 +308,51 @@ def _crowding(tally: Tally, metric: str) -> float:
     means = [math.fsum(epochs) / len(epochs) for epochs in scores.values()]
     apart, together = clustered_mean(means).error, clustered_mean(means, sources).error
     return max(1.0, (together / apart) ** 2) if apart else 1.0
+
+
+def derived_variance(
+    compute: Compute, tally: Tally, earlier: Tally | None
+) -> tuple[DifferenceVariance, str] | None:
+    """Estimate one question's variance in the difference between two runs, and name its source.
+
+    This is the squared jackknife error of the difference between two earlier runs (without such a pair: of two runs
+    that have nothing in common) times the number of questions, since the error of such a metric also falls with
+    their square root. The effect of more epochs is not estimated.
+
+    Args:
+        compute: the metric.
+        tally: the baseline's cases.
+        earlier: the same benchmark in another run, which shows how far two runs differ.
+
+    Returns:
+        None where the metric is undefined on these cases or without some of them.
+    """
+    from evalsuite.stats.planning import DifferenceVariance
+
+    pair = common_questions(earlier, tally) if earlier is not None else None
+    if pair is not None and len(pair.shared) > 1:
+        common, alone = pair, False
+        source = f"{len(pair.shared)} questions of two earlier runs"
+    else:
+        common, alone = common_questions(tally, tally), True
+        source = "the baseline's cases, as if two runs had nothing in common: too cautious"
+    error = _squared_error(compute, common, alone=alone)
+    if error is None:
+        return None
+    return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source
+
+
+def _squared_error(compute: Compute, common: Common, *, alone: bool) -> float | None:
+    """Compute the jackknife's squared error of the metric, or of its difference between the two runs."""
+    names = common.clusters()
+    count = min(MOST_GROUPS, len(names))
+    values = []
+    for start in range(count):
+        before, after = (compute(tally) for tally in common.tallies(frozenset(names[start::count])))
+        if before is None or after is None or math.isnan(after.value - before.value):
+            return None
+        values.append(after.value if alone else after.value - before.value)
+    if count < 2:
+        return None
+    centre = math.fsum(values) / count
+    return math.fsum((value - centre) ** 2 for value in values) * (count - 1) / count

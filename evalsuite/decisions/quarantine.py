@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import number_of
-from evalsuite.decisions.misspelt import near
+from evalsuite.decisions.conditions import near
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,12 +49,12 @@ class Quarantined:
     until: str
 
     def holds(self, benchmark: str, sample: str) -> bool:
-        """Whether the entry matches a sample."""
+        """Tell whether the entry matches a sample."""
         pattern = ".*".join(map(re.escape, self.sample.split("*")))
         return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
 
     def __str__(self) -> str:
-        """As remarks name it."""
+        """Name the entry as remarks do."""
         return f"{self.benchmark} {self.sample}"
 
 
@@ -76,19 +76,19 @@ class Quarantine:
         return [entry for entry in self.entries if entry.until < self.today]
 
     def entry_of(self, benchmark: str, sample: str) -> Quarantined | None:
-        """The entry that keeps a sample from deciding; None if it decides."""
+        """Find the entry that keeps a sample from deciding; None if it decides."""
         held = (
             entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample)
         )
         return next(held, None)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON data, for workers and for the run's own information."""
+        """Convert to JSON data, for workers and for the run's own information."""
         return {"today": self.today, "entries": [asdict(entry) for entry in self.entries]}
 
 
 def read_quarantine(path: Path, now: datetime) -> Quarantine:
-    """Reads a quarantine file.
+    """Read a quarantine file.
 
     Raises:
         SettingsError: it cannot be read, or an entry lacks its reason or its end.
@@ -98,7 +98,7 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"--quarantine {path}: {getattr(error, 'strerror', None) or error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"--quarantine {path}: no TOML: {error}") from error
+        raise SettingsError(f"--quarantine {path}: not TOML: {error}") from error
     cases = plain.get("case", [])
     if set(plain) - {"case"} or not isinstance(cases, list):
         raise SettingsError(f"--quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
@@ -122,19 +122,19 @@ def _entry(case: object, where: str) -> Quarantined:
 
 
 def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
-    """The inverse of `Quarantine.plain`; an empty quarantine for None."""
+    """Invert `Quarantine.plain`; an empty quarantine for None."""
     if not plain:
         return Quarantine()
     return Quarantine(tuple(Quarantined(**entry) for entry in plain["entries"]), plain["today"])
 
 
 def quarantine_of(run: Run) -> Quarantine:
-    """The quarantine that was in force for a run."""
+    """Read the quarantine that was in force for a run."""
     return restore_quarantine(run.info.get("quarantine"))
 
 
 def deciding(run: Run, quarantine: Quarantine) -> Run:
-    """The run without the cases in quarantine."""
+    """Drop from a run the cases in quarantine."""
     if not quarantine.entries:
         return run
     benchmarks = {
@@ -166,10 +166,10 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
         }
     for entry in quarantine.ended:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
-    yield from _unused(run, quarantine, named)
+    yield from _find_unused(run, quarantine, named)
 
 
-def _unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
+def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
     """Entries that match no case: of benchmarks that are not here, and of those that the run includes whole."""
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:

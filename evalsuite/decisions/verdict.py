@@ -13,13 +13,18 @@ from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_margin
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
-from evalsuite.decisions.baseline_result import Against, ComparisonRules
+from evalsuite.decisions.comparison import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
-from evalsuite.decisions.ended_early import early_gates, early_verdicts, shortened
+from evalsuite.decisions.early_stops import (
+    CONFIDENCE,
+    at_the_end,
+    early_gates,
+    early_verdicts,
+    explain_shortening,
+)
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
-from evalsuite.decisions.sequential_gates import CONFIDENCE, at_the_end
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
 from evalsuite.results.run_folders import interruption
 from evalsuite.results.tally import Tally
@@ -127,7 +132,7 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
         yield from against.lacking()
 
 
-def _missed(findings: _Findings) -> Iterator[str]:
+def _find_missed(findings: _Findings) -> Iterator[str]:
     for decision in findings.decisions:
         if decision.verdict == "missed":
             yield f"gate {decision.gate.text} is missed{_by(decision)}"
@@ -137,16 +142,18 @@ def _worse(findings: _Findings) -> list[str]:
     return [line for against in findings.against for line in against.regressions()]
 
 
-def _undecided(findings: _Findings) -> list[str]:
-    return [line for against in findings.against if findings.strict for line in against.undecided()]
+def _find_undecided(findings: _Findings) -> list[str]:
+    return [line for against in findings.against if findings.strict for line in against.find_undecided()]
 
 
 # The most serious first: the first rule that finds reasons sets the status, and all reasons are listed.
 _STATUS_RULES = (
     _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
-    _StatusRule(Status.GATE_MISSED, "a gate is missed", _missed, plural="gates are missed"),
+    _StatusRule(Status.GATE_MISSED, "a gate is missed", _find_missed, plural="gates are missed"),
     _StatusRule(Status.REGRESSION, "a regression", _worse),
-    _StatusRule(Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _undecided),
+    _StatusRule(
+        Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _find_undecided
+    ),
     _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
     _StatusRule(Status.FAILED, "other tests failed", lambda findings: _other_tests(findings.run)),
 )
@@ -159,7 +166,7 @@ def _other_tests(run: Run) -> Iterator[str]:
 
 
 def judge_run(run: Run, *baselines: Run) -> Verdict:
-    """The verdict on a run, from its records and settings, and its baselines' records."""
+    """Decide a run from its records and settings, and its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named = gates_of(run)
     findings = _look(
@@ -175,7 +182,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         )
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
-    undecided = [] if findings.strict else [line for each in against for line in each.undecided()]
+    undecided = [] if findings.strict else [line for each in against for line in each.find_undecided()]
     verdict = Verdict(
         status,
         headline,
@@ -184,7 +191,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         Counter(row.outcome for row in run.all_rows()),
         faults,
         against,
-        shortened(settings.get("shard"), run.info.get("early"), left_open),
+        explain_shortening(settings.get("shard"), run.info.get("early"), left_open),
         (
             *quarantine_remarks(run, quarantine),
             *undecided,
@@ -196,7 +203,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
 
 
 def _identify(verdict: Verdict, run: Run) -> str:
-    """The digest of what a verdict says, and of each case's outcome."""
+    """Hash what a verdict says, and of each case's outcome."""
     said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
     gates = [
         [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)]
@@ -249,7 +256,7 @@ def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
 
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
-    """How a run's settings say it is to be compared with its baseline."""
+    """Read from a run's settings how it is to be compared with its baseline."""
     return ComparisonRules(
         settings.get("max_regression", 0.02),
         dict(parse_margin(text) for text in settings.get("margin", ())),
@@ -263,13 +270,13 @@ def _may_end_early(settings: Mapping[str, Any]) -> bool:
 
 
 def _by(decision: GateDecision) -> str:
-    """Which metric missed the gate, if it covers several."""
+    """Name the metric that missed the gate, if it covers several."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:
-    """Whether any case falls under a gate; in a run of chosen cases, other gates do not apply."""
+    """Tell whether any case falls under a gate; in a run of chosen cases, other gates do not apply."""
     return any(
         gate.covers(name) and len(select(bench.tally, gate.tag, gate.value))
         for name, bench in run.benchmarks.items()
@@ -291,12 +298,12 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
 
 
 def _at_the_end(gate: Gate) -> Gate:
-    """A gate with a confidence, at that of the last look of a run that could have been decided early."""
+    """Put a gate with a confidence at that of the last look of a run that could have been decided early."""
     return gate if gate.confidence is None else replace(gate, confidence=at_the_end(gate.confidence))
 
 
 def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
-    """The run's labelled cases, for a gate on its judges; a benchmark of that name takes precedence."""
+    """Find the run's labelled cases, for a gate on its judges; a benchmark of that name takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
     rows = Tally.of(row for row in run.all_rows() if labelled_scores(Tally((row,))))
@@ -304,18 +311,18 @@ def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
 
 
 def measure(run: Run) -> dict[str, Measured]:
-    """Each benchmark's cases with its derived metrics and declarations."""
+    """Collect each benchmark's cases with its derived metrics and declarations."""
     return {name: measured_benchmark(run, name) for name in run.benchmarks}
 
 
 def measured_benchmark(run: Run, name: str) -> Measured:
-    """One benchmark's cases with its derived metrics and declarations."""
+    """Collect one benchmark's cases with its derived metrics and declarations."""
     bench = run.benchmarks[name]
     return Measured(bench.tally, bench.derived, run.metrics(name))
 
 
 def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
-    """A metric of a benchmark with its interval; None if the run has no such benchmark or did not measure it."""
+    """Estimate a metric of a benchmark with its interval; None if the run lacks it."""
     if metric is None or name not in run.benchmarks:
         return None
     measured = measured_benchmark(run, name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import Sample
-from evalsuite.decisions.planned_order import spread
+from evalsuite.decisions.early_stops import spread
 from evalsuite.engine.bound import Bound, check_ids
 from evalsuite.results.judge_labels import CANARY
 from evalsuite.samples.lazy import LazySamples, SampleStream, Unmade

@@ -272,8 +272,7 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.conditions import JUDGE, parse_gates
-    from evalsuite.decisions.misspelt import near
+    from evalsuite.decisions.conditions import JUDGE, near, parse_gates
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
@@ -294,9 +293,8 @@ def _has_tag(gate: Gate, tags: set[tuple[str, str]]) -> bool:
 
 def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """Find a gate on a metric that its benchmark lacks, if all scorers of the benchmark declare theirs."""
-    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.conditions import near, parse_gates
     from evalsuite.decisions.measured import PASS_RATE
-    from evalsuite.decisions.misspelt import near
     from evalsuite.results.built_in import built_in
 
     bounds = {case.bound.name: case.bound for case in cases}
@@ -313,8 +311,8 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """Find a margin of a metric that no benchmark has, if all their scorers declare theirs."""
     from evalsuite.core.option_values import parse_margin
+    from evalsuite.decisions.conditions import near
     from evalsuite.decisions.measured import PASS_RATE
-    from evalsuite.decisions.misspelt import near
     from evalsuite.results.built_in import built_in
 
     metrics = {case.bound.name: case.bound.metric_names for case in cases}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.planned_order import PlannedOrder
+from evalsuite.decisions.early_stops import PlannedOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.decisions.early_stops import EarlyStop
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
@@ -87,7 +87,7 @@ class EarlyEnding:
         if self._tests is None:
             return
         for benchmark, row in self._order.arrive(item, result):
-            self._tests.hear(benchmark, row)
+            self._tests.add(benchmark, row)
         if self._goes_on and not self._tests.decided:
             self._end_if_more_is_useless(self._tests)
         if self._tests.decided and not self.ended:
@@ -122,8 +122,7 @@ class EarlyEnding:
 
 
 def _make_tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
-    from evalsuite.decisions.early_comparisons import early_comparisons
-    from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.decisions.early_stops import EarlyStop, early_comparisons
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.results.run_folders import find_folder
     from evalsuite.results.runs import load_run

@@ -292,7 +292,7 @@ class OpenRun:
             self.below.setdefault(benchmark, []).append(plain["case"])
         if plain["scores"] and plain["outcome"] != "error" and benchmark not in self._scored:
             self._scored.add(benchmark)
-            from evalsuite.decisions.misspelt import misspelt
+            from evalsuite.decisions.conditions import misspelt
 
             present = {*plain["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (misspelt(gate, benchmark, present) for gate in self._gates)), "")

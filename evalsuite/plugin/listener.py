@@ -112,7 +112,7 @@ class Listener:
         """Return the order in which results count if the run may end early; fixed before anything is asked."""
         if not self.settings.may_end_early:
             return []
-        from evalsuite.decisions.planned_order import dealt
+        from evalsuite.decisions.early_stops import dealt
 
         awaited = [item for item in self._items if item not in self._passed_over]
         return dealt(awaited, len(self._channels) or 1)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.baseline_result import Against
+    from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.decisions.verdict import Verdict

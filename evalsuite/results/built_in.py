@@ -68,7 +68,7 @@ RESOURCES = _Resources()
 
 
 def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
-    """The metric of this name, if there is one."""
+    """Find the built-in metric of this name; None if it does not exist."""
     if name in AMOUNTS:
         return partial(_mean_amount, name)
     if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
@@ -99,7 +99,7 @@ class BuiltInMetrics(dict[str, Metric]):
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As a dict's, built-in metrics included."""
+        """Look a metric up as a dict does, built-in metrics included."""
         try:
             return self[name]
         except KeyError:
@@ -110,13 +110,13 @@ def _mean_amount(name: str, cases: Tally) -> Estimate | None:
     amount, ran = AMOUNTS[name], cases.ran()
     mean = ran.estimate_of([amount(row) for row in ran])
     if mean is not None and mean.value in {0.0, 1.0}:
-        # Nothing, or one call each, is no share of anything, and no interval of one belongs to it.
+        # Amounts of 0 and 1 are not shares, so a share's interval does not apply.
         return Estimate(mean.value, n=mean.n)
     return mean
 
 
 def _latency(share: float, cases: Tally) -> Estimate | None:
-    """A percentile with the interval between two order statistics, which needs no distribution.
+    """Estimate a percentile with the interval between two order statistics, which needs no distribution.
 
     The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
     section 3.2).

@@ -263,3 +263,8 @@ def scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
     for name, signature in signatures_of(facts).items():
         scores.setdefault(signature, []).append(name)
     return scores
+
+
+def is_canary(tally: Tally) -> bool:
+    """Tell whether all cases are canaries, which monitor the judge."""
+    return len(tally) > 0 and all(CANARY in row.tags for row in tally)

@@ -23,7 +23,7 @@ OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Joins runs into a new one: records and answers of all, settings of the first.
+    """Join runs into a new one: records and answers of all, settings of the first.
 
     Raises:
         RunError: a shard is missing or there twice, two shards were run with other settings, or there is
@@ -35,7 +35,7 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
 
 
 def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """As `merge_runs`, into a folder that may hold records of the shards already.
+    """Join runs as `merge_runs` does, into a folder that may hold records of the shards already.
 
     Raises:
         RunError: as there.
@@ -101,7 +101,7 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
-    """One journal of all, and the records from it."""
+    """Write one journal of all, and the records from it."""
     journal = Journal(target / JOURNAL)
     journal.begin(
         min(info["started"] for info in infos),

@@ -1,15 +1,19 @@
-"""`records.jsonl`: one line a case, written from the run's journal."""
+"""`records.jsonl`, one line per case, written from the run's journal, and the files that programs wrote."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
-from typing import TYPE_CHECKING
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
-from evalsuite.results.artefacts import write_artefacts
+from evalsuite.core.json_codec import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalsuite.journal.journal import Journal
@@ -18,7 +22,7 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 
 def export_records(journal: Journal, folder: Path) -> None:
-    """Writes the records that count; the file is, at every instant, the old one or the new one."""
+    """Write the records that count; the file is, at every instant, the old one or the new one."""
     _replace(folder / RECORDS, journal.lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
@@ -33,13 +37,13 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> bool:
-    """Writes the records from the journal, of a run that was killed or still goes on, or where some are lost.
+    """Write the records from the journal, of a run that was killed or still goes on, or where some are lost.
 
     Returns:
         whether there is a journal to hold them against.
 
     Raises:
-        RunError: the journal cannot be read, and there are no records without it.
+        RunError: the journal cannot be read, and no records exist without it.
     """
     journal = _journal(folder)
     if journal is None:
@@ -56,7 +60,7 @@ def bring_up_to_date(folder: Path) -> bool:
 
 
 def _journal(folder: Path) -> Journal | None:
-    """The journal; None where there is none, or one that cannot be read beside records that may be."""
+    """Open the journal; None where it is missing, or cannot be read beside records that may be."""
     file = folder / JOURNAL
     if not file.is_file():
         return None
@@ -71,7 +75,7 @@ def _journal(folder: Path) -> Journal | None:
 
 
 def _holds_fewer(file: Path, journal: Journal) -> bool:
-    """Whether the records are missing, or some of those that the journal counts are."""
+    """Tell whether the records are missing, or some of those that the journal counts are."""
     try:
         with file.open("rb") as stream:
             lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
@@ -97,3 +101,45 @@ def _readable(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
             # Cut short, or damaged: it counts for nothing, and its case is asked again.
             continue
         yield case, same, line.rstrip("\n")
+
+
+FOLDER = "artefacts"
+KINDS = (".png", ".csv", ".txt")
+_SIGNS = (b'"figures":', b'"files":')
+
+
+def write_artefacts(records: Path) -> None:
+    """Write the files of all programs beside a file of records, in place of those of an earlier session."""
+    folder = records.parent / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    with records.open("rb") as lines:
+        for line in lines:
+            if any(sign in line for sign in _SIGNS):
+                for name, content in _files(json.loads(line)):
+                    folder.mkdir(exist_ok=True)
+                    (folder / name).write_bytes(content)
+
+
+def _files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    case = re.sub(r"[^A-Za-z0-9_-]+", "-", record["sample"])[:60] + f"-{digest(record['case'])[:6]}"
+    for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
+        if event.get("kind") == "program":
+            for name, content in (*_pictures(event), *_texts(event)):
+                # Records may come from anybody.
+                plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[-80:]
+                if plain.endswith(KINDS):
+                    yield f"{case}-{number}-{plain}", content
+
+
+def _pictures(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    for figure in event.get("figures") or ():
+        try:
+            yield str(figure["name"]), base64.b64decode(figure["png"], validate=True)
+        except (KeyError, TypeError, binascii.Error, ValueError):
+            continue
+
+
+def _texts(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    for file in event.get("files") or ():
+        if isinstance(file, dict) and isinstance(file.get("text"), str):
+            yield str(file.get("name")), file["text"].encode("utf-8", "replace")

@@ -75,7 +75,7 @@ class RunFolder:
         return self.path.name
 
     def info(self) -> dict[str, Any]:
-        """What the run knows of itself: settings, times, what was paid; empty where nothing was written.
+        """Read the run's own information: settings, times, what was paid; empty where nothing was written.
 
         Raises:
             RunError: the file is damaged, or of another version.
@@ -113,7 +113,7 @@ def replace_text(file: Path, text: str) -> None:
 
 
 def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """The folder of a new run; not made yet.
+    """Choose the folder of a new run, without creating it.
 
     Raises:
         RunError: a run of this name is there already, or the name is none.
@@ -153,7 +153,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
 
     Args:
         reports: the folder of runs.
-        name: of the new run.
+        name: the new run's.
         otherwise: what to do where there is a run of this name, if not to resume it.
 
     Raises:
@@ -172,7 +172,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
 
 
 def find_folder(reports: Path, name: str) -> RunFolder:
-    """The folder of an earlier run: by name, by path, by one of its files, or `last` for the one begun last.
+    """Find the folder of an earlier run: by name, by path, by one of its files, or `last` for the one begun last.
 
     Raises:
         RunError: there is none; the message lists the newest that are there.
@@ -192,7 +192,7 @@ def find_folder(reports: Path, name: str) -> RunFolder:
 
 
 def _tries_out(folder: Path) -> bool:
-    """Whether a run only tries out some cases: picked by -k or by their ids, under no name of its own."""
+    """Tell whether a run only tries out some cases: picked by -k or by their ids, under no name of its own."""
     try:
         info = RunFolder(folder).info()
     except RunError:
@@ -203,7 +203,7 @@ def _tries_out(folder: Path) -> bool:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder holds a run, were it only its beginning."""
+    """Tell whether a folder holds a run, even one that has only begun."""
     return any(_is_file(path / name) for name in (RECORDS, INFO, JOURNAL))
 
 
@@ -216,7 +216,7 @@ def _is_file(path: Path) -> bool:
 
 
 def begun(folder: Path) -> tuple[str, int]:
-    """When a run was begun; of those begun in one second, and of damaged ones, when it was last written to."""
+    """Read when a run was begun, then when it was last written to, which orders runs of one second and damaged ones."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +13,12 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_metric, decode_record
 from evalsuite.results.built_in import BuiltInMetrics, built_in
-from evalsuite.results.cut_short import check_whole, ends_within_a_line
-from evalsuite.results.flat_rows import flat_row
 from evalsuite.results.record_file import RECORDS, bring_up_to_date
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pandas as pd
 
@@ -43,7 +42,7 @@ class GuardedMetric:
         self.failure = ""
 
     def __call__(self, cases: Tally) -> Estimate | None:
-        """The metric over some cases; None where it is undefined or could not be computed."""
+        """Compute the metric over some cases; None where it is undefined or could not be computed."""
         self.failure = ""
         try:
             # Whatever the annotation promises, a bare number is an easy slip.
@@ -114,7 +113,7 @@ class Bench:
 
     @property
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
-        """Metrics that are no mean over cases, by name; built-in ones are there without being listed."""
+        """Metrics that are not means over cases, by name; built-in ones need not be listed."""
         own = self.benchmark.derived if self.benchmark else {}
         return _WithBuiltIn(own, frozenset(self.tally.metrics()))
 
@@ -142,7 +141,7 @@ class Run:
         return tuple(dict.fromkeys(named))
 
     def read(self, case: str) -> Record:
-        """One case's whole record.
+        """Read one case's whole record.
 
         Raises:
             KeyError: the run has no such case.
@@ -158,7 +157,7 @@ class Run:
         return _Records(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
-        """A row a case, in the columns of `results.flat_rows`.
+        """Make a data frame with one row per case and the columns of `flat_row`.
 
         Raises:
             RunError: pandas is not installed.
@@ -170,19 +169,19 @@ class Run:
         return pd.DataFrame([flat_row(record) for record in self.records])
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
-        """What is declared of a benchmark's metrics: by its code, and by its scorers as the run wrote it down."""
+        """Collect the declarations of a benchmark's metrics, from its code and from what the run wrote down."""
         written = self.info.get("metrics", {}).get(benchmark, {})
         code = self.benchmarks[benchmark].benchmark
         scored = {name: decode_metric(plain) for name, plain in written.items()}
         return BuiltInMetrics(scored | dict(code.metrics if code else {}))
 
     def lower_is_better(self, benchmark: str, metric: str) -> bool:
-        """Whether less of a metric is better, as far as its scorer or its benchmark declares it."""
+        """Tell whether less of a metric is better, as far as its scorer or its benchmark declares it."""
         declared = self.metrics(benchmark).get(metric)
         return declared is not None and declared.better == "lower"
 
     def all_rows(self) -> Iterator[Row]:
-        """All cases of all benchmarks."""
+        """Iterate over all cases of all benchmarks."""
         for bench in self.benchmarks.values():
             yield from bench.tally
 
@@ -223,11 +222,11 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     """Reads a run; of a case that ran twice, the later record counts.
 
     Args:
-        folder: of the run; as text, its path, or its name in `reports/`, or `last`.
+        folder: the run's; as text, its path, its name in `reports/`, or `last`.
         declarations: finds the benchmarks that the records name.
 
     Raises:
-        RunError: there is no such run, or a record is damaged; the message names the line.
+        RunError: the run does not exist, or a record is damaged; the message names the line.
     """
     if not isinstance(folder, RunFolder):
         folder = find_folder(Path("reports"), str(folder))
@@ -297,3 +296,70 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
             f"{file}, line {number}: not a record of evalsuite ({error}); "
             "once this line is taken out, the rest can be read"
         ) from error
+
+
+def check_whole(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
+    """Sees that the records of a finished run are all there.
+
+    Args:
+        file: the records.
+        summary: the run's `summary.json`; where it is missing or counts no cases, only a cut line is noticed.
+        cases: how many cases have a whole record.
+        cut: whether the last line has no end.
+
+    Raises:
+        RunError: some are missing.
+    """
+    expected = _read_count(summary)
+    if not cut and (expected is None or cases >= expected):
+        return
+    number = "" if expected is None else f"holds {cases} of {expected} cases"
+    parts = [part for part in (number, "ends within a line" if cut else "") if part]
+    raise RunError(f"{file} {' and '.join(parts)}: it was cut short; copy it again")
+
+
+def ends_within_a_line(file: Path) -> bool:
+    """Tell whether the last line has no end, so that it was cut or is still being written."""
+    with file.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - 1))
+        return stream.read(1) not in {b"", b"\n"}
+
+
+def _read_count(summary: Path) -> int | None:
+    """Read how many cases a summary counts; None where it cannot be read, or counts none by outcome."""
+    try:
+        cases = json.loads(summary.read_text("utf-8"))["cases"]
+        return sum(cases.values()) if cases else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def flat_row(record: Record) -> dict[str, Any]:
+    """Flatten one record; tags are columns `tag.NAME`, scores `score.NAME`; several targets are a JSON list."""
+    target = record.target
+    return {
+        "case": record.case,
+        "benchmark": record.benchmark,
+        "sample": record.sample,
+        "epoch": record.epoch,
+        "model": record.model,
+        "outcome": record.outcome,
+        **{f"tag.{name}": value for name, value in record.tags.items()},
+        **{f"score.{name}": value for name, value in record.scores.items()},
+        "error": record.error,
+        "cause": record.cause,
+        "calls": record.usage.calls,
+        "prompt_tokens": record.usage.prompt_tokens,
+        "completion_tokens": record.usage.completion_tokens,
+        "cost": record.usage.cost,
+        "seconds": record.seconds,
+        "input": record.input,
+        "target": json.dumps(target, ensure_ascii=False) if isinstance(target, list | tuple) else target,
+        "answer": record.transcript.answer if record.transcript else None,
+    }
+
+
+def columns_of(rows: Iterable[dict[str, Any]]) -> Sequence[str]:
+    """List the columns of all rows, in order of first appearance; rows may differ in columns."""
+    return list(dict.fromkeys(name for row in rows for name in row))

@@ -32,7 +32,7 @@ class Estimate:
     n: int = 0
 
     def within(self, low: float, high: float) -> Estimate:
-        """The same with its interval cut at the range of the metric, which a t interval knows nothing of."""
+        """Cut the interval at the metric's range, which a t interval does not respect."""
         if self.low is None or self.high is None:
             return self
         return replace(self, low=max(self.low, low), high=min(self.high, high))
@@ -43,7 +43,7 @@ Question = tuple[str, str]
 
 
 def whatever_the_mode(sample: str, mode: str) -> str:
-    """A sample's id without the mode, which stands at its end where a benchmark runs in several."""
+    """Remove the mode from a sample's id, which ends with it where a benchmark runs in several modes."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
 
@@ -90,7 +90,7 @@ class Row:
         return cls(*(getattr(record, name) for name in _ROW_FIELDS))
 
     def with_scores(self, scores: Mapping[str, float]) -> Row:
-        """The same case with other scores."""
+        """Copy the case with other scores."""
         return replace(self, scores=scores)
 
 
@@ -164,14 +164,14 @@ class Tally:
         return [row.cluster for row in self.scored(metric)]
 
     def mean(self, metric: str) -> float | None:
-        """The plain mean, or None where nothing was measured."""
+        """Compute the plain mean, or None where nothing was measured."""
         values = self.values(metric)
         return math.fsum(values) / len(values) if values else None
 
     def estimate(
         self, metric: str, confidence: float = 0.95, bounds: tuple[float, float] | None = None
     ) -> Estimate | None:
-        """The mean with its interval, which depends on what the scores can be.
+        """Estimate the mean with an interval that depends on which values the scores can have.
 
         0/1 scores have a share's interval (`stats.share_interval`), those within known bounds the betting
         interval; both hold for any number of cases. Others have the t interval, and none where all clusters have
@@ -181,7 +181,7 @@ class Tally:
 
         Args:
             metric: its name.
-            confidence: of the interval.
+            confidence: the interval's.
             bounds: what no score can leave, where that is known.
 
         Returns:
@@ -193,7 +193,7 @@ class Tally:
     def estimate_of(
         self, values: Sequence[float], confidence: float = 0.95, bounds: tuple[float, float] | None = None
     ) -> Estimate | None:
-        """As `estimate`, of other values: one for each row."""
+        """Estimate the mean of other values, one for each row, as `estimate` does."""
         if not values:
             return None
         clusters = [row.cluster for row in self.rows]
@@ -256,6 +256,6 @@ class RunView:
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:
-        """A metric over some of the cases, with the interval that its declared range allows."""
+        """Estimate a metric over some of the cases, with the interval that its declared range allows."""
         declared = self.declared.get(metric)
         return cases.estimate(metric, bounds=declared.range if declared else None)

@@ -20,7 +20,7 @@ from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTAS
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.generic import cut_off
 from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
-from evalsuite.results.artefacts import FOLDER
+from evalsuite.results.record_file import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.compared_metrics import declared, own_margin
+from evalsuite.decisions.comparison import find_declaration, own_margin
 from evalsuite.decisions.conditions import gates_of
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.reports.markdown import plain_text
@@ -15,7 +15,7 @@ from evalsuite.output.reports.section import Chart, Section, Table, plain_cell, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline_result import Against, ComparedMetric
+    from evalsuite.decisions.comparison import Against, ComparedMetric
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
@@ -111,7 +111,7 @@ def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
     own = own_margin(subject, against.rules)
     if own is not None:
         return own
-    low, high = declared(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
+    low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
     return against.margin * (high - low)
 
 
@@ -171,7 +171,7 @@ def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
     for run in runs:
         for name, bench in run.benchmarks.items():
             for metric in bench.tally.metrics():
-                bounds = declared(run, name, metric).range
+                bounds = find_declaration(run, name, metric).range
                 if bounds is not None:
                     ranges.setdefault(f"{name}.{metric}", bounds)
     return ranges

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.flaky import flaky_cases
+from evalsuite.decisions.history import flaky_cases
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.declarations import Declarations
-    from evalsuite.decisions.flaky import FlakyCase
-    from evalsuite.decisions.history import Course, Release
+    from evalsuite.decisions.history import Course, FlakyCase, Release
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Bench, Run
     from evalsuite.results.tally import Question, RunView, Tally

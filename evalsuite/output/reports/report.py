@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Record
-    from evalsuite.decisions.baseline_result import Against
+    from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict

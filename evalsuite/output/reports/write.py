@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.declarations import Declarations
-    from evalsuite.decisions.baseline_result import Against
+    from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.measured import Measured
     from evalsuite.output.reports.section import Section
     from evalsuite.results.run_folders import RunFolder

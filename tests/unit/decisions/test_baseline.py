@@ -12,8 +12,7 @@ import pytest
 from evalsuite import stats
 from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
-from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules
-from evalsuite.decisions.compared_metrics import subjects
+from evalsuite.decisions.comparison import Against, ComparedMetric, ComparisonRules, subjects
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.output.reports.markdown import render
@@ -203,7 +202,7 @@ def test_a_derived_metric_is_compared_by_leaving_out_clusters(desk: Desk) -> Non
 def test_a_known_improvement_and_a_hopeless_sample_are_told_apart(desk: Desk) -> None:
     few = Pair(desk, scored(desk, [1, 0, 1]), scored(desk, [1, 0, 0])).against("capitals.m >= 0")
     assert [verdict for *_, verdict in few.found] == ["undecided"]
-    assert few.undecided()[0].startswith(
+    assert few.find_undecided()[0].startswith(
         "capitals.m is undecided against before: 0.3333 after 0.6667; 3 cases could"
     )
 

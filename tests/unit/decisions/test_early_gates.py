@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.decisions.conditions import parse_gate
-from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop
+from evalsuite.decisions.early_stops import EarlyGate, EarlyStop
 from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def row(sample: str, score: float, epoch: int = 1, outcome: Outcome = "passed", 
 def heard(gate: str, *rows: Row) -> EarlyGate:
     early = EarlyGate(parse_gate(gate))
     for one in rows:
-        early.hear("numbers", one)
+        early.add("numbers", one)
     return early
 
 
@@ -77,7 +77,7 @@ def test_errors_and_scores_without_bounds_decide_nothing() -> None:
 def cases_until_decided(*gates: str) -> int:
     early = EarlyStop([parse_gate(gate) for gate in gates])
     for n in range(200):
-        early.hear("numbers", row(str(n), 1.0))
+        early.add("numbers", row(str(n), 1.0))
         if early.decided:
             return early.cases
     return 200
@@ -95,7 +95,7 @@ def wrong_decision(seed: int) -> bool:
     random.Random(seed).shuffle(rows)
     early = EarlyGate(parse_gate(POINT))
     for one in rows:
-        early.hear("numbers", one)
+        early.add("numbers", one)
         if early.verdict != "open":
             return early.verdict == "missed"
     return False

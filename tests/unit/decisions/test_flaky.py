@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.flaky import FlakyCase, flaky_cases
+from evalsuite.decisions.history import FlakyCase, flaky_cases
 from evalsuite.output.reports.compare import write_history
 
 if TYPE_CHECKING:

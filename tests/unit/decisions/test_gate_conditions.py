@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Metric
-from evalsuite.decisions.conditions import COMPARISONS, Gate, parse_gate
+from evalsuite.decisions.conditions import COMPARISONS, Gate, near, parse_gate
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import Measured, all_tags
-from evalsuite.decisions.misspelt import near
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.decisions.conditions import parse_gate
-from evalsuite.decisions.planned_order import PlannedOrder, dealt, spread
-from evalsuite.decisions.sequential_gates import EarlyStop
+from evalsuite.decisions.early_stops import EarlyStop, PlannedOrder, dealt, spread
 from evalsuite.results.tally import Row
 
 
@@ -64,7 +63,7 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
             stop = EarlyStop([parse_gate("b.right >= 0.5")])
             for _, item in sorted(arrivals):
                 for ready in order.arrive(item, item):
-                    stop.hear("b", Row(ready, ready, 1, "passed", {}, {"right": float(right[ready])}))
+                    stop.add("b", Row(ready, ready, 1, "passed", {}, {"right": float(right[ready])}))
             wrong[name] += stop.gates[0].verdict == "met"
     assert wrong["as planned"] <= 3, wrong
     assert wrong["as they come"] >= 12, wrong

@@ -110,7 +110,7 @@ def test_a_quarantine_travels_as_plain_data(file: Path) -> None:
             "case 1: until is '2026-12-31'; write a day without quotes",
         ),
         (FILE.replace("2026-12-31", "2026-12-31T00:00:00Z"), "write a day without quotes"),
-        ("[[case]", "no TOML"),
+        ("[[case]", "not TOML"),
     ],
 )
 def test_a_file_of_another_form_is_one_message_that_says_what_to_write(

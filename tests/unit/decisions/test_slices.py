@@ -15,7 +15,7 @@ from evalsuite.output.reports.report import baseline_section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.decisions.baseline_result import Against
+    from evalsuite.decisions.comparison import Against
     from evalsuite.results.runs import Run
     from tests.unit.conftest import Desk
 

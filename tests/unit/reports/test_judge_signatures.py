@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalsuite.decisions.changed_signatures import changed_signatures
+from evalsuite.decisions.baseline import changed_signatures
 from evalsuite.decisions.pairing import common_questions
 from evalsuite.output.reports.judges import signatures_table
 from evalsuite.results.judge_labels import SIGNATURES
