@@ -118,13 +118,15 @@ def pieces(text: str) -> list[str]:
     return re.findall(r"\s+|\S+\s*", text)
 
 
-def usage_of(usage: Usage) -> dict[str, int]:
+def usage_of(usage: Usage) -> dict[str, Any]:
     """Tokens by the API's names."""
     total = usage.prompt_tokens + usage.completion_tokens
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": total,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
 
 

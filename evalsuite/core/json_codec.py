@@ -103,10 +103,13 @@ def encode_tool_call(call: ToolCall) -> Plain:
     }
 
 
+RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
 def encode_usage(usage: Usage) -> Plain:
-    """Convert usage to an object; `estimated` is left out if it is 0."""
-    estimated = {"estimated": usage.estimated} if usage.estimated else {}
-    return estimated | {
+    """Convert usage to an object; the counts that servers rarely send are left out if they are 0."""
+    rare = {name: count for name in RARE_COUNTS if (count := getattr(usage, name))}
+    return rare | {
         "calls": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -121,7 +124,7 @@ def decode_usage(plain: Mapping[str, Any]) -> Usage:
         plain["prompt_tokens"],
         plain["completion_tokens"],
         plain["cost"],
-        plain.get("estimated", 0),
+        *(plain.get(name, 0) for name in RARE_COUNTS),
     )
 
 

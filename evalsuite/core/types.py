@@ -184,6 +184,9 @@ class Usage:
         completion_tokens: tokens written, reasoning included.
         cost: US dollars; 0.0 where the model is free or its price is not known.
         estimated: calls among them whose tokens are an estimate, as the server did not count them.
+        cached_tokens: tokens among `prompt_tokens` that the server read from its cache.
+        cache_write_tokens: tokens among `prompt_tokens` that the server wrote into its cache.
+        reasoning_tokens: tokens among `completion_tokens` of reasoning.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
@@ -193,6 +196,9 @@ class Usage:
     completion_tokens: Count = 0
     cost: Amount = 0.0
     estimated: Count = 0
+    cached_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    reasoning_tokens: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Add the usage of both."""
@@ -202,6 +208,9 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.cost + other.cost,
             self.estimated + other.estimated,
+            self.cached_tokens + other.cached_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     def __sub__(self, part: Usage) -> Usage:
@@ -212,6 +221,9 @@ class Usage:
             self.completion_tokens - part.completion_tokens,
             max(0.0, self.cost - part.cost),
             self.estimated - part.estimated,
+            self.cached_tokens - part.cached_tokens,
+            self.cache_write_tokens - part.cache_write_tokens,
+            self.reasoning_tokens - part.reasoning_tokens,
         )
 
 

@@ -301,7 +301,7 @@ class Gateway:
         """Make one call: reserve the most it may cost before, and book what it cost after."""
         # Only where money is limited, as the bound could cut off an answer.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
-        reserved = price.of(prompt_bound(sent), answer_bound(sent)) if price else 0.0
+        reserved = price.most(prompt_bound(sent), answer_bound(sent)) if price else 0.0
         call = _Call(key, sent, estimate_tokens(sent) + answer_bound(sent), reserved)
         await self.ledger.reserve(reserved)
         usage, answered = None, True
@@ -355,7 +355,10 @@ class Gateway:
         self, backend: Backend, request: Request, completion: Completion, price: Price | None
     ) -> Usage:
         usage = count_usage(request, completion) if backend.metered else completion.usage
-        cost = price.of(usage.prompt_tokens, usage.completion_tokens) if price else usage.cost
+        if price is None:
+            return usage
+        cached, written = usage.cached_tokens, usage.cache_write_tokens
+        cost = price.of(usage.prompt_tokens, usage.completion_tokens, cached=cached, cache_writes=written)
         return dataclasses.replace(usage, cost=cost)
 
     def rates(self) -> list[float]:

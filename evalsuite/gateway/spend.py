@@ -35,10 +35,12 @@ class Price:
 
     Attributes:
         prompt: price of the prompt.
-        completion: price of the answer.
+        completion: price of the answer, reasoning included.
         longest: largest prompt, in tokens, that these prices cover; None for any.
         long_prompt: price of a longer prompt.
         long_completion: price of the answer to a longer prompt.
+        cached: price of the part of a prompt that is read from the cache; None for the prompt's price.
+        cache_write: price of the part of a prompt that is written into the cache; None for the prompt's price.
     """
 
     prompt: float
@@ -46,29 +48,52 @@ class Price:
     longest: int | None = None
     long_prompt: float = 0.0
     long_completion: float = 0.0
+    cached: float | None = None
+    cache_write: float | None = None
 
     def times(self, share: float) -> Price:
         """Multiplies the price by a share."""
-        return replace(
-            self,
-            prompt=share * self.prompt,
-            completion=share * self.completion,
-            long_prompt=share * self.long_prompt,
-            long_completion=share * self.long_completion,
-        )
+        names = ("prompt", "completion", "long_prompt", "long_completion", "cached", "cache_write")
+        prices = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: share * price for name, price in prices.items() if price is not None})
 
-    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars for these tokens."""
+    def of(
+        self, prompt_tokens: int, completion_tokens: int, *, cached: int = 0, cache_writes: int = 0
+    ) -> float:
+        """Computes US dollars for these tokens.
+
+        Args:
+            prompt_tokens: tokens of the prompt, those from and to the cache included.
+            completion_tokens: tokens of the answer, reasoning included.
+            cached: tokens of the prompt that are read from the cache.
+            cache_writes: tokens of the prompt that are written into the cache.
+        """
+        prompt, completion, dearer = self.prompt, self.completion, 1.0
         if self.longest is not None and prompt_tokens > self.longest:
-            return (prompt_tokens * self.long_prompt + completion_tokens * self.long_completion) / 1e6
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+            prompt, completion = self.long_prompt, self.long_completion
+            dearer = prompt / self.prompt if self.prompt else 1.0
+        read = prompt if self.cached is None else self.cached * dearer
+        written = prompt if self.cache_write is None else self.cache_write * dearer
+        plain = prompt_tokens - cached - cache_writes
+        return (
+            plain * prompt + cached * read + cache_writes * written + completion_tokens * completion
+        ) / 1e6
+
+    def most(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Computes the most that these tokens may cost, whatever part of the prompt the server caches."""
+        return max(
+            self.of(prompt_tokens, completion_tokens),
+            self.of(prompt_tokens, completion_tokens, cached=prompt_tokens),
+            self.of(prompt_tokens, completion_tokens, cache_writes=prompt_tokens),
+        )
 
 
 def prices_of_file(file: Path) -> list[str]:
     """Read a user's prices, in the form of `--price`.
 
     Args:
-        file: TOML; a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`, in US dollars per million tokens.
+        file: TOML; a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`, in US dollars per million tokens of prompt
+            and completion, and perhaps of prompt read from and written to the cache.
 
     Raises:
         SettingsError: the file cannot be read, or is not of this form.
@@ -83,10 +108,14 @@ def prices_of_file(file: Path) -> list[str]:
         raise SettingsError(f"--prices {file}: cannot be read: {error}; {form}") from error
     for model, pair in table.items():
         if not (
-            isinstance(pair, list) and len(pair) == 2 and all(type(each) in {int, float} for each in pair)
+            isinstance(pair, list)
+            and 2 <= len(pair) <= 4
+            and all(type(each) in {int, float} for each in pair)
         ):
-            raise SettingsError(f"--prices {file}: {model} is {pair!r:.60}, which is not two numbers; {form}")
-    texts = [f"{model}={prompt}/{completion}" for model, (prompt, completion) in table.items()]
+            raise SettingsError(
+                f"--prices {file}: {model} is {pair!r:.60}, which is not two to four numbers; {form}"
+            )
+    texts = [f"{model}={'/'.join(map(str, numbers))}" for model, numbers in table.items()]
     read_prices(texts)
     return texts
 
@@ -106,19 +135,25 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
     Raises:
         SettingsError: an override is malformed.
     """
-    prices = {model: Price(*numbers) for model, numbers in _read_shipped()["usd_per_million_tokens"].items()}
+    shipped = _read_shipped()
+    cached, written = (shipped[f"usd_per_million_{part}_tokens"] for part in ("cached", "cache_write"))
+    prices = {
+        model: replace(Price(*numbers), cached=cached.get(model), cache_write=written.get(model))
+        for model, numbers in shipped["usd_per_million_tokens"].items()
+    }
     for override in overrides:
-        model, _, pair = override.rpartition("=")
+        model, _, text = override.rpartition("=")
         try:
-            prompt, completion = (float(part) for part in pair.split("/"))
+            numbers = [float(part) for part in text.split("/")]
         except ValueError:
-            prompt = completion = math.nan
-        if not (model and 0 <= prompt < math.inf and 0 <= completion < math.inf):
+            numbers = []
+        if not (model and 2 <= len(numbers) <= 4 and all(0 <= number < math.inf for number in numbers)):
             raise SettingsError(
-                f"--price {override}: not a price; write MODEL=PROMPT/COMPLETION in US dollars a million tokens, "
-                "for example gpt-4=30/60"
+                f"--price {override}: not a price; write MODEL=PROMPT/COMPLETION in US dollars per million tokens, "
+                "for example gpt-4=30/60; two more numbers are the prices of reading and of writing the cache"
             )
-        prices[model] = Price(prompt, completion)
+        prompt, completion, cached_price, write_price = [*numbers, None, None][:4]
+        prices[model] = Price(prompt or 0.0, completion or 0.0, cached=cached_price, cache_write=write_price)
     return prices
 
 

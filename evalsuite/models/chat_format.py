@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evalsuite.core.json_codec import encode_message
@@ -70,7 +70,7 @@ def _read(choice: Any, message: Any, usage: Any) -> Completion:
         reasoning=reasoning if isinstance(reasoning, str) else thought,
         tool_calls=tuple(ToolCall.from_openai(call) for call in message.get("tool_calls") or ()),
         finish_reason=str(choice.get("finish_reason") or "stop"),
-        usage=read_usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
+        usage=read_usage(usage),
         logprobs=read_logprobs((choice.get("logprobs") or {}).get("content")),
     )
 
@@ -84,10 +84,49 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
         raise Withheld("a content filter withheld the whole answer")
 
 
-def read_usage(prompt: Any, completion: Any) -> Usage:
-    """Reads the tokens of one call; both are 0 if the server sent none, or something invalid."""
-    counts = [_count(prompt), _count(completion)]
-    return Usage(1, 0, 0) if None in counts or counts == [0, 0] else Usage(1, counts[0] or 0, counts[1] or 0)
+def read_usage(usage: Any) -> Usage:
+    """Reads the tokens of one call; all are 0 if the server sent none, or something invalid.
+
+    Args:
+        usage: the object of chat completions or of responses. Prompt tokens include those from and to the cache.
+    """
+    prompt, completion = (_count(_first(usage, names)) for names in (PROMPT, COMPLETION))
+    if prompt is None or completion is None or prompt + completion == 0:
+        return Usage(1, 0, 0)
+    cached, written, reasoning = (
+        _count(_first(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING)
+    )
+    cached = min(cached, prompt)
+    return Usage(
+        1,
+        prompt,
+        completion,
+        cached_tokens=cached,
+        cache_write_tokens=min(written, prompt - cached),
+        reasoning_tokens=min(reasoning, completion),
+    )
+
+
+PROMPT, COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
+CACHED = (
+    *("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens"),
+    *("prompt_cache_hit_tokens", "cache_read_input_tokens"),
+)
+CACHE_WRITES = (
+    *("prompt_tokens_details.cache_creation_tokens", "input_tokens_details.cache_write_tokens"),
+    *("prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
+)
+REASONING = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
+"""Where servers state these counts; DeepSeek and Anthropic by names of their own."""
+
+
+def _first(usage: Any, places: Iterable[str]) -> Any:
+    for place in places:
+        group, _, name = place.rpartition(".")
+        inner = usage.get(group) if group else usage
+        if isinstance(inner, Mapping) and inner.get(name) is not None:
+            return inner[name]
+    return None
 
 
 def _count(number: Any) -> int | None:

@@ -115,13 +115,12 @@ def _read(answer: Any) -> Completion:
     finish = FINISH.get(reason, str(reason)) if reason else "tool_calls" if calls else "stop"
     if finish == "content_filter" and not text:
         raise Withheld("a content filter withheld the whole answer")
-    usage = answer.get("usage") or {}
     return Completion(
         text=text,
         reasoning=_summary(items) or thought,
         tool_calls=calls,
         finish_reason=finish,
-        usage=read_usage(usage.get("input_tokens"), usage.get("output_tokens")),
+        usage=read_usage(answer.get("usage") or {}),
         logprobs=read_logprobs([entry for part in spoken for entry in part.get("logprobs") or ()]),
     )
 

@@ -60,7 +60,7 @@ def test_a_users_price_goes_before_the_shipped_one() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["gpt-4", "gpt-4=", "gpt-4=3", "gpt-4=a/b", "=1/2", "gpt-4=1/2/3", "gpt-4=-1/2", "x=nan/1", "x=1/inf"],
+    ["gpt-4", "gpt-4=", "gpt-4=3", "gpt-4=a/b", "=1/2", "gpt-4=1/2/3/4/5", "gpt-4=-1/2", "x=nan/1", "x=1/inf"],
 )
 def test_a_malformed_price_is_told_with_the_right_form(text: str) -> None:
     with pytest.raises(SettingsError, match="not a price; write MODEL=PROMPT/COMPLETION"):
@@ -251,3 +251,16 @@ def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
             await ledger.reserve(1e-6)
 
     virtual(main())
+
+
+def test_tokens_from_and_to_the_cache_have_prices_of_their_own() -> None:
+    price = read_prices(["m=2/10/0.5/4"])["m"]
+    assert price.of(1_000_000, 100_000, cached=400_000, cache_writes=100_000) == pytest.approx(
+        0.5 * 2 + 0.4 * 0.5 + 0.1 * 4 + 0.1 * 10
+    )
+    assert price.most(1_000_000, 0) == pytest.approx(4.0)
+    assert price.times(0.5).of(1_000_000, 0, cached=1_000_000) == pytest.approx(0.25)
+
+
+def test_cached_tokens_without_a_price_of_their_own_cost_what_the_prompt_costs() -> None:
+    assert Price(2, 10).of(1_000_000, 0, cached=900_000, cache_writes=100_000) == pytest.approx(2.0)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import RequestRefused
+from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import read_answer, request_body, split_reasoning
+from evalsuite.models.chat_format import read_answer, read_usage, request_body, split_reasoning
 from evalsuite.models.protocol import Transient
 
 
@@ -222,3 +223,43 @@ def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
     except (Transient, RequestRefused):
         return
     assert isinstance(read.text, str)
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "prompt_tokens_details": {"cached_tokens": 60, "cache_creation_tokens": 10},
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            Usage(1, 100, 50, cached_tokens=60, cache_write_tokens=10, reasoning_tokens=30),
+        ),
+        (
+            {
+                "input_tokens": 100,
+                "output_tokens": 50,
+                "input_tokens_details": {"cached_tokens": 60},
+                "output_tokens_details": {"reasoning_tokens": 30},
+            },
+            Usage(1, 100, 50, cached_tokens=60, reasoning_tokens=30),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4},
+            Usage(1, 9, 1, cached_tokens=4),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 90},
+            Usage(1, 9, 1, cached_tokens=9),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None}, Usage(1, 9, 1)),
+        ({"prompt_tokens": 9}, Usage(1, 0, 0)),
+    ],
+)
+def test_cached_and_reasoning_tokens_are_read_from_where_servers_state_them(
+    stated: dict[str, Any], expected: Usage
+) -> None:
+    assert read_usage(stated) == expected
+    assert decode_usage(encode_usage(expected)) == expected
