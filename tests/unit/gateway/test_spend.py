@@ -60,7 +60,17 @@ def test_a_users_price_goes_before_the_shipped_one() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["gpt-4", "gpt-4=", "gpt-4=3", "gpt-4=a/b", "=1/2", "gpt-4=1/2/3/4/5", "gpt-4=-1/2", "x=nan/1", "x=1/inf"],
+    [
+        "gpt-4",
+        "gpt-4=",
+        "gpt-4=3",
+        "gpt-4=a/b",
+        "=1/2",
+        "gpt-4=1/2/3/4/5",
+        "gpt-4=-1/2",
+        "x=nan/1",
+        "x=1/inf",
+    ],
 )
 def test_a_malformed_price_is_told_with_the_right_form(text: str) -> None:
     with pytest.raises(SettingsError, match="not a price; write MODEL=PROMPT/COMPLETION"):
