@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.decisions.verdict import judge_run, measure
+from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.results.record_file import RECORDS
@@ -81,7 +82,8 @@ def write(folder: Path) -> None:
     verdict = judge_run(run)
     sections = build_report(run, verdict, measured)
     wall, cpu = time.perf_counter(), time.process_time()
-    write_page(run, verdict, measured, sections, None, folder)
+    benchmarks = {name: summarise_benchmark(bench) for name, bench in measured.items()}
+    write_page(run, verdict, benchmarks, sections, None, folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     beside = sum(file.stat().st_size for file in (folder / "page").glob("*.js"))
     size = (folder / RECORDS).stat().st_size

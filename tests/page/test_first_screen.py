@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.history import trace
 from evalsuite.output.reports.compare import write_history
+from evalsuite.output.reports.section import Column, Section, Table
 from evalsuite.results.runs import INSTALLED, load_run
 
 if TYPE_CHECKING:
@@ -47,6 +48,23 @@ def test_a_run_without_gates_shows_no_empty_list_of_them(
     page = open_page(make_run("plain", [make_record("fr")]))
     assert page.locator("h1").inner_text() == "Passed"
     assert page.locator("#part-gates").count() == 0
+
+
+def test_what_the_report_folds_is_closed_on_the_page(
+    make_run: Any, open_page: Any, make_record: Any, monkeypatch: Any
+) -> None:
+    tables = [
+        Table(title, [Column("what")], [["this"]], folded=title != "Shown") for title in ("Shown", "A", "B")
+    ]
+    monkeypatch.setattr(
+        "evalsuite.output.reports.report.generic_section", lambda *_: Section("Capitals", tables)
+    )
+    page = open_page(make_run("folded", [make_record("fr")]), "#report")
+    section = page.locator("#section-capitals")
+    assert section.get_by_text("Shown").is_visible()
+    assert not section.get_by_text("A", exact=True).is_visible()
+    section.get_by_text("More tables and pictures").click()
+    assert section.get_by_text("B", exact=True).is_visible()
 
 
 def test_a_history_opens_with_what_has_drifted_and_the_course_of_each_metric(

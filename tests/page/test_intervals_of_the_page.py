@@ -1,94 +1,73 @@
-"""What the page recomputes for the filtered cases equals what the report says of the same cases."""
+"""The page shows the report's own intervals and p-values, and says why it shows none for other selections."""
 
 from __future__ import annotations
 
-import math
-import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from evalsuite import stats
 from evalsuite.core.types import Metric
-from evalsuite.results.tally import Row, Tally
-from evalsuite.stats.multiplicity import holm
 from tests.page.conftest import summary
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
-SCORES = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-10, 10, width=32))
-EXAMPLES = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+def printed(estimate: dict[str, Any]) -> str:
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
 
 
 @pytest.fixture
-def page(make_run: Any, open_page: Any, make_record: Any) -> Any:
-    return open_page(make_run("any", [make_record("fr")]))
-
-
-def in_browser(page: Page, function: str, *arguments: Any) -> Any:
-    return page.evaluate(f"(given) => {function}(...given)", list(arguments))
-
-
-def assert_same(found: dict[str, Any], wanted: Any, *names: str) -> None:
-    for name in names:
-        ours, theirs = found[name], getattr(wanted, name)
-        if theirs is None or ours is None:
-            assert ours == theirs
-        else:
-            assert math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-10), (name, ours, theirs)
-
-
-@EXAMPLES
-@given(
-    st.one_of(
-        st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.integers(0, 8)), min_size=1, max_size=40),
-        st.lists(st.tuples(SCORES, st.integers(0, 30)), min_size=1, max_size=40),
-    )
-)
-def test_means_and_intervals_are_the_tallys(page: Page, cases: list[tuple[float, int]]) -> None:
-    rows = [
-        Row(f"case {place}", f"s{cluster}", place, "passed", {}, {"m": value})
-        for place, (value, cluster) in enumerate(cases)
+def folder(make_run: Any, make_record: Any) -> Any:
+    records = [
+        make_record(
+            f"s{number:02}",
+            outcome="failed" if number % 3 == 0 else "passed",
+            scores={"exact_match": float(number % 3 != 0)},
+            tags={"region": ["eu", "asia"][number % 2], "size": ["small", "large"][number // 20]},
+        )
+        for number in range(40)
     ]
-    found = in_browser(
-        page, "estimate", [value for value, _ in cases], [f"s{cluster}" for _, cluster in cases]
-    )
-    wanted = Tally.of(rows).estimate("m")
-    assert wanted is not None
-    assert_same(found, wanted, "value", "low", "high", "n")
+    gates = ["capitals[asia].exact_match >= 0.1", "capitals[region=eu].exact_match >= 0.1"]
+    return make_run("tagged", records, gate=gates)
 
 
-@EXAMPLES
-@given(
-    st.lists(st.tuples(st.floats(-2, 5, width=32), st.integers(0, 30)), min_size=1, max_size=60),
-    st.sampled_from([(-2.0, 5.0), (-10.0, 30.0), (0.0, 5.0)]),
-)
-def test_scores_within_declared_bounds_have_the_betting_interval(
-    page: Page, cases: list[tuple[float, int]], bounds: tuple[float, float]
+def test_the_cases_of_one_tag_value_have_the_interval_of_the_summary(open_page: Any, folder: Any) -> None:
+    shown = open_page(folder, "#cases?benchmark=capitals&tag=region%3Aasia").locator("#tallies").inner_text()
+    asia = summary(folder)["benchmarks"]["capitals"]["tags"]["region"]["asia"]["exact_match"]
+    assert printed(asia) in shown
+    assert "No intervals" not in shown
+
+
+@pytest.mark.parametrize("query", ["outcome=failed", "metric=exact_match&min=0.5", "q=Paris"])
+def test_cases_chosen_by_answers_or_scores_have_no_interval_and_the_page_says_why(
+    open_page: Any, folder: Any, query: str
 ) -> None:
-    rows = [
-        Row(f"case {place:02}", f"s{cluster}", place, "passed", {}, {"m": value})
-        for place, (value, cluster) in enumerate(cases)
-    ]
-    values, clusters = [value for value, _ in cases], [f"s{cluster}" for _, cluster in cases]
-    recomputed = in_browser(page, "estimate", values, clusters, bounds)
-    wanted = Tally.of(rows).estimate("m", bounds=bounds)
-    assert wanted is not None
-    assert recomputed["n"] == wanted.n
-    for side in ("low", "high"):
-        ours, theirs = recomputed[side], getattr(wanted, side)
-        # Both end in a bisection of 30 steps.
-        assert ours == theirs if theirs is None else math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-7)
+    page = open_page(folder, f"#cases?{query}")
+    assert "chosen by their answers or scores" in page.locator("#tallies").inner_text()
+    assert "[" not in page.locator(".means").inner_text()
 
 
-@pytest.mark.parametrize("count", [1, 2, 21, 700, 5000])
-def test_the_order_of_bets_is_that_of_pythons_generator(page: Page, count: int) -> None:
-    assert in_browser(page, "drawnOrder", count) == random.Random(0).sample(range(count), count)
+def test_two_tag_values_at_once_have_a_mean_without_an_interval(open_page: Any, folder: Any) -> None:
+    page = open_page(folder, "#cases?tag=region%3Aasia&tag=size%3Asmall")
+    assert "for single tag values" in page.locator("#tallies").inner_text()
+    assert "[" not in page.locator(".means").inner_text()
+
+
+def test_the_cases_behind_a_gate_on_a_tag_have_the_tags_interval(open_page: Any, folder: Any) -> None:
+    europe = summary(folder)["benchmarks"]["capitals"]["tags"]["region"]["eu"]["exact_match"]
+    assert printed(europe) in open_page(folder, "#cases?gate=1").locator(".means").inner_text()
+
+
+def test_a_difference_from_the_baseline_is_shown_for_all_cases_and_for_none_chosen_by_scores(
+    make_run: Any, make_record: Any, open_page: Any
+) -> None:
+    names = [f"s{number}" for number in range(12)]
+    make_run("old", [make_record(name) for name in names])
+    worse = [make_record(name, scores={"exact_match": float(name > "s4")}) for name in names]
+    run = make_run("new", worse, baseline=["old"])
+    assert "p = " in open_page(run, "#cases").locator(".means").inner_text()
+    page = open_page(run, "#cases?changed=lost")
+    page.get_by_text("chosen by their answers or scores").wait_for()
+    assert "p = " not in page.locator(".means").inner_text()
 
 
 def test_a_run_with_declared_ranges_shows_the_same_interval_in_page_and_report(
@@ -126,56 +105,6 @@ def test_a_share_of_samples_that_need_some_of_their_epochs_is_the_reports(
         f"{printed['value']:.3f} [{printed['low']:.3f}, {printed['high']:.3f}]"
         in page.locator(".mean", has_text="pass_rate").inner_text()
     )
-
-
-@EXAMPLES
-@given(st.lists(st.tuples(SCORES, SCORES, st.integers(0, 20)), min_size=2, max_size=40))
-def test_paired_differences_are_those_of_a_comparison(
-    page: Page, cases: list[tuple[float, float, int]]
-) -> None:
-    before, after, clusters = (list(column) for column in zip(*cases, strict=True))
-    wanted = stats.paired_difference(before, after, clusters=clusters)
-    found = in_browser(page, "pairedDifference", before, after, clusters)
-    assert math.isclose(found["p"], wanted.pvalue, rel_tol=1e-7, abs_tol=1e-9)
-    if math.isfinite(wanted.low):
-        assert_same(found, wanted, "low", "high")
-    scaled = stats.paired_difference(before, after, clusters=clusters, scale=20.0)
-    assert_same(in_browser(page, "pairedDifference", before, after, clusters, 20), scaled, "low", "high")
-
-
-@EXAMPLES
-@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=2, max_size=60))
-def test_differences_of_shares_have_tangos_interval(page: Page, cases: list[tuple[int, int]]) -> None:
-    before, after = (list(column) for column in zip(*cases, strict=True))
-    wanted = stats.paired_difference(before, after, scale=1.0)
-    assert_same(in_browser(page, "pairedDifference", before, after, None, 1), wanted, "low", "high")
-
-
-@EXAMPLES
-@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=1, max_size=60))
-def test_mcnemar_is_exact(page: Page, cases: list[tuple[int, int]]) -> None:
-    before, after = [one for one, _ in cases], [one for _, one in cases]
-    assert math.isclose(
-        in_browser(page, "mcnemar", before, after), stats.mcnemar(before, after), rel_tol=1e-9, abs_tol=1e-12
-    )
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 5, 30, 400, 99_999])
-def test_quantiles_of_students_t_are_scipys(page: Page, freedom: int) -> None:
-    from scipy.special import stdtrit
-
-    found = in_browser(page, "studentQuantile", 0.975, freedom)
-    assert math.isclose(found, float(stdtrit(freedom, 0.975)), rel_tol=1e-10)
-
-
-def test_corrected_p_values_are_holms(page: Page) -> None:
-    pvalues = [0.04, 0.001, 0.5, 0.02]
-    assert in_browser(page, "holm", pvalues) == pytest.approx(holm(pvalues), abs=1e-12)
-
-
-def test_sums_are_exact(page: Page) -> None:
-    values = [1e16, 1.0, -1e16, 0.1, 0.2, 0.3]
-    assert in_browser(page, "exactSum", values) == math.fsum(values)
 
 
 def test_runs_with_different_epochs_are_compared_question_by_question(

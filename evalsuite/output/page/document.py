@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
-    "stats.js",
-    "betting.js",
     "dom.js",
     "numbers.js",
     "chunks.js",

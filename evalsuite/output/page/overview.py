@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.comparison import find_declaration, own_margin
 from evalsuite.decisions.conditions import gates_of
+from evalsuite.decisions.measured import PASS_RATE
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.reports.markdown import plain_text
+from evalsuite.output.reports.pairs import MOST_VALUES, compare_parts
 from evalsuite.output.reports.section import Chart, Section, Table, plain_cell, without_unmeasured
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.output.reports.section import Block
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
 
 SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
 """Sections whose content the page's first screen, or its cases, show in their own way."""
@@ -115,21 +118,81 @@ def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
     return against.margin * (high - low)
 
 
-def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
-    """Make one row per benchmark."""
-    rows = []
-    for name, bench in run.benchmarks.items():
-        estimate = measured[name].estimate(bench.primary, bench.tally) if bench.primary else None
-        rows.append(
-            {
-                "name": name,
-                "cases": len(bench.tally),
-                "source": bench.source,
-                "metric": bench.primary,
-                "found": plain_cell(estimate),
-            }
-        )
+def summarise_benchmark(measured: Measured) -> dict[str, Any]:
+    """Estimate all metrics of a benchmark, over all cases and for each tag value."""
+    tags = sorted({tag for row in measured.tally for tag in row.tags})
+    metrics = _plain_metrics(measured, measured.tally)
+    # Read before the tags: a derived metric keeps the failure of its last computation alone.
+    failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
+    return {
+        "cases": len(measured.tally),
+        "errors": measured.tally.count("error"),
+        "metrics": metrics,
+        **({"failed_metrics": failed} if failed else {}),
+        "tags": {
+            tag: {value: _plain_metrics(measured, cases) for value, cases in groups.items()}
+            for tag in tags
+            # A tag with a value for almost every case is a name, not a group.
+            if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
+        },
+    }
+
+
+def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
+    return {metric: plain_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
+
+
+def estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Select what the page shows of the results of `summarise_benchmark`."""
+    return {
+        name: {"": bench["metrics"]}
+        | {
+            f"{tag}:{value}": metrics
+            for tag, values in bench["tags"].items()
+            if len(values) <= MOST_VALUES
+            for value, metrics in values.items()
+        }
+        for name, bench in benchmarks.items()
+    }
+
+
+def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Compare pairs of runs by every metric, over all questions and for each tag value.
+
+    Args:
+        runs: the runs.
+        pairs: the places of the first and the second run of each pair; all are corrected for their number.
+    """
+    ranges, rows = metric_ranges(runs), []
+    for first, second in pairs:
+        base, other = runs[first].benchmarks, runs[second].benchmarks
+        for name in sorted(set(base) & set(other)):
+            for metric in dict.fromkeys((*other[name].tally.metrics(), PASS_RATE)):
+                found = compare_parts(
+                    base[name].tally, other[name].tally, metric, ranges.get(f"{name}.{metric}"), len(pairs)
+                )
+                rows += [
+                    {"benchmark": name, "metric": metric, "first": first, "second": second, "part": part}
+                    | plain_cell(pair.difference)
+                    | {"p": pair.pvalue}
+                    for part, pair in found
+                    if pair.difference is not None
+                ]
     return rows
+
+
+def benchmark_facts(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Make one row per benchmark."""
+    return [
+        {
+            "name": name,
+            "cases": len(bench.tally),
+            "source": bench.source,
+            "metric": bench.primary,
+            "found": benchmarks[name]["metrics"].get(bench.primary),
+        }
+        for name, bench in run.benchmarks.items()
+    ]
 
 
 def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -195,6 +258,7 @@ def _block(block: Block) -> dict[str, Any]:
             "title": block.title,
             "note": block.note,
             "columns": [{"title": column.title, "style": column.style} for column in block.columns],
+            "folded": block.folded,
             "rows": [
                 [plain_text(cell, column) for cell, column in zip(row, block.columns, strict=True)]
                 for row in block.rows
@@ -208,6 +272,7 @@ def _block(block: Block) -> dict[str, Any]:
 def _chart(chart: Chart) -> dict[str, Any]:
     return {
         "kind": chart.kind,
+        "folded": chart.folded,
         "title": chart.title,
         "labels": list(chart.labels),
         "series": [

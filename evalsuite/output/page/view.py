@@ -11,8 +11,10 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.journal.lease import is_held
 from evalsuite.output.page.document import FOLDER, page
+from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
+from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import SUMMARY, RunFolder, interruption, is_run, replace_text
 from evalsuite.results.runs import load_run
@@ -60,7 +62,8 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
     measured = measure(run)
     verdict = judge_run(run)
-    write_page(run, verdict, measured, build_report(run, verdict, measured), None, folder.path, live=cases)
+    benchmarks = {name: summarise_benchmark(bench) for name, bench in measured.items()}
+    write_page(run, verdict, benchmarks, build_report(run, verdict, measured), None, folder.path, live=cases)
     beside = folder.path / FOLDER
     beside.mkdir(exist_ok=True)
     replace_text(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")
@@ -94,10 +97,9 @@ def follow(
 
 def finish(folder: RunFolder, declarations: Declarations) -> None:
     """Write the page of a run that has ended."""
-    run = load_run(folder, declarations)
-    measured = measure(run)
-    verdict = judge_run(run)
-    write_page(run, verdict, measured, build_report(run, verdict, measured), None, folder.path)
+    report = make_report(load_run(folder, declarations))
+    benchmarks = {name: summarise_benchmark(bench) for name, bench in report.measured.items()}
+    write_page(report.run, report.verdict, benchmarks, report.sections, report.baseline, folder.path)
     (folder.path / FOLDER / LIVE).unlink(missing_ok=True)
 
 
@@ -120,7 +122,8 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
         "benchmarks": [],
         "sections": [],
         "lower_is_better": [],
-        "ranges": {},
+        "estimates": [],
+        "differences": [],
         "trends": _trends(rows),
         "bytes": 0,
     }

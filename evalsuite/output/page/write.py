@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.decisions.verdict import measure
 from evalsuite.output.page.cases import CaseTable, has_changed, read_cases
 from evalsuite.output.page.document import Chunks, page
 from evalsuite.output.page.overview import (
     benchmark_facts,
     compared_benchmarks,
+    differences,
+    estimates,
     falling_metrics,
-    metric_ranges,
     run_facts,
     section_facts,
+    summarise_benchmark,
     verdict_facts,
 )
 from evalsuite.results.record_file import RECORDS
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.output.reports.section import Section
     from evalsuite.results.runs import Run
@@ -37,7 +40,7 @@ INSIDE = 8 << 20
 def write_page(
     run: Run,
     verdict: Verdict,
-    measured: Mapping[str, Measured],
+    benchmarks: Mapping[str, Mapping[str, Any]],
     sections: Sequence[Section],
     baseline: Run | None,
     target: Path,
@@ -48,7 +51,7 @@ def write_page(
     Args:
         run: the run to show.
         verdict: its verdict.
-        measured: its benchmarks' metrics.
+        benchmarks: its benchmarks' estimates, by `summarise_benchmark`.
         sections: its report's.
         baseline: the run that it is compared with.
         target: the page's folder.
@@ -61,9 +64,10 @@ def write_page(
         "subject": 0,
         "against": None if baseline is None else 1,
         "verdict": verdict_facts(run, verdict),
-        "benchmarks": benchmark_facts(run, measured),
+        "benchmarks": benchmark_facts(run, benchmarks),
         "lower_is_better": falling_metrics(runs),
-        "ranges": metric_ranges(runs),
+        "estimates": [estimates(benchmarks)],
+        "differences": differences(runs, [(1, 0)] if baseline else []),
         "sections": section_facts(sections),
     }
     if live is not None:
@@ -97,7 +101,12 @@ def write_comparison_page(
         "verdict": None,
         "benchmarks": compared_benchmarks(runs),
         "lower_is_better": falling_metrics(runs),
-        "ranges": metric_ranges(runs),
+        "estimates": [
+            estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()})
+            for run in runs
+        ],
+        # A history has too many pairs, and compares each release with its references alone.
+        "differences": differences(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": section_facts(sections, ()),
     }
     if history is not None:

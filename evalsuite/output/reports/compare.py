@@ -18,6 +18,7 @@ from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.markdown import escape, render, terminal_table
+from evalsuite.output.reports.pairs import PairedRuns, compare_pair
 from evalsuite.output.reports.plots import draw_all
 from evalsuite.output.reports.report import benchmark_section, view
 from evalsuite.output.reports.section import (
@@ -37,14 +38,14 @@ from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.core.declarations import Declarations
     from evalsuite.decisions.history import Course, FlakyCase, Release
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import Question, RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
 
 GLANCE = "At a glance"
@@ -187,7 +188,12 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     rows: list[list[Cell]] = []
     for metric in _primary_first(metrics, _bench(runs, name).primary):
         rows += [
-            [other, base, *_pair(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)]
+            [
+                other,
+                base,
+                metric,
+                *_cells(compare_pair(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)),
+            ]
             for (base, before), (other, after) in itertools.combinations(tallies, 2)
         ]
     columns = [
@@ -201,9 +207,9 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
         Column("p", "pvalue"),
     ]
     note = (
-        "Over the questions that both runs scored, epochs averaged. p: exact McNemar for 0/1 scores, else the "
-        "paired difference's, with samples that share a source as one cluster. Intervals: Tango's for independent 0/1 "
-        "scores, else Student's t within the metric's range"
+        "Over the questions that both runs scored, epochs averaged. Independent 0/1 scores: p is McNemar's exact "
+        "test, the interval is Tango's, extended to zero if the test does not reject. Other scores: paired t test and "
+        "interval within the metric's range, with samples that share a source as one cluster"
     )
     corrected = (
         f"; Bonferroni's correction for the {comparisons} pairs of a metric, of p and interval alike."
@@ -230,66 +236,12 @@ def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
     return whole.digest()
 
 
+def _cells(pair: PairedRuns) -> list[Cell]:
+    return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
+
+
 def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
     return sorted(metrics, key=lambda metric: metric != primary)
-
-
-def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
-    """Cluster and both scores of every question that both runs scored, epochs averaged."""
-    before = {question: score for question, _, score in _by_question(base, metric)}
-    return [
-        (cluster, before[question], score)
-        for question, cluster, score in _by_question(other, metric)
-        if question in before
-    ]
-
-
-def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, float]]:
-    """Map each question to the cluster of its first case and its mean over epochs."""
-    scored = tally.scored(metric)
-    scores: dict[Question, float | list[float]] = {}
-    clusters: dict[Question, str] = {}
-    for row in scored:
-        question, score = row.question, row.scores[metric]
-        earlier = scores.setdefault(question, score)
-        if question not in clusters:
-            clusters[question] = row.cluster
-        else:
-            scores[question] = [*(earlier if isinstance(earlier, list) else [earlier]), score]
-    for question, own in scores.items():
-        yield question, clusters[question], math.fsum(own) / len(own) if isinstance(own, list) else own
-
-
-def _pair(
-    base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None, comparisons: int
-) -> list[Cell]:
-    """Cells of one pair of runs, p and interval corrected for so many comparisons."""
-    from evalsuite import stats
-
-    pairs = pair(base, other, metric)
-    if len(pairs) < 2:
-        return [metric, len(pairs), None, None, None, None]
-    clusters, before, after = (list(column) for column in zip(*pairs, strict=True))
-    repeated = len(set(clusters)) < len(clusters)
-    shares = set(before) | set(after) <= {0.0, 1.0}
-    low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
-    inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
-    difference = stats.paired_difference(
-        before,
-        after,
-        clusters=clusters if repeated else None,
-        scale=high - low if inside else None,
-        confidence=1 - 0.05 / comparisons,
-    )
-    binary = not repeated and shares
-    return [
-        metric,
-        len(pairs),
-        math.fsum(before) / len(before),
-        math.fsum(after) / len(after),
-        Estimate(difference.difference, difference.low, difference.high, len(pairs)),
-        min(1.0, comparisons * (stats.mcnemar(before, after) if binary else difference.pvalue)),
-    ]
 
 
 FEWEST, MOST = 3, 12

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import in_words
 from evalsuite.core.phrases import both_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
+from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import blocks, cases_to_show
 from evalsuite.output.reports.markdown import (
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.section import Section
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Tally
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
 
@@ -134,7 +134,9 @@ def write_report(report: RunReport, target: Path) -> None:
     text = report.text(draw_all(report.charts, target))
     replace_text(target / REPORT, text)
     try:
-        write_page(report.run, report.verdict, report.measured, report.sections, report.baseline, target)
+        write_page(
+            report.run, report.verdict, summary["benchmarks"], report.sections, report.baseline, target
+        )
     except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
         why = f"`{PAGE}` could not be written: {type(error).__name__}: {error}"
         replace_text(target / REPORT, f"{text}\n{why}\n")
@@ -265,7 +267,7 @@ def summarise(
             for decision in verdict.decisions
         ],
         "benchmarks": {
-            name: {"primary": run.benchmarks[name].primary, **_summarise_benchmark(metrics)}
+            name: {"primary": run.benchmarks[name].primary, **summarise_benchmark(metrics)}
             for name, metrics in measured.items()
         },
         "tables": plain_tables(sections),
@@ -282,29 +284,6 @@ def _summarise_baseline(against: Against) -> dict[str, Any]:
         ],
         "left_out": {side: list(cases) for side, cases in against.left_out.items()},
     }
-
-
-def _summarise_benchmark(measured: Measured) -> dict[str, Any]:
-    tags = sorted({tag for row in measured.tally for tag in row.tags})
-    metrics = _plain_metrics(measured, measured.tally)
-    # Read before the tags: a derived metric keeps the failure of its last computation alone.
-    failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
-    return {
-        "cases": len(measured.tally),
-        "errors": measured.tally.count("error"),
-        "metrics": metrics,
-        **({"failed_metrics": failed} if failed else {}),
-        "tags": {
-            tag: {value: _plain_metrics(measured, cases) for value, cases in groups.items()}
-            for tag in tags
-            # A tag with a value for almost every case is a name, not a group.
-            if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
-        },
-    }
-
-
-def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
-    return {metric: plain_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
 
 
 def first_screen(report: RunReport, file: Path) -> str:

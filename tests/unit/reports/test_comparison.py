@@ -83,6 +83,22 @@ def test_binary_scores_are_compared_by_exact_mcnemar_over_the_cases_of_both(desk
     assert p == pytest.approx(binomtest(0, 6).pvalue)
 
 
+@pytest.mark.parametrize("lost", range(3, 9))
+def test_an_interval_of_shares_excludes_zero_only_where_the_exact_test_rejects(desk: Desk, lost: int) -> None:
+    names = ("one", "two", "three")
+    firsts = (0, lost, lost)
+    runs = [
+        run(desk, name, {f"s{place:02}": {"hit": float(place >= wrong)} for place in range(20)})
+        for name, wrong in zip(names, firsts, strict=True)
+    ]
+    table = paired_table(runs, names, "capitals")
+    assert table
+    *_, difference, p = table.rows[0]
+    assert isinstance(difference, Estimate)
+    assert difference.high is not None
+    assert (difference.high < 0) == (value(p) < 0.05)
+
+
 def test_samples_of_one_source_are_one_cluster_of_a_difference(desk: Desk) -> None:
     def asked(name: str, scores: Sequence[float]) -> Run:
         records = [

@@ -57,10 +57,6 @@ class Row {
     return JSON.stringify([this.benchmark, mode ? withoutMode.replace(/[-|]+$/, "") : this.sample, mode]);
   }
 
-  get cluster() {
-    return this.tag("cluster") ?? this.sample;
-  }
-
   tag(name) {
     const column = this.block.tags[name];
     return column ? word(column, this.place) : null;
@@ -152,12 +148,6 @@ function byQuestion(rows) {
   return asked;
 }
 
-/** The mean over epochs; null where none has the score. */
-function meanScore(epochs, metric) {
-  const scores = epochs.map((row) => row.score(metric)).filter((score) => score !== null);
-  return scores.length ? exactSum(scores) / scores.length : null;
-}
-
 /** The cases of a run by its number. */
 async function readCases(number) {
   return new Cases(number, JSON.parse(await textOf(`index-${number}`)));
@@ -180,12 +170,12 @@ function parseRecord(line) {
   }
 }
 
-/** A metric over rows of one benchmark, in the order of their case ids, with its interval. */
-function estimateOf(rows, metric) {
+/** The mean of a metric over rows of one benchmark, without an interval; null if nothing was measured. */
+function meanOverRows(rows, metric) {
   const measured = metric === "pass_rate" ? rowsThatCount(rows) : rows.map((row) => [row, row.score(metric)]);
-  const scored = measured.filter(([, value]) => value !== null);
-  const range = rows.length ? RANGES.get(`${rows[0].benchmark}.${metric}`) : null;
-  return estimate(scored.map(([, value]) => value), scored.map(([row]) => row.cluster), range);
+  const values = measured.map(([, value]) => value).filter((value) => value !== null);
+  const sum = values.reduce((total, value) => total + value, 0);
+  return values.length ? { value: sum / values.length, low: null, high: null, n: values.length } : null;
 }
 
 /** Rows with whether they passed; where a sample needs k of its epochs, one row per sample with whether it did. */

@@ -6,7 +6,7 @@ async function comparisonParts() {
   return [
     comparisonHero(runs),
     part("At a glance", glanceTable(), "glance"),
-    OVERVIEW.benchmarks.map((benchmark) => pairsPart(benchmark, runs)),
+    OVERVIEW.benchmarks.map((benchmark) => pairsPart(benchmark)),
     part("The runs", OVERVIEW.runs.map((run) => el("div", { class: "run" }, el("h3", {}, run.label), facts(run), madeWith(run))), "runs"),
   ];
 }
@@ -59,12 +59,13 @@ function direction(benchmark, metric) {
 }
 
 /** All pairs of runs by one metric of a benchmark, the metric to be chosen. */
-function pairsPart({ name, metric }, runs) {
-  const metrics = [...new Set([...runs.flatMap((run) => run.metrics(name)), "pass_rate"])];
+function pairsPart({ name, metric }) {
+  const metrics = [...new Set(OVERVIEW.differences.filter((one) => one.benchmark === name).map((one) => one.metric))];
+  if (!metrics.length) return null;
   // The primary metric may not be measured, as without a judge.
   const first = metrics.includes(metric) ? metric : metrics[0];
   const lines = el("div", {});
-  const draw = (chosen) => replaceChildren(lines, pairLines(name, chosen, runs));
+  const draw = (chosen) => replaceChildren(lines, pairLines(name, chosen));
   draw(first);
   return part(name, [
     el("label", { class: "choice" }, el("span", {}, "All pairs by "),
@@ -73,29 +74,17 @@ function pairsPart({ name, metric }, runs) {
   ], `pairs-${name}`);
 }
 
-function pairLines(name, metric, runs) {
-  const pairs = allPairs(name, metric, runs);
-  if (!pairs.length) return el("p", { class: "note" }, "No two runs share two questions that have this score.");
-  const extent = Math.max(...pairs.flatMap(({ difference }) => [difference.value, difference.low, difference.high]).filter(Number.isFinite).map(Math.abs), 0.01) * 1.06;
+function pairLines(name, metric) {
+  const pairs = OVERVIEW.differences.filter((one) => one.benchmark === name && one.metric === metric && one.part === "");
+  const extent = Math.max(...pairs.flatMap(({ value, low, high }) => [value, low, high]).filter(Number.isFinite).map(Math.abs), 0.01) * 1.06;
+  const count = (OVERVIEW.runs.length * (OVERVIEW.runs.length - 1)) / 2;
   return [pairs.map((pair) => pairLine(name, metric, pair, extent)),
-    el("p", { class: "note" }, "Each line: the second run minus the first, over the questions that both scored, epochs averaged, with its 95% interval. ",
-      pairs.length > 1 ? "p is corrected over these pairs (Holm)." : "p: exact McNemar for 0/1 scores, else the paired t test over clusters.")];
+    el("p", { class: "note" }, "Each line: the second run minus the first, over the questions that both scored, epochs averaged, with its 95% interval. p: exact McNemar for independent 0/1 scores, else the paired t test over clusters.",
+      count > 1 ? ` p and interval are corrected for ${count} pairs (Bonferroni).` : "")];
 }
 
-function allPairs(name, metric, runs) {
-  const pairs = [];
-  for (let first = 0; first < runs.length; first++) {
-    for (let second = first + 1; second < runs.length; second++) {
-      const rows = runs[second].rows.filter((row) => row.benchmark === name);
-      const difference = pairedOf(rows, metric, runs[first]);
-      if (difference) pairs.push({ first, second, difference });
-    }
-  }
-  holm(pairs.map(({ difference }) => difference.p)).forEach((p, place) => (pairs[place].p = p));
-  return pairs;
-}
-
-function pairLine(name, metric, { first, second, difference, p }, extent) {
+function pairLine(name, metric, difference, extent) {
+  const { first, second, p } = difference;
   const better = isLowerBetter(name, metric) ? difference.value < 0 : difference.value > 0;
   const tone = p >= 0.05 || !difference.value ? "open" : better ? "good" : "bad";
   const changes = { benchmark: name, metric, subject: String(second), against: String(first), changed: "any" };

@@ -249,8 +249,10 @@ function showTallies() {
   for (const row of list.rows) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
   const total = list.cases.rows.length;
   const shown = list.rows.length === total ? counted(total, "case") : `${whole(list.rows.length)} of ${counted(total, "case")}`;
+  const why = list.rows.length ? whyWithoutInterval(state) : "";
   replaceChildren(document.getElementById("tallies"), el("p", { class: "counts" }, el("strong", {}, shown), list.rows.length ? outcomeBar(counts) : null),
-    el("div", { class: "means" }, talliedMetrics().map(([name, mean, difference]) => meanOf(name, mean, difference))));
+    el("div", { class: "means" }, talliedMetrics().map(([name, mean, difference]) => meanOf(name, mean, difference))),
+    why ? el("p", { class: "note" }, why) : null);
   announce(`${shown}`);
 }
 
@@ -259,43 +261,51 @@ function meanOf(name, mean, difference) {
     difference ? el("small", { class: "change" }, `${signed(difference.value)} [${fixed(difference.low)}, ${fixed(difference.high)}], p ${probability(difference.p).replace(/^(?!<)/, "= ")}`) : null);
 }
 
-/** Of one benchmark all metrics, of several the one that each is known by. */
+/** All metrics of one benchmark, or the primary metric of several. */
 function talliedMetrics() {
   const groups = new Map();
   for (const row of list.rows) {
     if (!groups.has(row.benchmark)) groups.set(row.benchmark, []);
     groups.get(row.benchmark).push(row);
   }
-  // The report adds and bets in the order of the case ids, whatever the list is sorted by.
-  for (const rows of groups.values()) rows.sort((one, two) => one.place - two.place);
   const wanted = groups.size === 1 && state.benchmark
     ? metricsShown().map((metric) => [state.benchmark, metric])
     : [...groups.keys()].map((name) => [name, state.metric || PRIMARY.get(name) || "pass_rate"]);
+  const part = knownPart(state);
   return wanted.map(([name, metric]) => {
-    const rows = groups.get(name) ?? [];
     const title = groups.size === 1 && state.benchmark ? metric : `${name}.${metric}`;
-    return [title, estimateOf(rows, metric), list.other ? pairedOf(rows, metric, list.other) : null];
+    const known = part === null ? null : OVERVIEW.estimates[subjectNumber()]?.[name]?.[part]?.[metric];
+    const difference = part === null || !list.other ? null : differenceOf(name, metric, part, againstNumber(), subjectNumber());
+    return [title, known ?? meanOverRows(groups.get(name) ?? [], metric), difference];
   }).filter(([, mean]) => mean);
 }
 
-/** Questions against the same questions of another run, epochs averaged. */
-function pairedOf(rows, metric, other) {
-  const [before, after, clusters] = [[], [], []];
-  for (const [question, epochs] of byQuestion(rows)) {
-    const [now, then] = [meanScore(epochs, metric), meanScore(other.byQuestion.get(question) ?? [], metric)];
-    if (now === null || then === null) continue;
-    before.push(then);
-    after.push(now);
-    clusters.push(epochs[0].cluster);
-  }
-  if (before.length < 2) return null;
-  const apart = new Set(clusters).size === clusters.length;
-  const scores = [...before, ...after];
-  const shares = scores.every((value) => value === 0 || value === 1);
-  const bounds = shares ? [0, 1] : RANGES.get(`${rows[0].benchmark}.${metric}`);
-  const inside = bounds && scores.every((value) => value >= bounds[0] && value <= bounds[1]);
-  const difference = pairedDifference(before, after, apart ? null : clusters, inside ? bounds[1] - bounds[0] : null);
-  return apart && shares ? { ...difference, p: mcnemar(before, after) } : difference;
+/** Whether the filters choose cases by what was answered: selection on the outcome biases means and differences. */
+function choosesByAnswers(state) {
+  return Boolean(state.q || state.outcome.length || state.min !== "" || state.max !== "" || state.cause || state.changed);
+}
+
+/** The filtered part with computed intervals: "" for all cases, `tag:value` for one value; null for any other filter. */
+function knownPart(state) {
+  if (choosesByAnswers(state)) return null;
+  const gate = state.gate === "" ? null : (OVERVIEW.verdict?.gates ?? [])[Number(state.gate)];
+  if (gate && gate.value !== null && !gate.tag) return null;
+  const parts = new Set([...state.tag, ...(gate?.tag ? [`${gate.tag}:${gate.value}`] : [])]);
+  return parts.size > 1 ? null : [...parts][0] ?? "";
+}
+
+function whyWithoutInterval(state) {
+  if (choosesByAnswers(state)) return "No intervals or p-values: these cases were chosen by their answers or scores, which biases their means.";
+  return knownPart(state) === null ? "No intervals or p-values: they are computed for all cases and for single tag values." : "";
+}
+
+/** The second run minus the first, as the report computed it; null if it did not. */
+function differenceOf(benchmark, metric, part, first, second) {
+  const same = OVERVIEW.differences.filter((one) => one.benchmark === benchmark && one.metric === metric && one.part === part);
+  const found = same.find((one) => one.first === first && one.second === second);
+  if (found) return found;
+  const reversed = same.find((one) => one.first === second && one.second === first);
+  return reversed ? { ...reversed, first, second, value: -reversed.value, low: -reversed.high, high: -reversed.low } : null;
 }
 
 // ---- rows

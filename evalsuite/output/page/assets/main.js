@@ -4,7 +4,6 @@ const OVERVIEW = JSON.parse(document.getElementById("overview").textContent);
 const VIEWS = OVERVIEW.kind === "index" ? ["overview"] : ["overview", "cases", "report"];
 const PRIMARY = new Map(OVERVIEW.benchmarks.map((benchmark) => [benchmark.name, benchmark.metric]));
 const LOWER_IS_BETTER = new Set(OVERVIEW.lower_is_better);
-const RANGES = new Map(Object.entries(OVERVIEW.ranges));
 
 let state = readAddress(location.hash);
 

@@ -17,7 +17,23 @@ function slug(title) {
 }
 
 function section({ title, blocks }) {
-  return el("section", { class: "part", id: slug(title) }, el("h2", {}, title), blocks.map(block));
+  return el("section", { class: "part", id: slug(title) }, el("h2", {}, title), folding(blocks));
+}
+
+/** Blocks in order; neighbouring tables and charts that the report folds are closed together. */
+function folding(blocks) {
+  const shown = [];
+  let closed = null;
+  for (const content of blocks) {
+    const drawn = block(content);
+    const isDetail = content.folded && content.kind !== "passage";
+    if (!isDetail) closed = null;
+    if (!drawn) continue;
+    if (isDetail && !closed) shown.push(closed = el("details", { class: "block more" }, el("summary", {}, "More tables and pictures")));
+    if (isDetail) closed.append(drawn);
+    else shown.push(drawn);
+  }
+  return shown;
 }
 
 function block(content) {

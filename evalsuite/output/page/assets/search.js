@@ -80,19 +80,19 @@ function holdsAll(text, terms) {
 }
 
 function shortText(row) {
-  return `${row.case}\n${row.text("asked")}\n${row.text("answered")}\n${row.text("expected")}`;
+  return `${row.name}\n${row.text("asked")}\n${row.text("answered")}\n${row.text("expected")}`;
 }
 
-/** The words of a record that the page shows: fingerprints and signatures are digits that nobody looks for. */
+/** The fields of a record that a reader sees as text when the case is open. */
+const SEEN = ["benchmark", "sample", "model", "source", "tags", "input", "target", "transcript", "error", "cause", "notes", "logs"];
+
 function shownWords(record) {
-  const { fingerprints, declared, facts, ...shown } = record;
-  const { judge_signatures: signatures, ...shownFacts } = facts ?? {};
-  return allWords({ ...shown, facts: shownFacts });
+  return SEEN.map((field) => allWords(record[field])).join("\n");
 }
 
-/** All words of a value, without the names of its fields. */
+/** All texts of a value, without the names of its fields and without encoded pictures. */
 function allWords(value) {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return /^(?:data:|iVBOR)/.test(value) ? "" : value;
   if (value === null || typeof value !== "object") return "";
   return Object.values(value).map(allWords).join("\n");
 }
