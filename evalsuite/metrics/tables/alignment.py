@@ -33,8 +33,11 @@ CHARACTERS = 64
 MOST_PAIRS = 1_000
 """A value shared by more pairs of rows than this says nothing about which rows belong together."""
 MOST_LINES = 400
+MOST_LINES_AT_ONCE = 64
 MOST_CELLS = 40_000
 """Larger tables are aligned more coarsely, block by block."""
+MOST_ASSIGNED = 2_500
+"""Rows in any order that are paired by one assignment; of larger tables, equal rows are paired first."""
 MOST_CHARACTERS = 64
 """How much of a value enters its profile."""
 
@@ -99,30 +102,43 @@ def _shared_values(one: Codes, two: Codes) -> Floats:
     """
     import numpy as np
 
-    places: tuple[dict[int, list[int]], ...] = ({}, {})
-    for side, by_code in zip((one, two), places, strict=True):
-        for row, codes in enumerate(side.tolist()):
-            for code in set(codes):
-                by_code.setdefault(code, []).append(row)
-    width = len(two)
-    pairs = [
-        row * width + beside
-        for code, rows in places[0].items()
-        if (others := places[1].get(code)) and len(rows) * len(others) <= MOST_PAIRS
-        for row in rows
-        for beside in others
-    ]
-    return np.bincount(pairs, minlength=len(one) * width).reshape(len(one), width).astype(np.float64)
+    # The distinct values of each row, as pairs of value and row in the order of values.
+    values, rows = (np.concatenate(column) for column in zip(*_distinct(one), strict=True))
+    others, beside = (np.concatenate(column) for column in zip(*_distinct(two), strict=True))
+    order = np.argsort(others, kind="stable")
+    others, beside = others[order], beside[order]
+    starts, ends = (np.searchsorted(others, values, side) for side in ("left", "right"))
+    counts = ends - starts
+    own = np.unique(values, return_inverse=True)[1]
+    counts[np.bincount(own)[own] * counts > MOST_PAIRS] = 0
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    pairs = np.repeat(rows, counts) * len(two) + beside[np.repeat(starts, counts) + within]
+    shared = np.bincount(pairs, minlength=len(one) * len(two)).reshape(len(one), len(two))
+    return shared.astype(np.float64)
+
+
+def _distinct(table: Codes) -> Iterator[tuple[Codes, Codes]]:
+    import numpy as np
+
+    for row, codes in enumerate(table):
+        distinct = np.unique(codes)
+        yield distinct, np.full(len(distinct), row)
 
 
 def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
     """Count the equal cells of each pair of lines, in aligned lines across."""
     import numpy as np
 
-    equal = np.zeros((len(one), len(two)))
-    for left, right in across:
-        equal += one[:, left][:, None] == two[:, right]
-    return equal
+    equal = np.zeros((len(one), len(two)), dtype=np.int32)
+    if len(across) <= MOST_LINES_AT_ONCE or len(one) * len(two) > MOST_LINES_AT_ONCE**2:
+        for left, right in across:
+            equal += one[:, left][:, None] == two[:, right]
+    elif across:
+        left_lines, right_lines = (np.array(side) for side in zip(*across, strict=True))
+        first, second = one[:, left_lines], two[:, right_lines]
+        for place, line in enumerate(first):
+            equal[place] = (line == second).sum(1)
+    return equal.astype(np.float64)
 
 
 def _likeness(first: _Table, second: _Table) -> Floats:
@@ -174,14 +190,13 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
     for row in range(height):
         reached = np.maximum(best[row, 1:], best[row, :-1] + similarity[row])
         np.maximum.accumulate(reached, out=best[row + 1, 1:])
-    table = best.tolist()
     pairs: Pairs = []
     row, column = height, width
     while row and column:
-        cell = table[row][column]
-        if cell == table[row - 1][column]:
+        cell = best[row, column]
+        if cell == best[row - 1, column]:
             row -= 1
-        elif cell == table[row][column - 1]:
+        elif cell == best[row, column - 1]:
             column -= 1
         else:
             row, column = row - 1, column - 1
@@ -192,7 +207,7 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
 def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
     """Align coarsely: rows that are equal and unique are anchors, the rows between are aligned by blocks."""
     width = max(len(first[0]), len(second[0]))
-    size = max(1, min(MOST_LINES, MOST_CELLS // width))
+    size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
     def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
@@ -201,6 +216,9 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
 
     rows = _anchors(first, second, ordered=row_order)
     for ones, twos in list(_gaps(rows, len(first), len(second), ordered=row_order)):
+        if len(ones) == len(twos) == 1:
+            rows.append((ones[0], twos[0]))
+            continue
         for start in range(0, min(len(ones), len(twos)), size):
             a, b = ones[start : start + size], twos[start : start + size]
             within = align_block([first[place] for place in a], [second[place] for place in b])[0]

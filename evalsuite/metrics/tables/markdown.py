@@ -93,7 +93,7 @@ class _Block:
 
 
 def _cells(line: str) -> tuple[str, ...]:
-    cells = PIPE.sub(r"\1\n", line).split("\n")
+    cells = PIPE.sub(r"\1\n", line).split("\n") if "\\" in line else line.split("|")
     if not cells[0].strip() and line.startswith("|"):
         cells = cells[1:]
     if cells and not cells[-1].strip():

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import ScoringError
+from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form import FormFact, form_facts
 from evalsuite.metrics.tables.grid import FORMATS
@@ -109,6 +110,8 @@ def table_score(
     order = (
         "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
     )
+    if not (row_order and column_order):
+        order += f"|assigned:{MOST_ASSIGNED}"
     signature = (
         f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+signs+lcs"
         f"|order:{order}|value:content*(3*content+form)/4"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -249,3 +251,19 @@ def test_tables_beyond_the_bound_are_aligned_in_the_coarser_way(
     assert table_score(_html(missing), _html(rows), format="html").content == pytest.approx(
         expected, abs=0.02
     )
+
+
+def test_a_thousand_rows_in_any_order_are_paired_by_what_they_hold() -> None:
+    draw = random.Random(2)
+    rows = [[f"row {place}", *(f"{draw.random() * 100:.2f}" for _ in range(5))] for place in range(1_000)]
+    changed = [
+        [cell if draw.random() > 0.3 else f"{draw.random() * 1000:.1f}" for cell in row] for row in rows
+    ]
+    draw.shuffle(changed)
+    head = "| Name | a | b | c | d | e |"
+    wanted, predicted = (
+        "\n".join([head, *(f"| {' | '.join(row)} |" for row in side)]) for side in (rows, changed)
+    )
+    score = table_score(predicted, wanted, format="markdown", row_order=False)
+    assert 0.68 < score.content < 0.73
+    assert "order:columns|assigned:2500" in score.signature
