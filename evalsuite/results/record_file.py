@@ -126,7 +126,7 @@ def _files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
         if event.get("kind") == "program":
             for name, content in (*_pictures(event), *_texts(event)):
                 # Records may come from anybody.
-                plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[-80:]
+                plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content
 

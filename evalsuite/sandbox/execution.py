@@ -6,6 +6,7 @@ import base64
 import re
 import signal
 import struct
+import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ class ProgramFile:
     """A file that a program wrote.
 
     Attributes:
-        name: its own name, in letters, digits and `.-_` alone.
+        name: its own name, in letters of any script, digits and `.-_` alone; no two of a round are equal.
         content: a PNG picture of at most 4096 pixels each way, or text in UTF-8 (`.csv`, `.txt`).
     """
 
@@ -129,8 +130,11 @@ def read_files(handed_over: bytes) -> tuple[ProgramFile, ...]:
     """Read the files that a program's process handed over, up to the limits; leave out what is malformed."""
     files: list[ProgramFile] = []
     room = MOST_BYTES
-    for name, content in _parts(handed_over):
-        file = ProgramFile(_plain(name), content)
+    for written, content in _parts(handed_over):
+        name = _plain(written)
+        if any(file.name == name for file in files):
+            name = f"{len(files) + 1}_{name}"
+        file = ProgramFile(name, content)
         if len(files) < MOST_FILES and len(content) <= room and _is_harmless(file):
             files.append(file)
             room -= len(content)
@@ -162,7 +166,8 @@ def _parts(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip(".")[-80:].lower()
+    """Keep letters of any script, digits and `.-_`; at most 60 characters, which every file system takes."""
+    return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".")[-60:].lower()
 
 
 def _is_harmless(file: ProgramFile) -> bool:

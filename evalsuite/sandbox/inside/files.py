@@ -7,18 +7,20 @@ import contextlib
 import csv
 import io
 import os
+import re
 import struct
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-LARGEST = 16 << 20
+MOST_WRITTEN = 16 << 20
 """Bytes of all tables together that are written out beforehand; larger ones are written when they are read."""
 
-TABULATED, WORKBOOKS = {".tsv", ".txt"}, {".xlsx", ".xls"}
+TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
+_UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
 
 
 class TableFiles:
@@ -33,40 +35,88 @@ class TableFiles:
         # As they were when the program began, whatever it does to its variables.
         self._contents, self._frames = contents, {name: frame.copy() for name, frame in frames.items()}
         self._open = builtins.open
+        self._exists = os.path.exists
         self._made_up: dict[str, str] = {}
+        self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
         """Writes the tables where programs look for them first, and replaces `open`."""
-        if sum(len(content or b"") for content in self._contents.values()) <= LARGEST:
+        if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
                     Path(f"{name}.csv").write_bytes(content)
+                    self._beforehand[f"{name}.csv"] = self._state(f"{name}.csv")
         builtins.open = io.open = self.open
+        os.path.exists = os.path.isfile = self.exists
+        pandas: Any = sys.modules.get("pandas")
+        if pandas is not None:
+            pandas.read_excel = self._read_any_sheet(pandas.read_excel)
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        """Opens a file as `builtins.open` does; one that is missing may be a table under another name."""
+        """Opens a file as `builtins.open` does; one that is missing may be a table under another name.
+
+        A table is served in the encoding that is asked for, as a program may believe the question about it.
+        """
+        encoding = (
+            "" if "b" in mode else str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
+        )
+        plain = re.sub(r"[\W_]", "", encoding).lower()
+        reads = set(mode) <= set("rbtU")
         try:
+            if reads and plain not in _UTF8 and self._is_unchanged(file):
+                raise FileNotFoundError(file)
             return self._open(file, mode, *args, **kwargs)
         except FileNotFoundError:
-            written = self._write_table(file) if set(mode) <= set("rbtU") else None
+            written = self._write_table(file, "" if plain in _UTF8 else encoding) if reads else None
             if written is None:
                 raise
             return self._open(written, mode, *args, **kwargs)
 
-    def _write_table(self, file: Any) -> str | None:
+    def exists(self, path: Any) -> bool:
+        """Says that a file exists if it does, or if a read of it would get a table."""
+        return self._exists(path) or (isinstance(path, str | os.PathLike) and self._kind(path) is not None)
+
+    def _state(self, name: str) -> tuple[int, int]:
+        about = os.stat(name)  # noqa: PTH116 - as the program's own reads do
+        return about.st_mtime_ns, about.st_size
+
+    def _is_unchanged(self, file: Any) -> bool:
+        """Check whether a file is a table that was written beforehand."""
+        name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
+        return name in self._beforehand and self._exists(name) and self._state(name) == self._beforehand[name]
+
+    def _kind(self, file: Any) -> str | None:
+        """Return the ending of a file as which a table can be served."""
+        kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
+        return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
+
+    def _write_table(self, file: Any, encoding: str) -> str | None:
         """Write the table that a path means to a file and return its name; None if the path means no table."""
-        path = Path(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else Path()
-        kind = path.suffix.lower()
-        if kind not in {".csv", *TABULATED, *WORKBOOKS}:
+        kind = self._kind(file)
+        if kind is None:
             return None
+        path = Path(os.fsdecode(file))
         name = self._find_table(str(path), path.stem)
-        target = f".{name}{kind}"
-        if not Path(target).exists():
+        target = f".{name}{f'.{encoding}' if encoding else ''}{kind}"
+        if not self._exists(target):
             if kind in WORKBOOKS:
                 self._write_workbook(name, target)
+            elif kind == JSON:
+                self._frames[name].to_json(target, orient="records", force_ascii=False)
             else:
-                self._write_text(name, target, "\t" if kind in TABULATED else ",")
+                self._write_text(name, target, "\t" if kind in TABULATED else ",", encoding)
         return target
+
+    def _read_any_sheet(self, usual: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap `read_excel`: a table under another name has one sheet, whatever a program calls it."""
+
+        def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
+            served = isinstance(io, str | os.PathLike) and not self._exists(io)
+            if not served or sheet_name is None or isinstance(sheet_name, list):
+                return usual(io, sheet_name=sheet_name, **kwargs)
+            return usual(io, sheet_name=0, **kwargs)
+
+        return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
         """Find the table of that name; otherwise assign tables to further paths in the order of reading."""
@@ -77,12 +127,10 @@ class TableFiles:
             self._made_up[path] = names[min(len(self._made_up), len(names) - 1)]
         return self._made_up[path]
 
-    def _write_text(self, name: str, target: str, delimiter: str) -> None:
+    def _write_text(self, name: str, target: str, delimiter: str, encoding: str) -> None:
         content = self._contents[name]
-        text = (
-            self._frames[name].to_csv(index=False) if content is None else content.decode("utf-8", "replace")
-        )
-        with self._open(target, "w", encoding="utf-8", newline="") as stream:
+        text = self._frames[name].to_csv(index=False) if content is None else _decode(content, encoding)
+        with self._open(target, "w", encoding=encoding or "utf-8", errors="replace", newline="") as stream:
             if delimiter == ",":
                 stream.write(text)
             else:
@@ -94,6 +142,15 @@ class TableFiles:
         # pandas writes columns of several levels only together with the index.
         frame.to_excel(written, index=frame.columns.nlevels > 1)
         Path(written).rename(target)
+
+
+def _decode(content: bytes, encoding: str) -> str:
+    """Decode a table that is UTF-8, or else in the encoding in which a program expects it."""
+    for candidate in ("utf-8-sig", encoding):
+        with contextlib.suppress(UnicodeDecodeError, LookupError):
+            if candidate:
+                return content.decode(candidate)
+    return content.decode("utf-8", "replace")
 
 
 KINDS = (".png", ".csv", ".txt")
@@ -128,7 +185,9 @@ def hand_over(before: Seen) -> None:
 def _entries() -> Iterator[os.DirEntry[str]]:
     with os.scandir(".") as entries:
         for entry in entries:
-            if entry.name.lower().endswith(KINDS) and not entry.name.startswith("."):
+            # A link may lead nowhere, and a read of a pipe would wait for ever.
+            is_file = entry.is_file(follow_symlinks=False)
+            if is_file and entry.name.lower().endswith(KINDS) and not entry.name.startswith("."):
                 yield entry
 
 

@@ -12,6 +12,8 @@ import base64
 import builtins
 import contextlib
 import fcntl
+import importlib
+import inspect
 import io
 import json
 import linecache
@@ -70,6 +72,7 @@ def prepare() -> dict[str, Any]:
     names = vars(module)
     sys.argv = ["program.py"]
     vars(builtins).update(exit=sys.exit, quit=sys.exit)  # else the work of `site`, which is left out
+    names.update(__file__=sys.argv[0], display=_display)
     _same_chance_for_all(names)
     return names
 
@@ -197,11 +200,25 @@ class Program:
     def run(self) -> None:
         """Runs it."""
         tree = ast.parse(self._code, self._title)
+        if "pip" in self._code:
+            let_installations_succeed()
+        if "plt" in self._code and "plt" not in self._names and "matplotlib" not in self._code:
+            with contextlib.suppress(ImportError):
+                self._names["plt"] = importlib.import_module("matplotlib.pyplot")
         final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, self._title, "exec", dont_inherit=True), self._names)  # noqa: S102 - this is the sandbox
+        self._evaluate(tree, "exec")
         if isinstance(final, ast.Expr):
-            expression = compile(ast.Expression(final.value), self._title, "eval", dont_inherit=True)
-            self._value = eval(expression, self._names)  # noqa: S307 - as above
+            self._value = self._evaluate(ast.Expression(final.value), "eval")
+
+    def _evaluate(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
+        """Run code, which may await at its top level as in a notebook."""
+        code = compile(tree, self._title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        result = eval(code, self._names)  # noqa: S307 - this is the sandbox
+        if code.co_flags & inspect.CO_COROUTINE:
+            import asyncio
+
+            return asyncio.run(result)
+        return result
 
     def show(self) -> None:
         """Prints the value, if there is one."""
@@ -212,6 +229,46 @@ class Program:
         """Prints the value of a program that has printed nothing else: its output is its answer."""
         if not _has_printed():
             self.show()
+
+
+def _display(*values: Any) -> None:
+    """Prints values, as a notebook shows them."""
+    for value in values:
+        print(value)  # noqa: T201 - the program's output
+
+
+def let_installations_succeed() -> None:
+    """Makes `pip install` of packages that are there a silent success, as nothing has to be installed."""
+    import subprocess
+
+    popen, system = subprocess.Popen.__init__, os.system
+    if popen.__name__ == "start":
+        return
+
+    def start(self: Any, args: Any, *others: Any, **options: Any) -> None:
+        if is_needless_installation(args):
+            args, options = [sys.executable, "-I", "-S", "-c", ""], {**options, "shell": False}
+        popen(self, args, *others, **options)
+
+    subprocess.Popen.__init__ = start  # type: ignore[method-assign]
+    os.system = lambda command: 0 if is_needless_installation(command) else system(command)
+
+
+def is_needless_installation(command: Any) -> bool:
+    """Check whether a command installs packages that are all there."""
+    import re
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    words = command.split() if isinstance(command, str) else list(map(str, command))
+    if "install" not in words or not any(re.search(r"(^|/)pip[\d.]*$", word) for word in words[:4]):
+        return False
+    packages = [word for word in words[words.index("install") + 1 :] if not word.startswith("-")]
+    try:
+        for package in packages:
+            distribution(re.split(r"[<>=!~\[]", package.strip("'\""))[0])
+    except (PackageNotFoundError, ValueError):
+        return False
+    return bool(packages)
 
 
 def _has_printed() -> bool:

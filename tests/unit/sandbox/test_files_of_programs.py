@@ -89,7 +89,7 @@ def test_no_more_is_kept_than_the_limits_allow() -> None:
     ("written", "kept"),
     [
         ("../../etc/cron.txt", "_.._etc_cron.txt"),
-        ("Über uns.TXT", "_ber_uns.txt"),
+        ("Über uns.TXT", "über_uns.txt"),
         (".hidden.txt", "hidden.txt"),
     ],
 )
@@ -102,3 +102,28 @@ def test_whatever_is_handed_over_is_read_without_an_error(data: bytes) -> None:
     for file in read_files(data):
         assert file.name.endswith((".png", ".csv", ".txt"))
         assert "/" not in file.name
+
+
+def test_names_in_other_scripts_stay_apart(lab: Lab) -> None:
+    execution = lab.run(
+        "for name in ('销售.csv', '利润.csv', 'Ärger.txt'):\n    open(name, 'w').write(name)\nprint(1)"
+    )
+    assert [(file.name, file.content.decode()) for file in execution.files] == [
+        ("Ärger.txt".lower(), "Ärger.txt"),
+        ("利润.csv", "利润.csv"),
+        ("销售.csv", "销售.csv"),
+    ]
+
+
+def test_two_names_that_become_one_are_told_apart() -> None:
+    handed_over = b"".join(HEAD.pack(5, 1) + name + b"x" for name in (b"a?.md", b"a?csv", b"a.csv", b"A.csv"))
+    assert [file.name for file in read_files(handed_over)] == ["a.csv", "2_a.csv"]
+
+
+@pytest.mark.parametrize(
+    "make", ["os.symlink('nowhere', 'x.csv')", "os.mkfifo('x.csv')", "os.symlink('/dev/zero', 'x.csv')"]
+)
+def test_a_link_or_a_pipe_among_the_files_is_left_out(lab: Lab, make: str) -> None:
+    first, second = lab.rounds(f"import os\n{make}\nprint(1)", "open('y.csv', 'w').write('a')\nprint(2)")
+    assert (first.error, first.files, second.stdout) == (None, (), "2\n")
+    assert [file.name for file in second.files] == ["y.csv"]

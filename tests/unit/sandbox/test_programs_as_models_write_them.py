@@ -67,6 +67,50 @@ def test_a_read_of_a_path_that_the_program_made_up_gets_the_table(tier_lab: Lab,
     assert (execution.stdout, execution.error) == ("3\n", None)
 
 
+NOTEBOOK = {
+    "the file of the program": ("print(__file__)", "program.py\n"),
+    "display": ("display(1, 'a')", "1\na\n"),
+    "an await at the top level": ("import asyncio\nawait asyncio.sleep(0)\nprint(1)", "1\n"),
+    "an awaited value": ("async def f():\n    return 7\nawait f()", "7\n"),
+    "a check whether the file exists": (
+        "import os\nprint(os.path.exists('data.csv'), os.path.isfile('x.xlsx'), os.path.exists('data.bin'))",
+        "True True False\n",
+    ),
+    "a sheet by a name": ("print(pd.read_excel('report.xlsx', sheet_name='Sales')['a'].sum())", "3\n"),
+    "a sheet by position": ("print(pd.read_excel('report.xlsx', sheet_name=0)['a'].sum())", "3\n"),
+    "JSON by pandas": ("print(pd.read_json('data.json')['a'].sum())", "3\n"),
+    "JSON by its module": ("import json\nprint(json.load(open('data.json'))[1])", "{'a': 2, 'b': 'y'}\n"),
+    "an installation by a process": (
+        "from subprocess import run\nprint(run(['pip', 'install', '-q', 'pandas>=1'], check=True).returncode + 1)",
+        "1\n",
+    ),
+    "an installation by the shell": ("import os\nprint(os.system('pip install pandas numpy'))", "0\n"),
+    "the table in another encoding": ("print(pd.read_csv('zh.csv', encoding='gbk')['城市'][0])", "北京\n"),
+    "a new name in another encoding": (
+        "print(list(pd.read_csv('x.csv', encoding='gb18030').columns))",
+        "['a', 'b']\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "printed"), NOTEBOOK.values(), ids=NOTEBOOK)
+def test_a_program_runs_as_in_a_notebook(tier_lab: Lab, program: str, printed: str) -> None:
+    execution = tier_lab.run(program, TABLES | {"zh": TableFile("城市,数\n北京,1\n".encode())})
+    assert (execution.stdout, execution.error) == (printed, None)
+
+
+def test_a_table_in_gbk_is_read_in_its_own_encoding(tier_lab: Lab) -> None:
+    tables = {"df": TableFile("城市,数\n北京,1\n".encode("gbk"))}
+    for path in ("df.csv", "data.csv"):
+        execution = tier_lab.run(f"print(pd.read_csv({path!r}, encoding='gbk')['城市'][0])", tables)
+        assert (execution.stdout, execution.error) == ("北京\n", None)
+
+
+def test_an_installation_of_a_package_that_is_missing_fails(tier_lab: Lab) -> None:
+    code = "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'no-such-thing'])"
+    assert "CalledProcessError" in (tier_lab.run(code).error or "")
+
+
 def test_of_several_tables_each_made_up_path_gets_the_next(tier_lab: Lab) -> None:
     program = 'print(*(list(pd.read_csv(path)) for path in ("one.csv", "two.csv", "one.csv")))'
     assert tier_lab.run(program, TABLES).stdout == "['a', 'b'] ['c'] ['a', 'b']\n"
@@ -78,7 +122,7 @@ def test_a_table_is_read_by_its_own_name_whatever_else_was_read(tier_lab: Lab) -
 
 @pytest.mark.parametrize(
     "program",
-    ['open("/mnt/x.json")', 'open("/mnt/no/x.csv", "w")', 'open("/mnt/x.parquet", "rb")', "open(99)"],
+    ['open("/mnt/x.parquet")', 'open("/mnt/no/x.csv", "w")', 'open("/mnt/x.parquet", "rb")', "open(99)"],
 )
 def test_other_files_that_are_missing_stay_missing(tier_lab: Lab, program: str) -> None:
     error = tier_lab.run(program, TABLES).error
