@@ -21,7 +21,7 @@ def list_options() -> str:
 
 def list_commands() -> str:
     """Write a section per form of a command, with its help."""
-    os.environ["COLUMNS"] = "96"
+    os.environ["COLUMNS"] = "78"
     sections = []
     for name, forms in COMMANDS.items():
         for word in forms:

@@ -147,7 +147,7 @@ def find_installer(root: Path) -> Installer:
         if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
             extra = "" if _names_evalsuite(pyproject) else " evalsuite"
             return Installer(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
-    return Installer("pip install evalsuite", "", "its name: the project has no requirements")
+    return Installer("pip install evalsuite", "", "no requirements")
 
 
 def _names_evalsuite(file: Path) -> bool:
@@ -233,7 +233,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
     if file.is_file() and file.read_text("utf-8") == text() != compared:
         # As an earlier call wrote it, before there was a baseline.
         file.unlink()
-    yield write_new(shown, compared) + f" (installs by {installer.reason})"
+    yield write_new(shown, compared) + f" (its install step: {installer.install})"
     if forge == "gitlab":
         include = f"include:\n  - local: .gitlab/{name}.yml\n"
         yield write_new(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")

@@ -54,5 +54,7 @@ def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> in
     table = Table("", (Column("What"), Column("State"), Column("Detail")), rows)
     faults = [finding.subject for finding in findings if finding.fault]
     conclusion = f"not ready: {', '.join(faults)}" if faults else "ready"
+    if "sandbox" in faults:
+        conclusion += " (if no case runs programs that a model writes, add --without-programs)"
     sys.stdout.write(f"{terminal_table(table)}\n\n{conclusion}\n")
     return int(bool(faults))

@@ -108,3 +108,11 @@ def test_a_server_that_is_down_is_a_fault(doctor: Any) -> None:
 def test_a_folder_of_data_that_is_not_there_is_a_fault(doctor: Any) -> None:
     status, text = doctor("--model=function:app:echo", "--data=nowhere", "--without-programs")
     assert (status, "--data nowhere: no such folder" in text) == (1, True)
+
+
+def test_a_missing_sandbox_is_a_fault_with_the_option_for_suites_without_programs(doctor: Any) -> None:
+    # Nothing listens there.
+    status, text = doctor("--model=function:app:echo", "--sandbox=http://127.0.0.1:9")
+    assert status == 1
+    assert "not ready: sandbox (if no case runs programs that a model writes, add --without-programs)" in text
+    assert doctor("--model=function:app:echo", "--sandbox=http://127.0.0.1:9", "--without-programs")[0] == 0
