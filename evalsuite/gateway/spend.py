@@ -8,16 +8,18 @@ import json
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import SettingsError, SpendLimitReached
+from evalsuite.core.errors import RequestRefused, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Usage
+from evalsuite.models import chat_format, responses_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from evalsuite.core.types import Completion, Request
@@ -187,7 +189,8 @@ def prompt_bound(request: Request) -> int:
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") != "text"]
     size = len(dumps(plain).encode()) - sum(len(dumps(part).encode()) for part in pictures)
-    return size + 16 * len(request.messages) + PICTURE * len(pictures)
+    # Schemas, predictions and whatever else a body has may be billed as well.
+    return size + len(dumps(request.params)) + 16 * len(request.messages) + PICTURE * len(pictures)
 
 
 PICTURE = 4000
@@ -196,26 +199,97 @@ PICTURE = 4000
 MOST_TOKENS = 10**9
 """Most tokens of one call; a server that reports more is not believed."""
 
-BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+LIMITS = {"chat": ("max_tokens", "max_completion_tokens"), "responses": ("max_output_tokens",)}
+"""The fields of a body that limit an answer, by API; embeddings have no answer to limit."""
+
+BOUNDS = frozenset(
+    {
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_length"),
+        *(
+            "maxOutputTokens",
+            "max_tokens_to_sample",
+            "n_predict",
+            "num_predict",
+            "budget_tokens",
+            "thinking_budget",
+        ),
+    }
+)
+"""Fields by which some server lets an answer grow, wherever in a body they are."""
+
+REPEATS = frozenset({"n", "best_of", "num_return_sequences"})
+"""Fields by which some server writes several answers."""
 
 
 def answer_bound(request: Request) -> int:
-    """Bounds the completion tokens by the request's limit, or by the one that `bound_answer` adds."""
-    bound = next((whole for name in BOUNDS if (whole := _whole(request.params.get(name)))), UNBOUNDED_ANSWER)
-    return bound * (_whole(request.params.get("n")) or 1)
+    """Bounds the completion tokens by the largest bound anywhere in the body, for every API.
+
+    A body without a limit counts as one with the limit that `bound_answer` adds.
+    """
+    api = _api(request)
+    if api == "embeddings":
+        return 0
+    body = _body(request)
+    fields = list(_walk(body))
+    bounds = [_whole(value) for name, value in fields if name in BOUNDS]
+    if not any(_whole(body.get(name)) for name in LIMITS[api]):
+        bounds.append(UNBOUNDED_ANSWER)
+    return max(bounds) * max([1, *(_whole(value) for name, value in fields if name in REPEATS)])
 
 
 def bound_answer(request: Request) -> Request:
-    """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
-    if any(_whole(request.params.get(name)) for name in BOUNDS):
+    """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation.
+
+    Raises:
+        RequestRefused: the body names another model, whose price is another.
+    """
+    api, extra = _api(request), _extra_body(request)
+    if extra.keys() & {"model", "models"}:
+        raise RequestRefused("extra_body names a model, whose price --max-cost cannot take into account")
+    body = _body(request)
+    # A negative bound, or null, means no bound to some servers.
+    endless = {name for name in BOUNDS & body.keys() if not _whole(body[name])}
+    if api == "embeddings" or (not endless and any(_whole(body.get(name)) for name in LIMITS[api])):
         return request
     # Models that reason take the newer name alone, other servers often the older one alone.
-    name = (
-        BOUNDS[1]
-        if re.match(r"(openai/)?(o\d|gpt-5)", request.model.partition(":")[2] or request.model)
-        else BOUNDS[0]
+    name = request.model.partition(":")[2] or request.model
+    limit = LIMITS[api][-1] if re.match(r"(openai/)?(o\d|gpt-5)", name) else LIMITS[api][0]
+    kept = {name: value for name, value in request.params.items() if name not in endless | {*LIMITS["chat"]}}
+    if extra:
+        kept["extra_body"] = {name: value for name, value in extra.items() if name not in endless}
+    return dataclasses.replace(request, params={**kept, limit: UNBOUNDED_ANSWER})
+
+
+def _api(request: Request) -> str:
+    name = request.params.get("api")
+    return name if name in {"responses", "embeddings"} else "chat"
+
+
+def _body(request: Request) -> Mapping[str, Any]:
+    """Return the body that is sent, without messages and tools, which are large and bound nothing."""
+    form = responses_format if _api(request) == "responses" else chat_format
+    params = {**request.params, "extra_body": _extra_body(request)}
+    body: Mapping[str, Any] = form.request_body(
+        dataclasses.replace(request, messages=(), tools=(), params=params), ""
     )
-    return dataclasses.replace(request, params={**request.params, name: UNBOUNDED_ANSWER})
+    return body
+
+
+def _extra_body(request: Request) -> Mapping[str, Any]:
+    extra = request.params.get("extra_body")
+    return extra if isinstance(extra, Mapping) else {}
+
+
+def _walk(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all fields of objects, at any depth."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield name, inner
+            if isinstance(inner, Mapping | list | tuple):
+                yield from _walk(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _walk(inner)
 
 
 def count_usage(request: Request, completion: Completion) -> Usage:
@@ -231,8 +305,12 @@ def count_usage(request: Request, completion: Completion) -> Usage:
 
 
 def _whole(value: object) -> int:
-    """Return a parameter if it is a positive integer, else 0; the server refuses other values."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """Return a positive number rounded up, also one written as text, as lenient servers do; else 0."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return math.ceil(number) if 0 < number < math.inf else 0
 
 
 @dataclass(frozen=True, slots=True)

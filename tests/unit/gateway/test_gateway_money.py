@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused, SpendLimitReached
-from evalsuite.core.types import Completion, Usage
+from evalsuite.core.types import Completion, Message, Request, Usage
+from evalsuite.gateway.gateway import Gateway
+from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price
+from evalsuite.models import chat_format, responses_format
 from evalsuite.models.protocol import (
     LostAnswer,
     Transient,
     Withheld,
 )
+from tests.unit.gateway.conftest import ScriptedBackend, now
+from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
 
 if TYPE_CHECKING:
-    from evalsuite.core.types import Request
     from tests.unit.gateway.conftest import House, Virtual
 
 
@@ -233,3 +241,71 @@ def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: 
         return gateway.ledger.paid.cost
 
     assert virtual(main()) > 0
+
+
+NUMBERS = st.sampled_from([None, 0, -1, 1, 7, 500, 20_000, "900", 12.5, "many", True])
+FIELDS = st.dictionaries(
+    st.sampled_from(
+        ["max_tokens", "max_completion_tokens", "max_output_tokens", "n", "n_predict", "metadata"]
+    ),
+    NUMBERS | st.dictionaries(st.sampled_from(["max_tokens", "budget_tokens"]), NUMBERS, max_size=2),
+    max_size=4,
+)
+
+
+def largest_answer(asked: Request) -> int:
+    """What a server may write that reads every bound leniently, and the largest of several."""
+    api = asked.params.get("api")
+    body = (responses_format if api == "responses" else chat_format).request_body(asked, "m")
+
+    def number(value: Any) -> float:
+        try:
+            return 0.0 if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            return 0.0
+
+    limits = ("max_output_tokens",) if api == "responses" else ("max_tokens", "max_completion_tokens")
+    named = [number(body[name]) for name in (*limits, "n_predict") if body.get(name) is not None]
+    endless = any(bound < 0 for bound in named) or not any(number(body.get(name)) > 0 for name in limits)
+    return 10**7 if endless else int(max(named) * max(1.0, number(body.get("n"))))
+
+
+@given(params=FIELDS, extra=FIELDS, api=st.sampled_from([None, "responses"]))
+@settings(max_examples=150, deadline=None)
+def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
+    virtual: Virtual, params: dict[str, Any], extra: dict[str, Any], api: str | None
+) -> None:
+    backend = ScriptedBackend(lambda asked: Completion("x", usage=Usage(1, 5, largest_answer(asked))))
+
+    async def main() -> float:
+        ledger = Ledger(2.0)
+        gateway = Gateway(
+            lambda *_: backend,
+            MemoryStore(),  # type: ignore[arg-type] # it has no tool calls
+            Limiter(8, clock=now),
+            ledger,
+            PRICES,
+            clock=now,
+        )
+        sent = Request("gpt-test", (Message("user", "x"),), {**params, "extra_body": extra, "api": api})
+        with suppress(SpendLimitReached):
+            for epoch in range(3):
+                await gateway.ask(replace(sent, epoch=epoch))
+        return ledger.paid.cost
+
+    assert virtual(main()) <= 2.0
+
+
+def test_a_body_that_names_another_model_is_refused_where_money_is_limited(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, ledger=Ledger(1.0), prices=PRICES)
+        with pytest.raises(RequestRefused, match="extra_body names a model"):
+            await gateway.ask(house.request(params={"extra_body": {"model": "dear"}}))
+        await gateway.aclose()
+
+    virtual(main())
+    assert not backend.asked
