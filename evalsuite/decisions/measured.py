@@ -40,8 +40,8 @@ def add_jackknife_interval(
         Without an interval if the metric is undefined without some clusters, or nothing varies and either no range is
         declared or the metric has an interval of its own, which knows better.
     """
+    from evalsuite.stats.clustering import interval_of_sameness
     from evalsuite.stats.jackknife import interval_of_replicates
-    from evalsuite.stats.sameness import interval_of_sameness
 
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))

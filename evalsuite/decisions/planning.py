@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.pairing import Common
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate, Question, Row, Tally
-    from evalsuite.stats.planning import DifferenceVariance
+    from evalsuite.stats.power import DifferenceVariance
 
     Compute = Callable[[Tally], Estimate | None]
 
@@ -265,7 +265,7 @@ def _variance(
     width: float,
 ) -> tuple[DifferenceVariance, str]:
     """Estimate the variance of a difference: from two earlier runs, else from epochs, else the largest possible."""
-    from evalsuite.stats.planning import DifferenceVariance, one_sided_loss, within_variance
+    from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
     crowding = _crowding(tally, subject.metric)
@@ -327,7 +327,7 @@ def derived_variance(
     Returns:
         None where the metric is undefined on these cases or without some of them.
     """
-    from evalsuite.stats.planning import DifferenceVariance
+    from evalsuite.stats.power import DifferenceVariance
 
     pair = common_questions(earlier, tally) if earlier is not None else None
     if pair is not None and len(pair.shared) > 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables.readings import read_all
-from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation, correlations, pearson_r
+from evalsuite.stats.correlation import ClusterDraws, Correlation, correlations, pearson_r
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.metaeval.agreement import MetricAgreement
     from evalsuite.metaeval.table_grid import GridLine
     from evalsuite.output.reports.section import Cell
-    from evalsuite.stats.correlation_intervals import Correlation
+    from evalsuite.stats.correlation import Correlation
 
 CORRELATIONS = ("Pearson", "Spearman", "Kendall")
 FAILURES_SHOWN = 3

@@ -234,7 +234,7 @@ def _weighted_kappa(pairs: Sequence[LabelPair]) -> float:
 
 def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute Spearman's rho with the interval of `stats.rank_intervals`; None if it is undefined."""
-    from evalsuite.stats.rank_intervals import rank_interval
+    from evalsuite.stats.correlation import rank_interval
 
     if not pairs:
         return None

@@ -1,35 +1,35 @@
 from .agreement import (
     Kappa,
+    Level,
     Weights,
     clustered_kappa,
     cohen_kappa,
     kappa_interval,
+    krippendorff_alpha,
     pairwise_kappas,
 )
-from .betting import betting_interval
-from .binary_sequence import BinarySequence
-from .bounded_sequence import BoundedSequence
 from .clustering import ClusteredMean, Interval, clustered_mean, mean_interval
 from .correlation import Significance, kendall, pearson, spearman, welch_anova
 from .intervals import (
+    betting_interval,
     bootstrap_interval,
     count_interval,
     exact_interval,
     share_interval,
+    unpaired_difference,
     wilson_interval,
 )
 from .jackknife import jackknife_interval
-from .krippendorff import Level, krippendorff_alpha
-from .multiplicity import holm, joint
 from .noninferiority import (
     NonInferiority,
     NonInferiorityVerdict,
     compare_paired,
     compare_statistic,
+    holm,
+    joint,
     verdicts,
 )
-from .paired import PairedDifference, mcnemar, paired_difference
-from .paired_shares import tango_interval, tango_pvalue
+from .paired import PairedDifference, mcnemar, paired_difference, tango_interval, tango_pvalue
 from .power import (
     detectable_mean,
     detectable_share,
@@ -40,8 +40,7 @@ from .power import (
 )
 from .prediction_powered import PredictionPowered, ppi_mean
 from .repeats import at_least_k_of_m, pass_at_k, pass_hat_k
-from .sequences import ConfidenceSequence
-from .unpaired import unpaired_difference
+from .sequences import BinarySequence, BoundedSequence, ConfidenceSequence
 
 __all__ = [
     "BinarySequence",

@@ -1,4 +1,4 @@
-"""Agreement of two raters beyond chance."""
+"""Agreement of raters beyond chance: Cohen's kappa of two, Krippendorff's alpha of any number."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Real
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.stats.inputs import is_missing, probability, rated, same_length
+from evalsuite.stats.inputs import check_labels, is_missing, probability, same_length
 from evalsuite.stats.intervals import share_interval
 from evalsuite.stats.jackknife import jackknife_interval
-from evalsuite.stats.sameness import kappa_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from evalsuite.stats.inputs import Array, Labels
 
@@ -57,7 +57,7 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         ValueError: no items, a missing label (None or nan), or lists of different length.
     """
     same_length(a, b, "the two raters' labels")
-    first, second = rated(a, "a"), rated(b, "b")
+    first, second = check_labels(a, "a"), check_labels(b, "b")
     of_first, of_second, n = Counter(first), Counter(second), len(first)
     chance = sum(of_first[label] * of_second[label] for label in of_first)
     if chance == n * n:
@@ -87,7 +87,7 @@ def kappa_interval(
             which will do for `nominal` only.
         weights: disagreements count the same (`nominal`), by their distance (`linear`), or by its square
             (`quadratic`).
-        confidence: of the interval.
+        confidence: 0.95 for a 95% interval.
 
     Raises:
         ValueError: as `cohen_kappa`; weights without categories, a label outside of them, or a
@@ -95,7 +95,7 @@ def kappa_interval(
     """
     same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
-    table = _table(rated(a, "a"), rated(b, "b"), categories, weights)
+    table = _table(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
     value, error = _kappa(table / table.sum(), _credit(len(table), weights))
     reach = z * error / math.sqrt(len(a))
     low = _floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
@@ -131,7 +131,7 @@ def clustered_kappa(
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
         clusters: what items share; None where each stands for itself.
-        confidence: of the interval.
+        confidence: 0.95 for a 95% interval.
 
     Returns:
         With nan for bounds where there are fewer than three clusters.
@@ -144,7 +144,7 @@ def clustered_kappa(
         return Kappa(value, math.nan, math.nan, len(a))
     if value == 1.0:
         return Kappa(value, kappa_floor(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
-    low, high = _jackknifed(list(zip(a, b, strict=True)), groups, confidence)
+    low, high = _jackknife_by_cluster(list(zip(a, b, strict=True)), groups, confidence)
     raw = [float(x == y) for x, y in zip(a, b, strict=True)]
     agreement, mean = share_interval(raw, clusters=groups, confidence=confidence), math.fsum(raw) / len(raw)
     # At a fixed agreement by chance, kappa is a straight line in the raw agreement.
@@ -157,7 +157,7 @@ def clustered_kappa(
     )
 
 
-def _jackknifed(
+def _jackknife_by_cluster(
     pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
 ) -> tuple[float, float]:
     groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
@@ -198,7 +198,7 @@ def _table(
 
 
 def _credit(size: int, weights: Weights) -> Array:
-    """The agreement that each pair of categories counts for: 1 for the same, down to 0 for the farthest."""
+    """Compute the weight of agreement of each pair of categories: 1 for the same, 0 for the farthest."""
     import numpy as np
 
     if weights == "nominal" or size == 1:
@@ -230,11 +230,11 @@ def pairwise_kappas(
     """Kappa of each pair of raters over the items that both rated.
 
     Args:
-        raters: one list a rater, one entry an item, in the same order for all; None or nan where the rater
+        raters: one list per rater, one entry per item, in the same order for all; None or nan where the rater
             did not rate it.
-        categories: as `kappa_interval`.
-        weights: as `kappa_interval`.
-        confidence: as `kappa_interval`.
+        categories: see `kappa_interval`.
+        weights: see `kappa_interval`.
+        confidence: see `kappa_interval`.
 
     Returns:
         By the two names, in the order given. Pairs without a common item have nan and n 0.
@@ -258,3 +258,180 @@ def pairwise_kappas(
             else Kappa(math.nan, math.nan, math.nan, 0)
         )
     return kappas
+
+
+def kappa_floor(
+    a: Labels,
+    b: Labels,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    cuts: Sequence[frozenset[Hashable]] = (),
+    cut_weight: float = 1.0,
+    confidence: float = 0.95,
+) -> float:
+    """Compute a lower bound of Cohen's kappa, exact for independent items, however few disagree.
+
+    1 - kappa is the disagreement d over that by chance. d has its exact upper bound. The disagreement by chance is at
+    least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a cut between labels: the items
+    on which both are there, and half of those on which they differ. The share of the former has its exact lower
+    bound. Half of the error goes to d, and half to the shares of both sides of each cut (Bonferroni), so that rare
+    labels, whose share nobody knows, widen the interval.
+
+    Args:
+        a: the first rater's label for each item.
+        b: the second rater's labels of the same items in the same order.
+        clusters: what items share; None where each stands for itself.
+        cuts: the labels on one side of each cut; none for plain kappa, whose cut is around the commonest label.
+        cut_weight: what a disagreement across one cut counts, where the farthest one counts 1.
+        confidence: the two-sided interval's confidence; this is its lower bound.
+
+    Returns:
+        From -1 to 1; -1 where nothing more can be said.
+    """
+    groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
+    error = (1 - probability(confidence, "confidence")) / 2
+    pairs = list(zip(a, b, strict=True))
+    commonest = Counter([*a, *b]).most_common(1)[0][0]
+    sides = list(cuts) or [frozenset({commonest})]
+    most = _share_bound([x != y for x, y in pairs], groups, error / 2, upper=True)
+    apart = most / 2 if not cuts else 0.0
+    each = error / 2 / (2 * len(sides))
+    chance = 0.0
+    for side in sides:
+        inside = _share_bound([x in side and y in side for x, y in pairs], groups, each, upper=False) + apart
+        outside = (
+            _share_bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False)
+            + apart
+        )
+        chance += cut_weight * min(2 * share * (1 - share) for share in (inside, outside))
+    return max(-1.0, 1 - most / chance) if chance > 0 else -1.0
+
+
+def _share_bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper: bool) -> float:
+    """Compute one bound of a share, wrong with a chance of at most `error`."""
+    interval = share_interval([float(each) for each in happens], clusters=clusters, confidence=1 - 2 * error)
+    return interval.high if upper else interval.low
+
+
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
+    """Krippendorff's alpha: one minus observed over expected disagreement.
+
+    Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), by the coincidence matrix; items
+    with fewer than two ratings do not count.
+
+    Args:
+        ratings: one list a rater, one entry an item, in the same order for all; None or nan where the rater
+            did not rate it.
+        level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers whose distances mean
+            something.
+
+    Returns:
+        At most 1; 0 is chance. nan where all ratings are one and the same value: chance explains it all.
+
+    Raises:
+        ValueError: fewer than two raters, lists of different length, no item with two ratings, or labels
+            where the level needs numbers.
+    """
+    counts, values = _counts(ratings)
+    if level != "nominal" and not _are_numbers(values):
+        raise ValueError(f"{level} ratings must be numbers; found {values[:5]}")
+    counts = counts[counts.sum(axis=1) >= 2]
+    if not len(counts):
+        raise ValueError("no item has two ratings: no agreement can be measured")
+    coincidences = _coincidences(counts)
+    totals = coincidences.sum(axis=0)
+    distances = _distances(level, values, totals)
+    expected = float(totals @ distances @ totals) / (totals.sum() - 1)
+    return 1 - float((coincidences * distances).sum()) / expected if expected > 0 else math.nan
+
+
+def alpha_without_each_cluster(
+    things: Sequence[Sequence[Hashable]],
+    clusters: Sequence[Hashable],
+    *,
+    level: Literal["nominal", "interval"],
+) -> tuple[float, list[float]]:
+    """Alpha of all things, and of all but each cluster's, in the order in which clusters appear: for a jackknife.
+
+    Both disagreements are sums over things, so that a cluster is left out by a subtraction.
+
+    Args:
+        things: the ratings of each thing; one with fewer than two does not count.
+        clusters: what each thing belongs to.
+        level: nominal or interval; ordinal distances would change with what is left out.
+
+    Returns:
+        nan wherever `krippendorff_alpha` has none.
+    """
+    import numpy as np
+
+    distinct = {value: None for ratings in things for value in ratings}
+    column = {value: at for at, value in enumerate(distinct)}
+    number = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
+    distances = _distances(level, list(distinct), np.zeros(len(distinct)))
+    observed, totals = np.zeros(len(number)), np.zeros((len(number), len(distinct)))
+    for ratings, cluster in zip(things, clusters, strict=True):
+        if len(ratings) > 1:
+            at = [column[value] for value in ratings]
+            observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
+            np.add.at(totals[number[cluster]], at, 1.0)
+    without = _alphas(observed.sum() - observed, totals.sum(axis=0) - totals, distances)
+    return float(_alphas(observed.sum(), totals.sum(axis=0)[None], distances)[0]), without.tolist()
+
+
+def _alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
+    import numpy as np
+
+    expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
+    # Sums that are left after a subtraction may miss zero by a rounding error.
+    undefined = expected < 1e-9
+    return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
+
+
+def _counts(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
+    """Count how often each item got each value; return the values in their order, too."""
+    import numpy as np
+
+    lengths = {len(rater) for rater in ratings}
+    if len(ratings) < 2 or len(lengths) != 1:
+        raise ValueError(
+            f"agreement needs at least two raters with one entry per item; got lengths {sorted(lengths)} "
+            f"of {len(ratings)} raters"
+        )
+    rated = [[(at, value) for at, value in enumerate(rater) if not is_missing(value)] for rater in ratings]
+    distinct = {value: None for rater in rated for _, value in rater}
+    values = sorted(distinct) if _are_numbers(distinct) else list(distinct)
+    column = {value: number for number, value in enumerate(values)}
+    counts = np.zeros((lengths.pop(), len(values)))
+    for rater in rated:
+        for at, value in rater:
+            counts[at, column[value]] += 1
+    return counts, values
+
+
+def _are_numbers(values: Iterable[Hashable]) -> bool:
+    return all(isinstance(value, Real) for value in values)
+
+
+def _coincidences(counts: Array) -> Array:
+    """Ordered pairs of values within an item, each item weighted by 1 / (its ratings - 1)."""
+    import numpy as np
+
+    weights = 1 / (counts.sum(axis=1) - 1)
+    return np.asarray(
+        (counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0))
+    )
+
+
+def _distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
+    """Squared differences between values."""
+    import numpy as np
+
+    if level == "nominal":
+        return np.asarray(1 - np.eye(len(values)))
+    # The ordinal difference is the number of ratings between the middles of two values.
+    scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(totals) - totals / 2
+    return np.asarray((scale[:, None] - scale[None, :]) ** 2)

@@ -1,4 +1,4 @@
-"""The mean of values that come in clusters, and its error.
+"""Means of values that come in clusters, their errors, and bounds where no cluster differs from the others.
 
 Cases that share a source, and epochs of one sample, are not independent: only clusters are.
 """
@@ -13,7 +13,6 @@ from evalsuite.stats.inputs import numbers, probability, same_length
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
-
 
 ROUNDING = 1e-12
 """Relative spread below which values are equal but for floating-point noise."""
@@ -54,23 +53,23 @@ class ClusteredMean:
     freedom: float
 
     def quantile(self, level: float) -> float:
-        """Student's t quantile with this mean's degrees of freedom."""
+        """Compute Student's t quantile with this mean's degrees of freedom."""
         from scipy.special import stdtrit
 
         return float(stdtrit(self.freedom, level))
 
     def interval(self, confidence: float) -> Interval:
-        """The two-sided t interval: the whole line for one cluster, one point where nothing varies."""
+        """Compute the two-sided t interval: the whole line for one cluster, one point if nothing varies."""
         if math.isinf(self.error):
             return Interval(-math.inf, math.inf)
         reach = self.quantile((1 + confidence) / 2) * self.error
         return Interval(self.mean - reach, self.mean + reach)
 
     def pvalue_above(self, null: float) -> float:
-        """One-sided p-value of `mean <= null` against `mean > null`.
+        """Compute the one-sided p-value of `mean <= null` against `mean > null`.
 
-        Where all clusters say the same, the t statistic is infinite and proves nothing; the exact sign
-        test, 2 to the minus number of clusters, takes its place.
+        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test, 2 to the
+        minus number of clusters, takes its place.
         """
         from scipy.special import stdtr
 
@@ -80,15 +79,15 @@ class ClusteredMean:
         return float(stdtr(self.freedom, (null - self.mean) / self.error))
 
     def pvalue_two_sided(self) -> float:
-        """Two-sided p-value of a mean of zero; 1 for a single cluster."""
+        """Compute the two-sided p-value of a mean of zero; 1 for a single cluster."""
         return min(1.0, 2 * replace(self, mean=abs(self.mean)).pvalue_above(0.0))
 
 
 def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
-    """The sum and the number of values of each cluster, in the order of first appearance.
+    """Return the sum and the number of values of each cluster, in the order of first appearance.
 
     Args:
-        values: one a case.
+        values: one per case.
         clusters: the cluster of each value; None where each value stands for itself.
 
     Raises:
@@ -105,7 +104,7 @@ def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array
 
 
 def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:
-    """The mean and its standard error from the spread of the clusters' summed residuals.
+    """Compute the mean, and its standard error from the spread of the clusters' summed residuals.
 
     The estimator is the bias-reduced sandwich CR2 with degrees of freedom by Satterthwaite's method: Bell and
     McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey
@@ -120,7 +119,7 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
 
 
 def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
-    """As `clustered_mean`, from the sum and the number of values of each cluster."""
+    """Do the same as `clustered_mean`, from the sum and the number of values of each cluster."""
     import numpy as np
 
     count, n = len(totals), math.fsum(sizes)
@@ -152,10 +151,10 @@ def satterthwaite_freedom(shares: Array) -> float:
 
 
 def mean_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
-    """The t interval of a mean, cluster-robust where clusters are given.
+    """Compute the t interval of a mean, cluster-robust if clusters are given.
 
     Args:
-        values: finite numbers, one a case.
+        values: finite numbers, one per case.
         clusters: what the values share (the sample of repeated epochs, the document of questions).
         confidence: 0.95 for a 95% interval.
 
@@ -172,3 +171,42 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
     # Sums of clusters that are equal differ by rounding.
     noise = _SAME * max(map(abs, values))
     return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)
+
+
+def unlike_share(clusters: int, confidence: float = 0.95) -> float:
+    """Compute the largest share of unseen, different clusters that equal clusters do not exclude, one-sided.
+
+    Args:
+        clusters: number of independent clusters, all of one kind; at least one.
+        confidence: the two-sided interval's confidence; this one bound is wrong with half the error.
+    """
+    if clusters < 1:
+        raise ValueError(f"a bound needs at least one cluster; got {clusters}")
+    return float(-math.expm1(math.log((1 - probability(confidence, "confidence")) / 2) / clusters))
+
+
+def interval_of_sameness(
+    value: float, clusters: int, bounds: tuple[float, float], confidence: float = 0.95
+) -> Interval:
+    """Compute the interval of a bounded statistic that is the same without any one cluster.
+
+    It holds for whatever weighs clusters evenly, as means and their differences do: a share p of clusters moves them by
+    at most p times the way to the bound. Kappa moves faster (`kappa_floor`), and so do rank correlations
+    (`rank_intervals`).
+
+    Args:
+        value: the statistic, with all clusters and without any one of them.
+        clusters: number of independent clusters.
+        bounds: lowest and highest possible value.
+        confidence: 0.95 for a 95% interval.
+    """
+    share = unlike_share(clusters, confidence)
+    return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))
+
+
+def interval_within(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
+    """Compute the t interval within the scale; if all clusters are equal, that of `interval_of_sameness`."""
+    if mean.error == 0:
+        return interval_of_sameness(mean.mean, clusters, (-scale, scale), confidence)
+    interval = mean.interval(confidence)
+    return Interval(max(-scale, interval.low), min(scale, interval.high))

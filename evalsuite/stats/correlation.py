@@ -1,15 +1,25 @@
-"""Correlation of two scores, and differences between groups."""
+"""Correlation of two scores with intervals, and differences between groups."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from evalsuite.stats.clustering import Interval
 from evalsuite.stats.inputs import numbers, same_length
+from evalsuite.stats.jackknife import interval_of_replicates
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     from evalsuite.stats.inputs import Array, Values
+
+    Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +34,7 @@ UNDEFINED = Significance(math.nan, math.nan)
 
 
 def _pairs(x: Values, y: Values) -> tuple[Array, Array] | None:
-    """Both lists, or None if correlation is undefined: fewer than three pairs, or one list is constant."""
+    """Return both lists, or None if correlation is undefined: fewer than three pairs, or one list is constant."""
     same_length(x, y, "x and y")
     first, second = numbers(x, "x"), numbers(y, "y")
     if len(first) < 3 or first.min() == first.max() or second.min() == second.max():
@@ -97,3 +107,287 @@ def welch_anova(*groups: Values) -> Significance:
         return UNDEFINED
     result = f_oneway(*arrays, equal_var=False)
     return Significance(float(result.statistic), float(result.pvalue))
+
+
+FEWEST = 3
+"""Cases below which nothing is correlated."""
+
+
+def rank_replicates(
+    variables: Variables, clusters: Sequence[Hashable], coefficient: RankCoefficient
+) -> tuple[float, list[float]]:
+    """Compute the mean coefficient of several pairs of variables, over all cases and without each cluster.
+
+    Args:
+        variables: x and y of each pair, one value per case.
+        clusters: the cluster of each case.
+        coefficient: Spearman's rho or Kendall's tau-b.
+
+    Returns:
+        nan wherever a variable is constant; (nan, []) with fewer than three cases.
+    """
+    if len(clusters) < FEWEST:
+        return math.nan, []
+    each = [without_each_cluster(x, y, clusters, coefficient) for x, y in variables]
+    whole = math.fsum(value for value, _ in each) / len(each)
+    return whole, [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]
+
+
+def rank_interval(
+    variables: Variables,
+    clusters: Sequence[Hashable],
+    coefficient: RankCoefficient,
+    *,
+    confidence: float = 0.95,
+) -> tuple[float, Interval]:
+    """Compute the mean coefficient of several pairs of variables, and the jackknife's interval with a guard.
+
+    If nearly all cases agree, a rare one that does not may be missing from the sample. The jackknife ignores what was
+    not drawn; for a perfect correlation its interval is a point. So each bound is that
+    of the jackknife or, if it is farther off, that with one more cluster of opposite extremes (for the upper bound:
+    of extremes that agree), as the Clopper-Pearson bound counts one more success. The guard is our own;
+    `docs/statistics.md` has its simulation.
+
+    Args:
+        variables: see `rank_replicates`.
+        clusters: see `rank_replicates`.
+        coefficient: see `rank_replicates`.
+        confidence: 0.95 for a 95% interval.
+
+    Returns:
+        nan for the value where it is undefined, and for the bounds where it is undefined without some cluster.
+    """
+    value, without = rank_replicates(variables, clusters, coefficient)
+    if math.isnan(value) or any(math.isnan(left) for left in without):
+        return value, Interval(math.nan, math.nan)
+    plain = interval_of_replicates(value, without, confidence=confidence)
+    size = max(1, round(len(clusters) / len(without)))
+
+    def bounds(opposite: bool) -> list[Interval]:  # noqa: FBT001 - one of two ways
+        return [
+            interval_of_replicates(
+                *rank_replicates(
+                    [_with_one_more(x, y, size, up=up, opposite=opposite) for x, y in variables],
+                    [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
+                    coefficient,
+                ),
+                confidence=confidence,
+            )
+            for up in (True, False)
+        ]
+
+    lows = [bound.low for bound in (plain, *bounds(opposite=True)) if not math.isnan(bound.low)]
+    highs = [bound.high for bound in (plain, *bounds(opposite=False)) if not math.isnan(bound.high)]
+    return value, Interval(max(-1.0, min([value, *lows])), min(1.0, max([value, *highs])))
+
+
+def _with_one_more(
+    x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
+) -> tuple[list[float], list[float]]:
+    """Add `size` cases to both variables: x at its upper or lower end, and y at the opposite or the same end."""
+    ends = (min(y), max(y))
+    return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
+
+
+RankCoefficient = Literal["spearman", "kendall"]
+
+CELLS_AT_ONCE = 2_000_000
+"""Cells of tables held at a time: some 16 MB, a few times over."""
+
+
+def without_each_cluster(
+    x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: RankCoefficient
+) -> tuple[float, list[float]]:
+    """Compute the coefficient of all cases, and without each cluster, in the order in which clusters appear.
+
+    Args:
+        x: finite numbers, one per case.
+        y: the same of the other variable.
+        clusters: the cluster of each case.
+        coefficient: Spearman's rho or Kendall's tau-b; nan where a variable is constant.
+    """
+    import numpy as np
+
+    rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
+    columns, column_of = np.unique(np.asarray(y, dtype=float), return_inverse=True)
+    number: dict[Hashable, int] = {}
+    cluster_of = np.array([number.setdefault(cluster, len(number)) for cluster in clusters])
+    shape = (len(rows), len(columns))
+    whole = np.zeros(shape)
+    np.add.at(whole, (row_of, column_of), 1.0)
+    measure = _spearman if coefficient == "spearman" else _kendall
+    left: list[float] = []
+    step = max(1, CELLS_AT_ONCE // whole.size)
+    for first in range(0, len(number), step):
+        chosen = (cluster_of >= first) & (cluster_of < first + step)
+        tables = np.repeat(whole[None], min(step, len(number) - first), axis=0)
+        np.add.at(tables, (cluster_of[chosen] - first, row_of[chosen], column_of[chosen]), -1.0)
+        left += measure(tables).tolist()
+    return float(measure(whole[None])[0]), left
+
+
+def _spearman(tables: Array) -> Array:
+    """Pearson's correlation of mid-ranks, weighted by the counts."""
+    import numpy as np
+
+    x, y = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
+    together = np.einsum("gij,gi,gj->g", tables, x, y)
+    spread = (tables.sum(axis=2) * x**2).sum(axis=1) * (tables.sum(axis=1) * y**2).sum(axis=1)
+    return _ratio(together, spread)
+
+
+def _midranks(counts: Array) -> Array:
+    """Compute each value's mid-rank minus the mean rank."""
+    ranks: Array = counts.cumsum(axis=1) - counts / 2
+    centred: Array = ranks - counts.sum(axis=1, keepdims=True) / 2
+    return centred
+
+
+def _kendall(tables: Array) -> Array:
+    """Compute concordant minus discordant pairs, over the geometric mean of the pairs that are not tied."""
+    import numpy as np
+
+    below = np.zeros((len(tables), tables.shape[1] + 1, tables.shape[2] + 1))
+    below[:, 1:, 1:] = tables.cumsum(axis=1).cumsum(axis=2)
+    lower_left = below[:, :-1, :-1]
+    lower_right = below[:, :-1, -1:] - below[:, :-1, 1:]
+    difference = (tables * (lower_left - lower_right)).sum(axis=(1, 2))
+    return _ratio(difference, _count_untied(tables.sum(axis=2)) * _count_untied(tables.sum(axis=1)))
+
+
+def _count_untied(counts: Array) -> Array:
+    total = counts.sum(axis=1)
+    untied: Array = (total**2 - (counts**2).sum(axis=1)) / 2
+    return untied
+
+
+def _ratio(above: Array, squared: Array) -> Array:
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Array = np.where(squared > 0, np.clip(above / np.sqrt(squared), -1.0, 1.0), np.nan)
+    return ratio
+
+
+RESAMPLES = 1_000
+FEWEST = 3
+"""Pairs; of fewer no correlation is computed."""
+NO_WIDTH = 1e-12
+"""Spread of resamples below which only rounding differs."""
+
+Places = NDArray[np.intp]
+Statistic = Callable[[Places], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A correlation and its bootstrap interval of 95%; NaN where it is not defined.
+
+    A correlation that is the same in every resample, as a perfect one is, has no interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+class ClusterDraws:
+    """Which pairs each resample holds. Pairs of one cluster are drawn together, as they are not independent.
+
+    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), percentile intervals.
+
+    Args:
+        clusters: the cluster of each pair; all different if the pairs are independent.
+        resamples: number of resamples.
+        seed: the random generator's seed.
+    """
+
+    def __init__(self, clusters: Sequence[Hashable], *, resamples: int = RESAMPLES, seed: int = 0) -> None:
+        members: dict[Hashable, list[int]] = {}
+        for place, cluster in enumerate(clusters):
+            members.setdefault(cluster, []).append(place)
+        groups = [np.array(places, dtype=np.intp) for places in members.values()]
+        random = np.random.default_rng(seed)
+        self._size = len(clusters)
+        self._draws = [
+            np.concatenate([groups[group] for group in random.integers(len(groups), size=len(groups))])
+            for _ in range(resamples if groups else 0)
+        ]
+
+    def __len__(self) -> int:
+        """Return the number of resamples."""
+        return len(self._draws)
+
+    def interval(
+        self, statistic: Statistic, has: NDArray[np.bool_] | None = None, *, resamples: int | None = None
+    ) -> Correlation:
+        """Compute a statistic of the pairs that have a value, and its percentile interval over the resamples.
+
+        Args:
+            statistic: function of the places of pairs; a place may appear several times.
+            has: true for the pairs that have a value; None for all.
+            resamples: use only so many of the resamples, for a statistic that takes long.
+        """
+        counted = np.ones(self._size, dtype=bool) if has is None else has
+        if counted.sum() < FEWEST:
+            return Correlation(np.nan, np.nan, np.nan)
+        drawn = np.array([statistic(draw[counted[draw]]) for draw in self._draws[:resamples]])
+        drawn = drawn[~np.isnan(drawn)]
+        varies = len(drawn) and np.ptp(drawn) > NO_WIDTH
+        low, high = np.quantile(drawn, (0.025, 0.975)) if varies else (np.nan, np.nan)
+        return Correlation(statistic(np.flatnonzero(counted)), float(low), float(high))
+
+
+def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
+    """Pearson's r; NaN for fewer than three pairs or a constant side."""
+    if len(one) < FEWEST:
+        return np.nan
+    a, b = one - one.mean(), two - two.mean()
+    spread = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    # Rounding must not lead beyond the bounds.
+    return max(-1.0, min(1.0, float((a * b).sum()) / spread)) if spread else np.nan
+
+
+def spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
+    """Spearman's rho, ties by mean rank; NaN as `pearson_r`."""
+    return pearson_r(mean_ranks(one), mean_ranks(two)) if len(one) >= FEWEST else np.nan
+
+
+def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Ranks from 1, ties by their mean: scipy's `rankdata` in a quarter of its time, which resamples need.
+
+    Args:
+        values: any numbers but NaN.
+    """
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return ranks
+
+
+def kendall_tau(one: NDArray[Any], two: NDArray[Any]) -> float:
+    """Kendall's tau-b; NaN as `pearson_r`."""
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(one, two).statistic) if len(one) >= FEWEST else np.nan
+
+
+COEFFICIENTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
+    "Pearson": pearson_r,
+    "Spearman": spearman_rho,
+    "Kendall": kendall_tau,
+}
+SLOW = "Kendall"
+SHARE_OF_SLOW = 5
+"""Kendall's tau takes several times as long as the others, so its intervals rest on a fifth of the resamples."""
+
+
+def correlations(one: NDArray[Any], two: NDArray[Any], draws: ClusterDraws) -> dict[str, Correlation]:
+    """Compute all three coefficients over the pairs in which both sides are numbers, not NaN."""
+    has = ~(np.isnan(one) | np.isnan(two))
+
+    def interval(name: str) -> Correlation:
+        resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
+        coefficient = COEFFICIENTS[name]
+        return draws.interval(lambda at: coefficient(one[at], two[at]), has, resamples=resamples)
+
+    return {name: interval(name) for name in COEFFICIENTS}

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def numbers(values: Values, name: str = "values") -> Array:
-    """The values as an array of floats, one dimension.
+    """Convert the values to an array of floats of one dimension.
 
     Raises:
-        ValueError: there is none, one is not a finite number, or they are not a flat list.
+        ValueError: the list is empty, a value is not a finite number, or they are not a flat list.
     """
     import numpy as np
 
@@ -34,10 +34,10 @@ def numbers(values: Values, name: str = "values") -> Array:
 
 
 def binary(values: Values, name: str = "values") -> Array:
-    """The values as an array of zeros and ones.
+    """Convert the values to an array of zeros and ones.
 
     Raises:
-        ValueError: as `numbers`, or one of them is neither 0 nor 1.
+        ValueError: see `numbers`; or a value is neither 0 nor 1.
     """
     array = numbers(values, name)
     wrong = array[(array != 0) & (array != 1)]
@@ -47,7 +47,7 @@ def binary(values: Values, name: str = "values") -> Array:
 
 
 def within(array: Array, low: float, high: float, name: str) -> Array:
-    """The array itself, checked to be non-empty and to lie in [low, high].
+    """Return the array if all its values lie in [low, high].
 
     Raises:
         ValueError: a value lies outside of it.
@@ -59,7 +59,7 @@ def within(array: Array, low: float, high: float, name: str) -> Array:
 
 
 def same_length(first: Sized, second: Sized, names: str) -> None:
-    """Checks that two lists paired by position have the same length.
+    """Check that two lists paired by position have the same length.
 
     Raises:
         ValueError: they are not equally long.
@@ -69,18 +69,18 @@ def same_length(first: Sized, second: Sized, names: str) -> None:
 
 
 def is_missing(label: object) -> bool:
-    """Whether a label is missing: None or nan."""
+    """Tell whether a label is missing: None or nan."""
     return label is None or label != label  # noqa: PLR0124 - only nan differs from itself
 
 
-def rated(labels: Labels, name: str) -> list[Hashable]:
-    """The labels as a list, checked for missing ones.
+def check_labels(labels: Labels, name: str) -> list[Hashable]:
+    """Convert the labels to a list without missing ones.
 
     Raises:
         ValueError: there is none, or one is None or nan.
     """
     if not len(labels):
-        raise ValueError(f"{name} is empty: there is no agreement to measure")
+        raise ValueError(f"{name} is empty: no agreement can be measured")
     listed: list[Hashable] = list(labels)
     for at, label in enumerate(listed):
         if is_missing(label):
@@ -89,7 +89,7 @@ def rated(labels: Labels, name: str) -> list[Hashable]:
 
 
 def probability(value: float, name: str) -> float:
-    """A probability strictly between 0 and 1.
+    """Return a probability if it lies strictly between 0 and 1.
 
     Raises:
         ValueError: it is not.

@@ -1,13 +1,14 @@
-"""Intervals of a share and, by resampling, of a mean."""
+"""Intervals of a share, of a bounded mean, by resampling of any mean, and of a difference of independent estimates."""
 
 from __future__ import annotations
 
 import math
+import random
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalsuite.stats.clustering import ROUNDING, Interval, cluster_totals, mean_of_clusters
-from evalsuite.stats.inputs import binary, numbers, probability
+from evalsuite.stats.inputs import binary, numbers, probability, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
     form of Newcombe (Statistics in Medicine 17, 1998, p. 857, method 3).
 
     Args:
-        successes: between 0 and n; need not be whole where n is an effective number of cases.
+        successes: a number from 0 to n; need not be whole if n is an effective number of cases.
         n: cases, above 0.
         confidence: 0.95 for a 95% interval.
 
@@ -90,7 +91,7 @@ def _share_at(is_below: Callable[[float], bool]) -> float:
 
 
 def _at_most(k: int, n: int, share: float) -> float:
-    """The binomial probability of at most k of n."""
+    """Compute the binomial probability of at most k of n."""
     start = n * math.log1p(-share)
     odds, log_term, terms = math.log(share) - math.log1p(-share), start, [start]
     for done in range(k):
@@ -107,7 +108,7 @@ def count_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
 
 
 def share_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
-    """The interval of a share whose cases may come in clusters: Wilson's, and exact near 0 and 1.
+    """Compute the interval of a share whose cases may come in clusters: Wilson's, and exact near 0 and 1.
 
     Near the ends one of Wilson's bounds is wrong several times as often as it should be; Clopper and Pearson's
     never is. So the exact interval is taken where successes or failures are fewer than 30. By enumeration for
@@ -149,16 +150,16 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
 def bootstrap_interval(
     values: Values, *, clusters: Labels | None = None, confidence: float = 0.95, seed: int = 0
 ) -> Interval:
-    """The bias-corrected and accelerated bootstrap interval (BCa) of a mean.
+    """Compute the bias-corrected and accelerated bootstrap interval (BCa) of a mean.
 
     Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), as scipy computes it. Clusters are
     drawn whole.
 
     Args:
-        values: finite numbers, one a case.
+        values: finite numbers, one per case.
         clusters: what the values share; see `mean_interval`.
         confidence: 0.95 for a 95% interval.
-        seed: of the resampling; the same seed gives the same interval.
+        seed: the resampling's seed; the same seed gives the same interval.
 
     Returns:
         The interval; the whole line for a single cluster, and where all clusters have the same mean.
@@ -195,3 +196,114 @@ def _bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return Interval(float(interval.low), float(interval.high))
+
+
+MOST_AT_RISK = 0.75
+"""The share of the capital that a bet may put at risk: the paper's c for intervals of a fixed number."""
+
+BET_HALVINGS = 30
+"""Bisections of the range: past the ninth digit."""
+
+
+def betting_interval(
+    values: Values,
+    *,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    clusters: Labels | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Compute the hedged betting interval of the mean of bounded values.
+
+    For each supposed mean a gambler bets against it on one value after the other; the means at which the
+    capital ever reaches 2 / (1 - confidence) times the first stake are excluded. Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3
+    and section 4.4). The error is at most 1 - confidence whatever the number of values and their distribution,
+    as long as clusters are independent. Cases of a cluster are bet on together: the summed distance from
+    the supposed mean, over the size of the largest cluster, is a value in the same bounds.
+
+    The values are bet on in an order drawn by a fixed seed, so that the order of the cases says nothing.
+
+    Args:
+        values: finite numbers within the bounds, one per case.
+        bounds: what no value can leave.
+        clusters: what the values share; see `mean_interval`.
+        confidence: 0.95 for a 95% interval.
+
+    Returns:
+        Within the bounds, around the mean, and never a single point.
+
+    Raises:
+        ValueError: as `mean_interval`, the bounds hold nothing between them, or a value is outside of them.
+    """
+    low, high = bounds
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"values need a range with low below high; got {low} and {high}")
+    array = (within(numbers(values), low, high, "values") - low) / (high - low)
+    target = math.log(2 / (1 - probability(confidence, "confidence")))
+    totals, sizes = cluster_totals(array, clusters)
+    order = random.Random(0).sample(range(len(totals)), len(totals))  # noqa: S311 - an order, no secret
+    shares, means = (sizes / sizes.max())[order], (totals / sizes)[order]
+    centre = math.fsum(totals) / math.fsum(sizes)
+    below = _find_excluded(means, shares, target, centre)
+    above = 1 - _find_excluded(1 - means, shares, target, 1 - centre)
+    return Interval(low + (high - low) * below, low + (high - low) * above)
+
+
+def _find_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
+    """Find the largest excluded mean below the observed one, by bisection because wealth falls in it."""
+    import numpy as np
+
+    bets = _bets(means, shares, target)
+
+    def wealth(mean: float) -> float:
+        stakes = np.minimum(bets, MOST_AT_RISK / mean)
+        return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
+
+    return _last(lambda mean: wealth(mean) >= target, centre)
+
+
+def _bets(means: Array, shares: Array, target: float) -> Array:
+    """sqrt(2 log(2 / alpha) / (n v)), with v the variance of the values before, regularised by one of 1/4."""
+    import numpy as np
+
+    count = len(means)
+    drawn, weight = np.cumsum(shares * means), np.cumsum(shares)
+    centres = (0.5 + drawn) / (1 + weight)
+    squares = 0.25 + np.cumsum((shares * (means - centres)) ** 2)
+    variances = np.concatenate([[0.25], squares[:-1] / np.arange(2, count + 1)])
+    return np.asarray(np.sqrt(2 * target / (count * variances)))
+
+
+def _last(excluded: Callable[[float], bool], centre: float) -> float:
+    left, right = 0.0, centre
+    for _ in range(BET_HALVINGS):
+        middle = (left + right) / 2
+        if middle > 0 and excluded(middle):
+            left = middle
+        else:
+            right = middle
+    return left
+
+
+def unpaired_difference(
+    first: float, first_interval: Interval, second: float, second_interval: Interval
+) -> tuple[float, float]:
+    """Compute the bounds of `first - second` for independent estimates.
+
+    The distance of each bound from the difference is the root of the summed squares of the distances of the two
+    estimates' own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method
+    10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
+
+    Args:
+        first: an estimate.
+        first_interval: around it, at the confidence that the difference is to have.
+        second: the other.
+        second_interval: around it, at the same confidence.
+
+    Returns:
+        the lower and the upper bound.
+    """
+    difference = first - second
+    below = math.hypot(first - first_interval.low, second_interval.high - second)
+    above = math.hypot(first_interval.high - first, second - second_interval.low)
+    return difference - below, difference + above

@@ -27,7 +27,7 @@ def jackknife_interval(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
-    """The t interval around a statistic with the jackknife's standard error, clusters left out whole.
+    """Compute the t interval of a statistic with the jackknife's standard error, leaving out whole clusters.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11): the squared error is
     (G - 1) / G times the sum of squared deviations of the G leave-one-out values from their mean. It is
@@ -35,14 +35,14 @@ def jackknife_interval(
 
     Args:
         clusters: the items, those that are not independent of one another in one list.
-        statistic: of a list of items; nan where it is undefined.
-        bounds: what the statistic cannot leave; the interval is cut there.
+        statistic: function of a list of items; returns nan if undefined.
+        bounds: lowest and highest possible value; the interval is cut there.
         confidence: 0.95 for a 95% interval.
 
     Returns:
         The interval; (nan, nan) where the statistic is undefined for all items or without some cluster,
-        where there are fewer than two clusters, and where it is the same without each of them (`stats.sameness`
-        says what is known then).
+        where there are fewer than two clusters, and where it is the same without each of them (see
+        `interval_of_sameness`).
 
     Raises:
         ValueError: confidence is not in (0, 1).
@@ -62,10 +62,10 @@ def interval_of_replicates(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
-    """The jackknife interval, from the statistic of all items and of those without each cluster.
+    """Compute the jackknife interval from the statistic of all items and of those without each cluster.
 
     Returns:
-        As `jackknife_interval`.
+        The same as `jackknife_interval`.
     """
     from scipy.special import stdtrit
 
@@ -82,10 +82,10 @@ def interval_of_replicates(
 
 
 def pvalue_of_replicates(value: float, without: Sequence[float]) -> float:
-    """Two-sided p-value of a statistic that is zero where nothing differs, by the t of `interval_of_replicates`.
+    """Compute the two-sided p-value of a statistic whose null value is 0, by the t of `interval_of_replicates`.
 
     Returns:
-        nan where there is no interval, either.
+        nan if the interval is undefined.
     """
     from scipy.special import stdtr, stdtrit
 

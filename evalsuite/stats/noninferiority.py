@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.stats.clustering import ClusteredMean, cluster_totals, mean_of_clusters
+from evalsuite.stats.clustering import ClusteredMean, cluster_totals, interval_within, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
-from evalsuite.stats.multiplicity import holm, joint
-from evalsuite.stats.paired import discordant, mcnemar
-from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
+from evalsuite.stats.paired import discordant, mcnemar, tango_interval, tango_pvalue
 from evalsuite.stats.power import detectable_mean, detectable_share
-from evalsuite.stats.sameness import interval_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,11 +68,11 @@ def compare_paired(
     against the sparse differences of two runs that mostly say the same (see `docs/statistics.md`).
 
     Args:
-        baseline: finite scores, one a case.
+        baseline: finite scores, one per case.
         candidate: the same cases in the same order.
         margin: the deterioration that would matter, on the score's own scale, above 0 and below `scale`.
         clusters: what cases share; see `mean_interval`.
-        confidence: of the interval, and 1 minus the level of the test of no difference.
+        confidence: the interval's confidence, and 1 minus the level of the test of no difference.
         scale: the largest difference that two scores can have (9 for marks from 1 to 10).
         lower_is_better: whether a rise is the deterioration.
 
@@ -94,7 +91,7 @@ def compare_paired(
         result = _compare_shares(before, after, margin, confidence)
     else:
         result = _compare_means(before, after, clusters, margin, confidence, scale)
-    return _turned(result) if lower_is_better else result
+    return _swap_back(result) if lower_is_better else result
 
 
 def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | None) -> bool:
@@ -102,8 +99,8 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
 
 
-def _turned(result: NonInferiority) -> NonInferiority:
-    """The comparison with the roles of the runs swapped back."""
+def _swap_back(result: NonInferiority) -> NonInferiority:
+    """Swap the roles of the two runs back."""
     return replace(
         result,
         baseline=result.candidate,
@@ -160,7 +157,7 @@ def _compare_means(
 
 
 def _sign_bound(totals: Array) -> float:
-    """The least two-sided p-value of any sign-flip test: 2^(1 - k) for k clusters that changed.
+    """Compute the least two-sided p-value of any sign-flip test: 2^(1 - k) for k clusters that changed.
 
     Two runs that mostly say the same differ in a few cases only; the t test would find four losses and no
     gain among a hundred cases significant, which equal models bring about one time in eight.
@@ -169,7 +166,7 @@ def _sign_bound(totals: Array) -> float:
 
 
 def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
-    """One-sided p-value of a drop by the margin or more, by the t test with two guards.
+    """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
     A rare heavy loss may not be among the cases drawn, and the t test, which knows the drawn ones only, would
     not reckon with it. So one more cluster is counted that lost the whole scale, as the Clopper-Pearson bound
@@ -185,7 +182,7 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
 
 
 def _rare_losses(net: float, count: int, share: float) -> float:
-    """The chance of so small a net loss among `count` clusters if losses of the whole scale make up the margin."""
+    """Compute the chance of so small a net loss in `count` clusters if whole-scale losses make up the margin."""
     from scipy.special import betainc
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
@@ -193,7 +190,7 @@ def _rare_losses(net: float, count: int, share: float) -> float:
 
 
 def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
-    """The smallest loss that would be shown; if nothing varies, the share of cases that must lose all."""
+    """Compute the smallest loss that would be shown; if nothing varies, the share of cases that must lose all."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
@@ -225,10 +222,10 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
         without: both again, without each group of clusters in turn; at least two.
         n: cases.
         clusters: independent clusters of cases, at least as many as there are groups.
-        margin: as `compare_paired`.
-        scale: as `compare_paired`.
-        lower_is_better: as `compare_paired`.
-        confidence: as `compare_paired`.
+        margin: see `compare_paired`.
+        scale: see `compare_paired`.
+        lower_is_better: see `compare_paired`.
+        confidence: see `compare_paired`.
 
     Raises:
         ValueError: the margin or the confidence is out of range, or there are fewer than two groups.
@@ -269,7 +266,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 def verdicts(
     comparisons: Sequence[NonInferiority], parts: Array | None = None, *, confidence: float = 0.95
 ) -> list[NonInferiorityVerdict]:
-    """The verdict on each of several metrics, corrected for their number.
+    """Decide on each of several metrics, corrected for their number.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a
       two-sided interval of that confidence would exclude it.
@@ -283,7 +280,7 @@ def verdicts(
         comparisons: one per metric.
         parts: one row per cluster, one column per metric: the cluster's part of the gain. With it, what metrics
             have in common counts once (`joint`); without it, the correction is Holm's.
-        confidence: of the verdicts together.
+        confidence: 1 minus the chance that any of the verdicts is wrong.
 
     Raises:
         ValueError: no comparisons, parts of another shape, or a confidence outside of (0, 1).
@@ -301,3 +298,80 @@ def verdicts(
         else "undecided"
         for comparison, excluded, p in zip(comparisons, no_worse, changed, strict=True)
     ]
+
+
+DRAWS = 4999
+"""Random sign changes, besides the signs as they are."""
+
+CELLS_AT_ONCE = 2_000_000
+"""Signs held at a time."""
+
+
+def holm(pvalues: Values) -> list[float]:
+    """Holm's adjusted p-values, in the order given: reject where one is at most the level.
+
+    The chance that any true hypothesis is rejected is then at most the level, however the tests depend on
+    each other. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of
+    Statistics 6, 1979).
+
+    Raises:
+        ValueError: no p-values, or one is not in [0, 1].
+    """
+    array = within(numbers(pvalues, "pvalues"), 0, 1, "pvalues")
+    adjusted, worst = [0.0] * len(array), 0.0
+    for done, at in enumerate(array.argsort(kind="stable")):
+        worst = max(worst, min(1.0, (len(array) - done) * float(array[at])))
+        adjusted[at] = worst
+    return adjusted
+
+
+def joint(pvalues: Values, contributions: Array, *, sides: int, seed: int = 0) -> list[float]:
+    """Adjusted p-values of tests on the same clusters, by the distribution of the smallest of them.
+
+    Westfall and Young, "Resampling-Based Multiple Testing" (1993), the step-down method by the smallest p (for
+    statistics of one kind, the greatest T): the signs of each cluster's differences are changed at
+    random, for all metrics together, and a p-value is adjusted to the share of draws in which any metric that
+    is left has one as small. What metrics have in common is thus counted once: eight copies of a metric get the
+    p-value of one. Independent metrics get what Holm's method gives them.
+
+    Args:
+        pvalues: one per test, each valid by itself. No adjusted one is smaller.
+        contributions: one row per cluster, one column per test: the cluster's part of the difference that is
+            tested, with mean 0 under the hypothesis (0 where the cluster does not count).
+        sides: 2 where both directions count, 1 where only large sums do.
+        seed: the random generator's seed.
+
+    Raises:
+        ValueError: no p-values, one is not in [0, 1], or there is not a column for each.
+    """
+    import numpy as np
+
+    array = within(numbers(pvalues, "pvalues"), 0, 1, "pvalues")
+    if contributions.ndim != 2 or contributions.shape[1] != len(array):
+        raise ValueError(f"{len(array)} tests need as many columns; got an array of {contributions.shape}")
+    drawn = _drawn_pvalues(contributions, sides, np.random.default_rng(seed))
+    adjusted, worst = [0.0] * len(array), 0.0
+    order = array.argsort(kind="stable")
+    for done, at in enumerate(order):
+        smallest = drawn[:, order[done:]].min(axis=1)
+        share = (1 + int(np.count_nonzero(smallest <= array[at] * (1 + 1e-9)))) / (len(drawn) + 1)
+        # One test that is left has a p-value of its own, and needs no draws.
+        worst = max(worst, float(array[at]), share if done < len(array) - 1 else 0.0)
+        adjusted[at] = worst
+    return adjusted
+
+
+def _drawn_pvalues(contributions: Array, sides: int, rng: Any) -> Array:
+    """Compute, per draw of signs and test, the normal p-value of the signed sum over its standard error."""
+    import numpy as np
+    from scipy.special import ndtr
+
+    scale = np.sqrt((contributions**2).sum(axis=0))
+    units = contributions / np.where(scale > 0, scale, 1.0)
+    size = max(1, CELLS_AT_ONCE // len(units))
+    parts = [
+        (rng.integers(0, 2, (min(size, DRAWS - start), len(units)), dtype=np.int8) * 2.0 - 1.0) @ units
+        for start in range(0, DRAWS, size)
+    ]
+    sums = np.concatenate(parts)
+    return np.asarray(2 * ndtr(-abs(sums)) if sides == 2 else ndtr(-sums))

@@ -1,16 +1,18 @@
-"""Compares two runs on the same cases."""
+"""Comparison of two runs on the same cases: McNemar's test, paired t test, Tango's score test and interval."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evalsuite.stats.clustering import clustered_mean
+from evalsuite.stats.clustering import Interval, clustered_mean, interval_within
 from evalsuite.stats.inputs import binary, numbers, probability, same_length
-from evalsuite.stats.paired_shares import tango_interval
-from evalsuite.stats.sameness import interval_within
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalsuite.stats.inputs import Labels, Values
 
 
@@ -39,19 +41,19 @@ def paired_difference(
     scale: float | None = None,
     confidence: float = 0.95,
 ) -> PairedDifference:
-    """The paired t test and interval of candidate minus baseline, cluster-robust where clusters are given.
+    """Compute the paired t test and interval of candidate minus baseline, cluster-robust if clusters are given.
 
     See `clustered_mean` for the standard error. Where all differences are equal and not zero the t test
     would claim certainty; the p-value is then that of the exact sign test over clusters.
 
     Args:
-        baseline: finite numbers, one a case.
+        baseline: finite numbers, one per case.
         candidate: the same cases in the same order.
         clusters: what cases share; see `mean_interval`.
         scale: the largest difference that two scores can have, where it is known: the interval stays within it,
             is that of `interval_of_sameness` where all clusters differ by the same amount, and outcomes 0 and 1
             without clusters have Tango's score interval, as in `compare_paired`.
-        confidence: of the interval.
+        confidence: 0.95 for a 95% interval.
 
     Returns:
         For a single cluster the interval is the whole line, or the whole scale, and p is 1.
@@ -73,7 +75,7 @@ def paired_difference(
 
 
 def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
-    """How many cases were lost (1 to 0) and won (0 to 1).
+    """Count the cases that were lost (1 to 0) and won (0 to 1).
 
     Raises:
         ValueError: no cases, a value that is neither 0 nor 1, lists of different length.
@@ -84,12 +86,12 @@ def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
 
 
 def mcnemar(baseline: Values, candidate: Values) -> float:
-    """The two-sided p-value of McNemar's exact test: are as many cases lost as won?
+    """Compute the two-sided p-value of McNemar's exact test: are as many cases lost as won?
 
     The binomial test of the discordant pairs at one half (McNemar, Psychometrika 12, 1947).
 
     Args:
-        baseline: 0 or 1, one a case.
+        baseline: 0 or 1, one per case.
         candidate: the same cases in the same order.
 
     Returns:
@@ -104,3 +106,63 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     if lost == won:
         return 1.0
     return min(1.0, float(2 * bdtr(min(lost, won), lost + won, 0.5)))
+
+
+HALVINGS = 60
+"""Bisections of [-1, 1]: past the last digit of a float."""
+
+
+def tango_z(lost: int, won: int, n: int, difference: float) -> float:
+    """Tango's score statistic: how far the data lie above a supposed difference, in standard errors.
+
+    (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the probability of a loss that is most likely
+    if the true difference is d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d
+    and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in
+    proportions for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891).
+
+    Args:
+        lost: cases that went from 1 to 0.
+        won: cases that went from 0 to 1.
+        n: all cases.
+        difference: the supposed true difference, in [-1, 1].
+    """
+    b = (2 * n - won + lost) * difference - (lost + won)
+    c = -lost * difference * (1 - difference)
+    loss = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+    variance = n * (2 * loss + difference * (1 - difference))
+    distance = won - lost - n * difference
+    if variance <= 0:
+        return math.copysign(math.inf, distance) if distance else 0.0
+    return distance / math.sqrt(variance)
+
+
+def tango_pvalue(lost: int, won: int, n: int, margin: float) -> float:
+    """Compute the one-sided p-value of a drop of `margin` or more; see `tango_z` for the arguments."""
+    return NormalDist().cdf(-tango_z(lost, won, n, -margin))
+
+
+def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Interval:
+    """Compute the interval of all differences that the two-sided score test would not reject; see `tango_z`.
+
+    Raises:
+        ValueError: n is not above 0, more cases changed than there are, or confidence is not in (0, 1).
+    """
+    if not n > 0 or min(lost, won) < 0 or lost + won > n:
+        raise ValueError(
+            f"lost + won ({lost + won}) must lie between 0 and n={n}, and neither may be negative"
+        )
+    z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
+    centre = (won - lost) / n
+    low = _boundary(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)
+    high = _boundary(lambda d: tango_z(lost, won, n, d) >= -z, centre, 1.0)
+    return Interval(low, high)
+
+
+def _boundary(holds: Callable[[float], bool], left: float, right: float) -> float:
+    """Find the point up to which a condition holds, by bisection."""
+    if holds(right):
+        return right
+    for _ in range(HALVINGS):
+        middle = (left + right) / 2
+        left, right = (middle, right) if holds(middle) else (left, middle)
+    return left

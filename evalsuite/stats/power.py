@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.stats.inputs import probability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from evalsuite.stats.inputs import Array
 
@@ -17,7 +18,7 @@ MOST_CASES = 10**9
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
-    """The probability that McNemar's exact two-sided test shows a drop of a share.
+    """Compute the probability that McNemar's exact two-sided test shows a drop of a share.
 
     The number of discordant cases is binomial (n, discordance); given it, the number of wins is binomial
     with probability (1 - difference / discordance) / 2 (Duffy, "Asymptotic and exact power for the McNemar
@@ -55,7 +56,7 @@ def _check_share(n: int, discordance: float, difference: float, confidence: floa
 
 
 def _binomial(k: Array, n: int, share: float) -> Array:
-    """The probabilities of k of n."""
+    """Compute the probabilities of k of n."""
     import numpy as np
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -64,7 +65,7 @@ def _binomial(k: Array, n: int, share: float) -> Array:
 
 
 def _at_most(k: Array, n: Array, share: float) -> Array:
-    """The probabilities of at most k of n; 0 for k = -1. The incomplete beta outruns `bdtr` twentyfold."""
+    """Compute the probabilities of at most k of n; 0 for k = -1. The incomplete beta outruns `bdtr` twentyfold."""
     import numpy as np
     from scipy.special import betainc
 
@@ -72,7 +73,7 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
 
 
 def _most_wins(changed: Array, level: float) -> Array:
-    """For each number of discordant cases the most wins at which a drop is significant; -1 for none."""
+    """Find, for each number of discordant cases, the most wins at which a drop is significant; -1 for none."""
     import numpy as np
 
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # at half and above no drop is significant
@@ -84,7 +85,7 @@ def _most_wins(changed: Array, level: float) -> Array:
 
 
 def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> float:
-    """The smallest drop of a share that McNemar's exact test would show with the given power.
+    """Compute the smallest drop of a share that McNemar's exact test would show with the given power.
 
     Args:
         n: independent cases.
@@ -110,7 +111,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
 
 def power_mean(n: int, deviation: float, difference: float, confidence: float = 0.95) -> float:
-    """The probability that the two-sided paired t test shows a drop, by the noncentral t distribution.
+    """Compute the probability that the two-sided paired t test shows a drop, by the noncentral t distribution.
 
     Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988, chapter 2); only the tail on the
     side of the true difference counts.
@@ -140,7 +141,7 @@ def _check_mean(n: int, deviation: float, confidence: float) -> None:
 
 
 def detectable_mean(n: int, deviation: float, *, confidence: float = 0.95, power: float = 0.8) -> float:
-    """The smallest drop of a mean that the paired t test would show with the given power.
+    """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
     Args:
         n: independent clusters, at least 2.
@@ -163,7 +164,7 @@ def detectable_mean(n: int, deviation: float, *, confidence: float = 0.95, power
 def required_n_share(
     difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8
 ) -> int:
-    """How many cases McNemar's exact test needs to show a drop of a share with the given power.
+    """Compute how many cases McNemar's exact test needs to show a drop of a share with the given power.
 
     Exact power rises in saw teeth; the number found has the power, the one before it has not.
 
@@ -183,7 +184,7 @@ def required_n_share(
 def required_n_mean(
     difference: float, deviation: float, *, confidence: float = 0.95, power: float = 0.8
 ) -> int:
-    """How many independent clusters the paired t test needs to show a drop with the given power.
+    """Compute how many independent clusters the paired t test needs to show a drop with the given power.
 
     Arguments and errors as `required_n_share` and `power_mean`.
     """
@@ -201,3 +202,85 @@ def _fewest(enough: Callable[[int], bool], start: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+MOST_EPOCHS = 1000
+"""Where a search for the number of epochs gives up."""
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceVariance:
+    """The variance of the difference between two runs, per question.
+
+    Attributes:
+        between: variance of the true differences of questions, on the metric's scale squared.
+        within: variance of one answer's score about its question's mean, for one run.
+        shares: whether scores are 0 or 1 and questions independent, so that one epoch is tested by McNemar's test.
+        crowding: the factor by which questions that share a source inflate the variance of a mean; 1 without any.
+    """
+
+    between: float
+    within: float
+    shares: bool = False
+    crowding: float = 1.0
+
+    def of(self, before: int, after: int) -> float:
+        """Compute the variance of one question's difference with so many epochs in either run."""
+        return (self.between + self.within / before + self.within / after) * self.crowding
+
+    def questions(self, loss: float, before: int, after: int) -> int:
+        """Compute how many questions show a loss with a power of 80%, two-sided at 5%.
+
+        Raises:
+            ValueError: a billion questions are not enough.
+        """
+        variance = self.of(before, after)
+        if self.shares and before == after == 1:
+            return required_n_share(loss, min(1.0, variance + loss * loss))
+        return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
+
+    def detectable(self, questions: int, before: int, after: int) -> float:
+        """Compute the smallest loss that so many questions show with a power of 80%; infinity if there is none."""
+        variance = self.of(before, after)
+        if self.shares and before == after == 1:
+            return detectable_share(questions, min(1.0, variance))
+        if questions < 2:
+            return math.inf
+        return detectable_mean(questions, math.sqrt(variance)) if variance > 0 else 0.0
+
+    def epochs(self, loss: float, questions: int) -> int | None:
+        """Compute how many epochs, in both runs, show a loss on so many questions; None if no number does."""
+        if self.detectable(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
+            return None
+        few, enough = 0, MOST_EPOCHS
+        while enough - few > 1:
+            middle = (few + enough) // 2
+            shown = self.detectable(questions, middle, middle) <= loss
+            few, enough = (few, middle) if shown else (middle, enough)
+        return enough
+
+
+def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
+    """Pool the variance of a question's scores over its epochs; None if no question has two epochs.
+
+    Args:
+        epochs: the scores of each question.
+    """
+    squares, freedom = [], 0
+    for scores in epochs:
+        mean = math.fsum(scores) / len(scores)
+        squares += [(score - mean) ** 2 for score in scores]
+        freedom += len(scores) - 1
+    return math.fsum(squares) / freedom if freedom else None
+
+
+def one_sided_loss(loss: float, width: float) -> float:
+    """Compute the variance between questions if a loss consists of few questions that are lost entirely.
+
+    Args:
+        loss: the mean's loss, on the metric's scale.
+        width: the width of the metric's range.
+    """
+    return max(0.0, loss * (width - loss))

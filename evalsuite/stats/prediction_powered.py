@@ -37,7 +37,7 @@ def ppi_mean(
     bounds: tuple[float, float] | None = None,
     confidence: float = 0.95,
 ) -> PredictionPowered:
-    """The mean by prediction-powered inference with power tuning (PPI++).
+    """Estimate the mean by prediction-powered inference with power tuning (PPI++).
 
     Estimate: tuning * mean(judged_only) + mean(labels - tuning * judged). Angelopoulos, Duchi and Zrnic, "PPI++:
     Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled must be a random
@@ -53,7 +53,7 @@ def ppi_mean(
         judged_only: the judge's scores of the cases without labels.
         bounds: what no score can leave; the interval is cut there. None: 0 and 1, or the least and greatest
             score where one lies outside of these.
-        confidence: of the interval.
+        confidence: 0.95 for a 95% interval.
 
     Returns:
         With a single label the interval is the whole range.
@@ -86,7 +86,7 @@ def _range(*scores: Array) -> tuple[float, float]:
 
 
 def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """A bound with one more case; a negative level is the lower one's."""
+    """Compute a bound with one more case; a negative level gives the lower bound."""
     import numpy as np
     from scipy.special import stdtrit
 
@@ -97,7 +97,7 @@ def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: fl
 
 
 def _tuning(human: Array, machine: Array, rest: Array) -> float:
-    """The weight that makes the interval shortest, clipped to [0, 1]: cov(Y, f) / ((1 + n/N) var(f))."""
+    """Compute the weight that makes the interval shortest, clipped to [0, 1]: cov(Y, f) / ((1 + n/N) var(f))."""
     import numpy as np
 
     variance = float(np.concatenate([machine, rest]).var(ddof=1))

@@ -13,7 +13,7 @@ def _counts(n: int, c: int, allowed: int) -> None:
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The unbiased estimate that at least one of k attempts is right: 1 - C(n-c, k) / C(n, k).
+    """Estimate without bias the probability that at least one of k attempts is right: 1 - C(n-c, k) / C(n, k).
 
     Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv 2107.03374, equation 1).
 
@@ -30,7 +30,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
-    """The unbiased estimate that all of k attempts are right: C(c, k) / C(n, k).
+    """Estimate without bias the probability that all of k attempts are right: C(c, k) / C(n, k).
 
     Yao et al., "tau-bench" (arXiv 2406.12045). Arguments and errors as `pass_at_k`.
     """
@@ -39,7 +39,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
 
 def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
-    """The unbiased estimate that at least k of m attempts are right: the upper hypergeometric tail.
+    """Estimate without bias the probability that at least k of m attempts are right: the upper hypergeometric tail.
 
     With k = 1 it is `pass_at_k`, with k = m `pass_hat_k`; with m = n it is 1.0 where c reaches k, else 0.0.
 

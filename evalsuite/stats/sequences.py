@@ -2,7 +2,7 @@
 
 The chance that the true mean ever leaves the interval, at any of all looks, is at most 1 - confidence. So a
 run may stop as soon as the interval lies on one side of a threshold. What is added must be independent
-(one value a cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases;
+(one value per cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases;
 then `population` makes the sequence one about exactly these cases, and it ends in their mean.
 
 Should nothing be left of the interval, then the truth has been excluded, which has the chance above, or the
@@ -12,7 +12,13 @@ stands: so a run whose answers change midway is not decided by its first half.
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from typing import TYPE_CHECKING, Protocol
+
+from evalsuite.stats.inputs import probability
+
+if TYPE_CHECKING:
+    from evalsuite.stats.inputs import Array
 
 
 class ConfidenceSequence(Protocol):
@@ -33,7 +39,7 @@ class ConfidenceSequence(Protocol):
         """The mean of the values added; nan before the first."""
 
     def add(self, value: float) -> None:
-        """Takes in one more value.
+        """Add one more value.
 
         Raises:
             ValueError: it is out of range, not a number, or more than the population.
@@ -41,14 +47,14 @@ class ConfidenceSequence(Protocol):
 
 
 def left_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
-    """The bounds of a mean of values in [0, 1] that hold for certain, after n values with this sum."""
+    """Compute the bounds of a mean of values in [0, 1] that hold for certain, after n values with this sum."""
     if population is None:
         return 0.0, 1.0
     return total / population, (total + population - n) / population
 
 
 def check_population(population: int | None) -> None:
-    """Refuses an empty population.
+    """Refuse an empty population.
 
     Raises:
         ValueError: the population is not above 0.
@@ -58,10 +64,259 @@ def check_population(population: int | None) -> None:
 
 
 def check_room(n: int, population: int | None) -> None:
-    """Refuses more values than there are cases.
+    """Refuse more values than there are cases.
 
     Raises:
         ValueError: all cases have been added.
     """
     if n == population:
         raise ValueError(f"all {population} cases of the population have been added already")
+
+
+PRECISION = 1e-12
+"""Relative size of the last step towards a bound."""
+
+
+class BinarySequence:
+    """The confidence sequence of a share, by Robbins' beta-binomial mixture.
+
+    After s ones among n values it holds every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha.
+    Robbins, "Statistical methods related to the law of the iterated logarithm" (Annals of Mathematical
+    Statistics 41, 1970), with the uniform mixture. For a population of N it holds every number of ones
+    with (n + 1) times the hypergeometric probability of s above alpha: the same mixture, without replacement;
+    Waudby-Smith and Ramdas, "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
+
+    Args:
+        confidence: 0.95 for an error of at most 5% over all looks.
+        population: number of all cases, where the question is about these and no others.
+
+    Raises:
+        ValueError: confidence is not in (0, 1), or the population not above 0.
+    """
+
+    def __init__(self, confidence: float = 0.95, *, population: int | None = None) -> None:
+        level = math.log(1 - probability(confidence, "confidence"))
+        check_population(population)
+        self.n, self.low, self.high = 0, 0.0, 1.0
+        self._ones = 0
+        self._population = population
+        self._below, self._above = _lower_end(level, population), _lower_end(level, population)
+
+    @property
+    def mean(self) -> float:
+        """The share of ones; nan before the first value."""
+        return self._ones / self.n if self.n else math.nan
+
+    def add(self, value: float) -> None:
+        """Add a 0 or a 1.
+
+        Raises:
+            ValueError: it is neither, or more than the population.
+        """
+        if value not in (0, 1):
+            raise ValueError(f"a binary sequence takes 0 and 1; got {value}")
+        check_room(self.n, self._population)
+        self.n += 1
+        self._ones += int(value)
+        low = self._below.bound_after(self._ones, self.n)
+        high = 1 - self._above.bound_after(self.n - self._ones, self.n)
+        if low > high or self.n == self._population:
+            low, high = left_by_counting(self._ones, self.n, self._population)
+        self.low, self.high = low, high
+
+
+def _lower_end(level: float, population: int | None) -> _InfiniteShare | _FiniteShare:
+    return _InfiniteShare(level) if population is None else _FiniteShare(level, population)
+
+
+class _InfiniteShare:
+    """The lower end of Robbins' set for independent values."""
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+        self.bound = 0.0
+
+    def bound_after(self, ones: int, n: int) -> float:
+        """Find the bound after n values by Newton's method from below.
+
+        The logarithm of the mixture's inverse is concave in p, so every step from an excluded share ends at
+        an excluded share: the bound is safe wherever the steps stop.
+        """
+        if not ones:
+            return self.bound
+        constant = math.log(n + 1) + _log_choose(n, ones) - self.level
+        share = max(self.bound, math.exp(-constant / ones))
+        while share * n < ones:
+            excess = constant + ones * math.log(share) + (n - ones) * math.log1p(-share)
+            step = -excess / (ones / share - (n - ones) / (1 - share))
+            if step <= PRECISION * share:
+                break
+            share += step
+        self.bound = share
+        return share
+
+
+class _FiniteShare:
+    """The lower end of the set for values drawn from a population without replacement."""
+
+    def __init__(self, level: float, population: int) -> None:
+        self.level = level
+        self.population = population
+        self.ones = 0
+
+    def bound_after(self, ones: int, n: int) -> float:
+        """Find the bound after n values: exclude numbers of ones from below while they are too unlikely."""
+        rest = self.population - n
+        self.ones = max(self.ones, ones)
+        while self.ones < ones + rest and self._is_unlikely(self.ones, ones, n):
+            self.ones += 1
+        return self.ones / self.population
+
+    def _is_unlikely(self, total: int, ones: int, n: int) -> bool:
+        if total * n >= ones * self.population:
+            return False
+        chance = (
+            _log_choose(total, ones)
+            + _log_choose(self.population - total, n - ones)
+            - _log_choose(self.population, n)
+        )
+        return math.log(n + 1) + chance <= self.level
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+GRID = 1000
+"""Cells of the range: bounds are multiples of its thousandth part, rounded outwards."""
+
+TRUNCATION = 0.5
+"""The share of the capital that a bet may put at risk: the paper's c."""
+
+
+class BoundedSequence:
+    """The confidence sequence of the mean of bounded scores, by betting.
+
+    For each supposed mean m two gamblers bet that the scores are above or below it; fair bets do not make
+    rich, so the means at which either has multiplied their capital by 2 / alpha are excluded for good. Bets
+    are the predictable plug-in ones. Waudby-Smith and Ramdas, "Estimating means of bounded random variables
+    by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations its part on
+    sampling without replacement).
+
+    Args:
+        low: the least possible score.
+        high: the greatest possible score.
+        confidence: 0.95 for an error of at most 5% over all looks.
+        population: number of all cases, where the question is about these and no others.
+
+    Raises:
+        ValueError: low is not below high, confidence is not in (0, 1), or the population not above 0.
+    """
+
+    def __init__(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        confidence: float = 0.95,
+        *,
+        population: int | None = None,
+    ) -> None:
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"scores need a range with low below high; got {low} and {high}")
+        check_population(population)
+        self.n, self.low, self.high = 0, float(low), float(high)
+        self._least, self._range = float(low), float(high) - float(low)
+        self._population = population
+        self._target = 2 / (1 - probability(confidence, "confidence"))
+        self._sum, self._squares = 0.0, 0.25
+        self._below = _Gambler(self._target, population)
+        self._above = _Gambler(self._target, population)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the scores added; nan before the first."""
+        return self._least + self._range * self._sum / self.n if self.n else math.nan
+
+    def add(self, value: float) -> None:
+        """Add one score.
+
+        Raises:
+            ValueError: it is out of range or not a number, or more than the population.
+        """
+        score = (value - self._least) / self._range
+        if not 0 <= score <= 1:
+            raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
+        check_room(self.n, self._population)
+        bet = self._bet()
+        low, high = self._below.play(score, bet), 1 - self._above.play(1 - score, bet)
+        self._take(score)
+        if low >= high or self.n == self._population:
+            low, high = left_by_counting(self._sum, self.n, self._population)
+        else:
+            self._below.leave(high)
+            self._above.leave(1 - low)
+        self.low, self.high = self._least + self._range * low, self._least + self._range * high
+
+    def _bet(self) -> float:
+        """Compute the t-th bet, sqrt(2 log(2 / alpha) / (v t log(t + 1))); v: variance of the t - 1 scores before.
+
+        v = (1/4 + squares) / t, so that t cancels.
+        """
+        return math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
+
+    def _take(self, score: float) -> None:
+        """Add to the squares the distance from the regularised mean, (1/2 + sum) / (t + 1)."""
+        self.n += 1
+        self._sum += score
+        self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
+
+
+class _Gambler:
+    """Bets on high scores at every supposed mean of a grid.
+
+    Capital falls as the supposed mean rises, so that a mean is given up together with all below it.
+    """
+
+    def __init__(self, target: float, population: int | None) -> None:
+        import numpy as np
+
+        self.bound = 0.0
+        self._target = target
+        self._population = population
+        self._n, self._sum = 0, 0.0
+        self._means: Array = np.arange(1, GRID) / GRID
+        self._capital: Array = np.ones_like(self._means)
+
+    def play(self, score: float, bet: float) -> float:
+        """Return the lower bound of the mean after one more score."""
+        import numpy as np
+
+        expected = self._expect()
+        self._capital *= 1 + np.minimum(TRUNCATION / expected, bet) * (score - expected)
+        self._n += 1
+        self._sum += score
+        self._give_up(int(np.count_nonzero(self._capital >= self._target)))
+        return self.bound if self._population is None else max(self.bound, self._sum / self._population)
+
+    def _expect(self) -> Array:
+        """Compute the next score's expectation for each supposed mean; above 0."""
+        import numpy as np
+
+        if self._population is None:
+            return self._means
+        remaining = self._population * self._means - self._sum
+        impossible = int(np.count_nonzero(remaining <= 0))
+        self._give_up(impossible)
+        return remaining[impossible:] / (self._population - self._n)
+
+    def leave(self, limit: float) -> None:
+        """Leave the means above a limit, which the other gambler has excluded: fewer bets to follow."""
+        if len(self._means) and self._means[-1] > limit:
+            kept = int(self._means.searchsorted(limit, side="right"))
+            self._means, self._capital = self._means[:kept], self._capital[:kept]
+
+    def _give_up(self, count: int) -> None:
+        """Exclude the lowest of the means that are left."""
+        if count:
+            self.bound = float(self._means[count - 1])
+            self._means, self._capital = self._means[count:], self._capital[count:]

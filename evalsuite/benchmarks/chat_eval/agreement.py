@@ -112,7 +112,7 @@ class RatedResponses:
 
     def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
         """Average over aspects, with `rank_interval` by dialogue; None if it is undefined."""
-        from evalsuite.stats.rank_intervals import rank_interval
+        from evalsuite.stats.correlation import rank_interval
 
         value, interval = rank_interval([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
         return None if math.isnan(value) else _with_interval(value, interval, len(self.rows))
@@ -125,7 +125,7 @@ class RatedResponses:
 
     def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
         """Compute the mean correlation over all dialogues and without each; nan if it is undefined."""
-        from evalsuite.stats.rank_intervals import rank_replicates
+        from evalsuite.stats.correlation import rank_replicates
 
         return rank_replicates([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
 

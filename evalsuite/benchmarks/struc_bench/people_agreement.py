@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evalsuite.output.reports.section import Cell
     from evalsuite.results.tally import Row
-    from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation
+    from evalsuite.stats.correlation import ClusterDraws, Correlation
 
 RESAMPLES = 300
 """A report has some hundred intervals of this kind."""
@@ -34,7 +34,7 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
         metrics: their names and headings.
         outputs: rated outputs, with what people gave under the fact `people`.
     """
-    from evalsuite.stats.correlation_intervals import COEFFICIENTS, ClusterDraws
+    from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws
 
     draws = ClusterDraws([row.cluster for row in outputs], resamples=RESAMPLES)
     lines = [
@@ -86,7 +86,7 @@ def _agreement(
 ) -> list[Estimate | None]:
     import numpy as np
 
-    from evalsuite.stats.correlation_intervals import correlations
+    from evalsuite.stats.correlation import correlations
 
     measured = np.array([math.nan if value is None else value for value in values])
     return [
@@ -100,7 +100,7 @@ def _agreement(
 
 def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
     """Correlate each person with the mean of the others: what one more person would reach."""
-    from evalsuite.stats.correlation_intervals import COEFFICIENTS, SHARE_OF_SLOW, SLOW
+    from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_each_and_others(outputs, place) for place in range(len(ASPECTS))]
     several = sides[0][2].sum()

@@ -13,7 +13,7 @@ import evalsuite
 from evalsuite.cli import main
 from evalsuite.metaeval.agreement import agreements, measure
 from evalsuite.metaeval.rated_tables import RatedTable, read_rated_tables
-from evalsuite.stats.correlation_intervals import ClusterDraws
+from evalsuite.stats.correlation import ClusterDraws
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
 ROWS = (("name", "points"), ("Ann", 12), ("Bob", 31))

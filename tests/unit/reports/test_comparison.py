@@ -14,7 +14,7 @@ from evalsuite.output.reports.compare import compare_runs, label_runs, paired_ta
 from evalsuite.output.reports.section import Chart, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import paired_difference
-from evalsuite.stats.paired_shares import tango_interval
+from evalsuite.stats.paired import tango_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from evalsuite.stats.correlation_intervals import (
+from evalsuite.stats.correlation import (
     COEFFICIENTS,
     ClusterDraws,
     correlations,

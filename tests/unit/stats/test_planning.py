@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalsuite.stats import paired_difference
-from evalsuite.stats.planning import DifferenceVariance, one_sided_loss, within_variance
+from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
 
 def test_the_variance_within_questions_is_pooled_over_their_epochs() -> None:

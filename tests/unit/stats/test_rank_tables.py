@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.stats import kendall, spearman
-from evalsuite.stats.rank_tables import RankCoefficient, without_each_cluster
+from evalsuite.stats.correlation import RankCoefficient, without_each_cluster
 
 SCORES = st.lists(
     st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2 / 3, 3.0]), st.integers(0, 5)),

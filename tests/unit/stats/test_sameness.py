@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from evalsuite import stats
-from evalsuite.stats.rank_intervals import rank_interval
-from evalsuite.stats.sameness import interval_of_sameness, kappa_floor, unlike_share
+from evalsuite.stats.agreement import kappa_floor
+from evalsuite.stats.clustering import interval_of_sameness, unlike_share
+from evalsuite.stats.correlation import rank_interval
 
 
 def kappa_of(rare: float, differ: float) -> float:

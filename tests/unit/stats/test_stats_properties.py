@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evalsuite import stats
-from evalsuite.stats.krippendorff import alpha_without_each_cluster
+from evalsuite.stats.agreement import alpha_without_each_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -282,7 +282,7 @@ def _excess_bias(name: str, choices: Sequence[PairedChoice]) -> Bias:
 
 def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
     from evalsuite.stats import paired_difference
-    from evalsuite.stats.paired_shares import tango_interval
+    from evalsuite.stats.paired import tango_interval
 
     judge, samples = [choice.judge for choice in choices], [choice.sample for choice in choices]
     if len(set(samples)) == len(samples):

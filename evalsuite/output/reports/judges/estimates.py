@@ -167,7 +167,7 @@ def _kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> flo
 
 def rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
     """Estimate the other judge's gain over the one in Spearman's rho with people; cases are independent."""
-    from evalsuite.stats.rank_tables import without_each_cluster
+    from evalsuite.stats.correlation import without_each_cluster
 
     if len(people) < 3:
         return None, None

@@ -14,7 +14,7 @@ from evalsuite.output.reports.judges import signatures_table
 from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, spearman
-from evalsuite.stats.sameness import kappa_floor
+from evalsuite.stats.agreement import kappa_floor
 
 
 def always_first(prompt: str) -> str:
