@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
 
     parse_gates(options.gate)
     overrides = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}
-    report = report_again(options, {name: value for name, value in overrides.items() if value})
+    given = {name: value for name, value in overrides.items() if value}
+    report = report_again(options, {**given, "decides": True})
     verdict = report.verdict
     asides = (append_step_summary(report.text(), comment(report)), append_step_output(verdict))
     print_verdict(verdict, int(verdict.status), *filter(None, asides))

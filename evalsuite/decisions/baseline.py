@@ -291,11 +291,19 @@ def _compare_means(
     if isinstance(sized, str):
         return sized
     width, own = sized
+    margin = rules.margin * width if own is None else own
+    lost, scored = common.count_lost(subject.metric)
+    # Each of these questions may have lost the metric's whole range.
+    if lost * width > margin * scored:
+        return (
+            f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
+            f"of {lost * width / scored:.3g}; {margin:.3g} matters"
+        )
     clusters = [pair.row.cluster for pair in pairs]
     result = stats.compare_paired(
         [pair.before for pair in pairs],
         [pair.after for pair in pairs],
-        margin=rules.margin * width if own is None else own,
+        margin=margin,
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         scale=width,
         lower_is_better=subject.lower_is_better,

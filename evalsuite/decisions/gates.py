@@ -1,21 +1,26 @@
-"""Decide gates on what a run measured, without I/O."""
+"""Decide gates on what a run measured, without I/O.
+
+What is missing (skipped, in error, without this score) counts at the bad end of the metric's range: a gate is met only
+if it is met then. Otherwise it has no data.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.conditions import JUDGE, near
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, select
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, score_of, select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.measured import Measured
-    from evalsuite.results.tally import Estimate, Tally
+    from evalsuite.results.tally import Estimate, Row, Tally
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 
@@ -114,7 +119,48 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         elif metric not in measured.declared:
             reason += "; a declared range, Metric(range=(0, 1)), bounds what varies"
         return GateDecision(gate, subject, "no data", estimate, reason)
-    return GateDecision(gate, subject, "met" if gate.holds(estimate) else "missed", estimate)
+    if not gate.holds(estimate):
+        return GateDecision(gate, subject, "missed", estimate)
+    missing = (
+        () if metric in measured.derived else tuple(row for row in cases if score_of(row, metric) is None)
+    )
+    if not missing:
+        return GateDecision(gate, subject, "met", estimate)
+    return _decide_with_missing(
+        gate, GateDecision(gate, subject, "met", estimate), metric, measured, cases, missing
+    )
+
+
+def _decide_with_missing(
+    gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
+) -> GateDecision:
+    """Confirm a met gate only if it holds with the missing scores at the bad end of the metric's range."""
+    ledger = _write_ledger(cases, missing)
+    bounds = measured.bounds(metric, cases)
+    if bounds is None:
+        reason = f"{ledger}; {metric} has no declared range, Metric(range=(0, 1)), so what they hide is not bounded"
+        return replace(met, verdict="no data", reason=reason)
+    end = bounds[0] if gate.wants_more else bounds[1]
+    worst = measured.estimate(
+        metric, measured.fill(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
+    )
+    if worst is not None and gate.holds(worst):
+        return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
+    reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"
+    return replace(met, verdict="no data", reason=reason)
+
+
+def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
+    """Say how many cases were scored, what became of the others, and name the first of these."""
+    causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
+    parts = [
+        number_of(causes["error"], "error") if causes["error"] else "",
+        f"{causes['skipped']} skipped" if causes["skipped"] else "",
+        f"{causes['unscored']} without this score" if causes["unscored"] else "",
+    ]
+    names = ", ".join(row.case for row in missing[:3]) + (", ..." if len(missing) > 3 else "")
+    scored = len(cases) - len(missing)
+    return f"{scored} of {number_of(len(cases), 'case')} scored, {', '.join(filter(None, parts))} ({names})"
 
 
 def _has_width(estimate: Estimate) -> bool:

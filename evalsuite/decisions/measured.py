@@ -13,7 +13,7 @@ from evalsuite.results.tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Metric
+    from evalsuite.core.types import Metric, Outcome
     from evalsuite.results.tally import Estimate, Row
 
 MOST_GROUPS = 60
@@ -115,6 +115,26 @@ class Measured:
         declared = self.declared.get(metric)
         return add_jackknife_interval(
             self.derived[metric], estimate, cases, declared.range if declared else None, confidence
+        )
+
+    def bounds(self, metric: str, cases: Tally) -> tuple[float, float] | None:
+        """Find the range that a score cannot leave; None if nobody declared one and it is not a share of cases."""
+        declared = self.declared.get(metric)
+        if declared is not None and declared.range is not None:
+            return declared.range
+        is_share = metric == PASS_RATE or all(value in {0.0, 1.0} for value in cases.values(metric))
+        return (0.0, 1.0) if is_share else None
+
+    def fill(self, metric: str, cases: Tally, value: float) -> Tally:
+        """Give a value to every case that lacks the metric; for the pass rate, 1 is passed and 0 is failed."""
+        outcome: Outcome = "passed" if value else "failed"
+        return Tally(
+            tuple(
+                row
+                if score_of(row, metric) is not None
+                else replace(row, outcome=outcome, scores={**row.scores, metric: value})
+                for row in cases
+            )
         )
 
     def failure(self, metric: str) -> str:

@@ -84,6 +84,11 @@ class Common:
         )
         return before, after
 
+    def count_lost(self, metric: str) -> tuple[int, int]:
+        """Count the shared questions that only the baseline scored, and all those that it scored."""
+        scored = [question for question in self.shared if _mean(self.before[question], metric) is not None]
+        return sum(_mean(self.after[question], metric) is None for question in scored), len(scored)
+
     def every_score(self, metric: str) -> list[float]:
         """List all scores of the shared questions, of both runs."""
         return [

@@ -27,6 +27,7 @@ from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, sele
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
 from evalsuite.results.run_folders import interruption
+from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -125,6 +126,9 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
     # A fault of the run itself is the verdict's first line already.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
+    settings = findings.run.info.get("settings", {})
+    if settings.get("shard") and settings.get("decides"):
+        yield f"shard {settings['shard']} alone decides nothing: join all with `evalsuite runs merge` and gate that run"
     for decision in findings.decisions:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
@@ -156,6 +160,7 @@ _STATUS_RULES = (
     ),
     _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
     _StatusRule(Status.FAILED, "other tests failed", lambda findings: _other_tests(findings.run)),
+    _StatusRule(Status.FAILED, "a metric failed", lambda findings: _find_failed_metrics(findings.run)),
 )
 
 
@@ -163,6 +168,15 @@ def _other_tests(run: Run) -> Iterator[str]:
     """Failures of tests that are not cases, which fail the session that they ran in."""
     if failed := run.info.get("other_failures"):
         yield f"{number_of(failed, 'failure')} of tests that are not cases"
+
+
+def _find_failed_metrics(run: Run) -> Iterator[str]:
+    """Report metrics over all cases that cannot be computed; a gate on one has no data besides."""
+    for name, bench in run.benchmarks.items():
+        for metric, compute in bench.derived.items():
+            compute(bench.tally)
+            if failure := failure_of(compute):
+                yield f"{name}.{metric} could not be computed: {failure}"
 
 
 def judge_run(run: Run, *baselines: Run) -> Verdict:

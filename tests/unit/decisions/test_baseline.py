@@ -273,7 +273,7 @@ def test_the_pass_rate_can_be_compared_too(desk: Desk) -> None:
         return [desk.record(f"{n:02}", {"m": 1.0}, outcome) for n, outcome in enumerate(outcomes)]
 
     against = Pair(desk, made(40, "passed", "error"), made(20, "error", "passed")).against(
-        "capitals.pass_rate > 0"
+        "capitals.pass_rate > 0", margin=0.03
     )
     ((_, one, verdict),) = against.found
     assert (one.n, one.baseline, one.candidate, verdict) == (40, 1.0, 0.5, "worse")
@@ -286,13 +286,24 @@ def test_cases_without_a_score_on_either_side_are_no_pairs(desk: Desk) -> None:
         desk.record("003", {"m": 0.0}, "error"),
         desk.record("new", {"m": 0.0}),
     ]
-    against = Pair(desk, before, after).against("capitals.m > 0")
+    against = Pair(desk, before, after).against("capitals.m > 0", margin=0.3)
     ((_, one, _),) = against.found
     assert (one.n, one.baseline, one.candidate) == (3, 1.0, 1.0)
     assert {side: [case[-6:] for case in cases] for side, cases in against.left_out.items()} == {
         "only in the baseline": ["old-1]"],
         "only in this run": ["new-1]"],
     }
+
+
+@pytest.mark.parametrize(("lost", "compared"), [(2, True), (3, False)])
+def test_lost_scores_that_may_hide_a_loss_that_matters_leave_nothing_compared(
+    desk: Desk, lost: int, *, compared: bool
+) -> None:
+    # Each lost score may have fallen by the whole range: 2 of 100 hide at most the margin of 0.02, 3 may hide more.
+    after = [*scored(desk, [1] * (100 - lost)), *(desk.record(f"{n:03}", {}) for n in range(100 - lost, 100))]
+    against = Pair(desk, scored(desk, [1] * 100), after).against("capitals.m > 0")
+    assert bool(against.found) == compared
+    assert bool(against.not_compared) != compared
 
 
 def test_a_benchmark_that_this_run_did_not_touch_is_no_loss(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -153,7 +154,7 @@ def test_a_star_stands_for_every_metric_and_every_benchmark() -> None:
 
 def test_the_pass_rate_counts_neither_errors_nor_skipped_cases() -> None:
     rows = [row(1), row(2, "failed"), row(3, "error"), row(4, "skipped")]
-    decision = one("bench.pass_rate >= 0.5", rows, share=0.5)
+    decision = one("bench.pass_rate >= 0.25", rows, share=0.5)
     assert decision.estimate is not None
     assert (decision.verdict, decision.estimate.value, decision.estimate.n) == ("met", 0.5, 2)
 
@@ -170,7 +171,58 @@ def test_the_pass_rate_counts_neither_errors_nor_skipped_cases() -> None:
 )
 def test_a_gate_puts_up_with_so_many_errors_and_no_more(errors: int, share: float, verdict: str) -> None:
     rows = [row(n, "error" if n < errors else "passed") for n in range(10)]
-    assert one("bench.m >= 1", rows, share=share).verdict == verdict
+    assert one("bench.m >= 0.9", rows, share=share).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("bench.m >= 0.3", "met"),
+        ("bench.m >= 0.4", "no data"),
+        ("bench.m <= 1", "met"),
+        ("bench.m <= 0.6", "missed"),
+        ("bench.pass_rate >= 0.9", "met"),
+    ],
+)
+def test_a_score_that_is_missing_counts_at_the_bad_end_of_the_range(text: str, verdict: str) -> None:
+    rows = [row(n) for n in range(3)] + [replace(row(n), scores={}) for n in range(3, 10)]
+    assert one(text, rows).verdict == verdict
+
+
+def test_a_gate_that_hangs_on_missing_cases_says_how_many_and_which() -> None:
+    rows = [row(1), row(2), replace(row(3, "skipped"), scores={}), replace(row(4), scores={"other": 1.0})]
+    assert one("bench.m >= 0.9", rows).reason == (
+        "2 of 4 cases scored, 1 skipped, 1 without this score (c3, c4); with these at 0, the bad end of its range, "
+        "the gate would be missed"
+    )
+
+
+def test_without_a_declared_range_a_missing_score_is_not_bounded() -> None:
+    rows = [row(1, score=7.0), row(2, score=9.0), replace(row(3), scores={})]
+    decision = one("bench.m >= 1", rows)
+    assert decision.verdict == "no data"
+    assert "m has no declared range" in decision.reason
+    measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 10))})
+    assert [one.verdict for one in decide([parse_gate("bench.m >= 5")], {"bench": measured})] == ["met"]
+
+
+@given(
+    scores=st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), min_size=1, max_size=12),
+    threshold=st.sampled_from([0.1, 0.3, 0.5, 0.8, 1.0]),
+    comparison=st.sampled_from([">=", "<=", ">", "<"]),
+)
+def test_a_gate_is_met_only_if_it_is_met_whatever_the_missing_scores_are(
+    scores: list[float | None], threshold: float, comparison: str
+) -> None:
+    rows = [
+        replace(row(n), scores={} if score is None else {"m": score}) for n, score in enumerate(scores, 10)
+    ]
+    measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 1))})
+    (decision,) = decide([parse_gate(f"bench.m {comparison} {threshold}")], {"bench": measured})
+    means = [math.fsum(end if one is None else one for one in scores) / len(scores) for end in (0.0, 1.0)]
+    holds = all(COMPARISONS[comparison](mean, threshold) for mean in means)
+    has_score = any(score is not None for score in scores)
+    assert (decision.verdict == "met") == (holds and has_score)
 
 
 def test_errors_are_counted_among_the_gates_own_cases() -> None:

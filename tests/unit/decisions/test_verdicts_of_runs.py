@@ -120,6 +120,13 @@ def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk) -> None:
     ]
 
 
+def test_a_gate_is_not_decided_on_one_shard_alone(desk: Desk) -> None:
+    given = settings("capitals.m >= 0.5", shard="1/2", decides=True)
+    verdict = judge_run(desk.run(records(desk), settings=given))
+    assert verdict.status is Status.INCOMPLETE
+    assert verdict.reasons[0].startswith("shard 1/2 alone decides nothing")
+
+
 def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk) -> None:
     given = settings("capitals.m >= 0.8", "other.m > 0")
     verdict = judge_run(desk.run(records(desk), settings=given, narrowed=True))
