@@ -60,7 +60,7 @@ def _row(folder: RunFolder) -> list[Cell]:
     return [
         folder.name,
         str(info.get("started", ""))[:19].replace("T", " "),
-        str(info.get("model", "")),
+        info.get("model") or "none",
         *(cases.get(outcome, 0) if summary else None for outcome in ("passed", "failed", "error")),
         usage.get("cost"),
         str(summary.get("verdict", "not finished")),

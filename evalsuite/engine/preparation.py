@@ -166,8 +166,8 @@ def take_over_run(
         taken = replace(taken, model=model)
     if settings.resume and taken.model != model:
         raise SettingsError(
-            f"--resume {name}: that run asked {model}; another model is another run, so leave out --model, "
-            "or leave out --resume"
+            f"--resume {name}: that run asked {model or 'no model'}; another model is another run, so leave out "
+            "--model, or leave out --resume"
         )
     check_batch(taken)
     # By its path, because `last` will mean this run once it has begun.

@@ -184,7 +184,7 @@ def _made_with(run: Run, label: str) -> Iterator[str]:
     yield rf"\paragraph{{{escape_latex(label)}}}"
     yield (
         f"Run {escape_latex(run.folder.name)}, begun {escape_latex(str(info.get('started')))}: "
-        rf"\texttt{{{escape_latex(str(info.get('command')))}}}. Model {escape_latex(str(info.get('model')))}, "
+        rf"\texttt{{{escape_latex(str(info.get('command')))}}}. Model {escape_latex(info.get('model') or 'none')}, "
         f"parameters: {escape_latex(params)}; judge: {escape_latex(judge)}."
     )
     versions = ", ".join(f"{name} {version}" for name, version in sorted(info.get("versions", {}).items()))

@@ -188,7 +188,10 @@ def find_folder(reports: Path, name: str) -> RunFolder:
     if name == LAST and runs:
         return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
-    raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}")
+    remedy = (
+        "name one of these or give a path" if runs else "run pytest first, or name another --reports folder"
+    )
+    raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}; {remedy}")
 
 
 def _tries_out(folder: Path) -> bool:

@@ -114,7 +114,7 @@ def write_comparison(
 
 def label_runs(runs: Sequence[Run]) -> list[str]:
     """Label runs by model, or by run name if two runs share a model."""
-    models = [str(run.info.get("model")) for run in runs]
+    models = [str(run.info.get("model") or "no model") for run in runs]
     return models if len(set(models)) == len(runs) else [run.folder.name for run in runs]
 
 

@@ -255,7 +255,8 @@ def _rank(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tu
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
         for row in cases
-        if (score := row.scores[metric]) != best
+        # Compared as they are printed, so that no case is listed with the best score.
+        if f"{(score := row.scores[metric]):.3f}" != f"{best:.3f}"
     )
 
 

@@ -43,6 +43,11 @@ def test_runs_are_labelled_by_their_models_and_all_by_their_names_if_a_model_rep
     assert label_runs(runs[:2]) == ["x", "y"]
 
 
+def test_a_run_without_a_model_is_labelled_so(desk: Desk) -> None:
+    runs = [run(desk, "a", {}, model=None), run(desk, "b", {}, model="y")]
+    assert label_runs(runs) == ["no model", "y"]
+
+
 def test_a_run_named_twice_is_not_compared_with_itself(desk: Desk) -> None:
     folder = run(desk, "one", {"a1": {"hit": 1.0}}).folder
     with pytest.raises(RunError, match="one is named twice"):

@@ -112,7 +112,8 @@ def test_a_damaged_run_does_not_hide_the_others(desk: Desk) -> None:
 def test_a_run_that_is_not_there_is_told_with_the_newest_that_are(desk: Desk) -> None:
     for day in range(1, 8):
         desk.folder([], f"run{day}", started=f"2026-01-0{day}T00:00:00+00:00")
-    with pytest.raises(RunError, match=r"no run 'x' in .*; the newest there: run7, run6, run5, run4, run3$"):
+    newest = "run7, run6, run5, run4, run3; name one of these or give a path"
+    with pytest.raises(RunError, match=rf"no run 'x' in .*; the newest there: {newest}$"):
         find_folder(desk.reports, "x")
     with pytest.raises(RunError, match=r"no run 'last' in .*: none"):
         find_folder(desk.reports / "elsewhere", "last")

@@ -39,7 +39,7 @@ function changeCell(row) {
 
 /** The columns that are shown; tags and single metrics are columns, too. */
 function shownColumns() {
-  const narrow = window.innerWidth < 700;
+  const narrow = window.innerWidth < 700 || (state.case !== "" && !state.columns.length);
   const chosen = state.columns.length ? state.columns : defaultColumns();
   const names = narrow ? chosen.filter((name) => ["outcome", "case", "score", "change"].includes(name)) : chosen;
   return names.map((name) => [name, columnOf(name)]).filter(([, column]) => column);
@@ -332,7 +332,7 @@ function drawRows() {
   const columns = shownColumns();
   const lines = [];
   for (let place = first; place < last; place++) lines.push(line(list.rows[place], place, columns));
-  if (!list.rows.length) lines.push(el("p", { class: "empty" }, "No case passes these filters."));
+  if (!list.rows.length) lines.push(el("p", { class: "empty" }, list.cases.rows.length ? "No case passes these filters." : "This run has no cases."));
   replaceChildren(spacer, lines);
   box.setAttribute("aria-activedescendant", list.rows.length ? `row-${list.chosen}` : "");
 }
@@ -359,6 +359,7 @@ function openChosen() {
 async function openCase(row, step) {
   state = { ...state, case: row.case };
   history[step ? "pushState" : "replaceState"](null, "", writeAddress(state));
+  showHead();
   drawRows();
   await showCase();
   reveal(list.chosen);

@@ -14,7 +14,7 @@ function runParts() {
     hero(verdict),
     verdict.gates.length ? part("Gates", verdict.gates.map(gateLine), "gates") : null,
     verdict.baselines.map(baselinePart),
-    part("Benchmarks", benchmarkTable(), "benchmarks"),
+    OVERVIEW.benchmarks.length ? part("Benchmarks", benchmarkTable(), "benchmarks") : null,
     part("This run", [facts(subjectFacts()), madeWith(subjectFacts())], "facts"),
   ];
 }
