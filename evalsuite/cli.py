@@ -59,6 +59,7 @@ COMMANDS = {
     "compare": {
         "": CommandForm("compare", "put runs side by side, the first being the baseline"),
         "cases": CommandForm("diff", "list the cases that two runs answered differently"),
+        "tables": CommandForm("table_diff", "list the cells in which a table differs from the wanted one"),
         "history": CommandForm(
             "history", "show gated metrics over releases, and slow drift from a reference"
         ),
@@ -134,6 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Find the command that the arguments name and read its options; `run` is what carries it out."""
     words = list(arguments)
+    if words[:2] == ["diff", "tables"]:
+        words[:1] = ["compare"]
     if words and words[0] in EARLIER:
         sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")
         words[:1] = EARLIER[words[0]].split()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import random
 import re
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import read_wanted
+from evalsuite.metrics.tables.inputs import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +47,7 @@ def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
 def spelled_out(table: str, written: Format) -> str:
     """Return the table with each cell that spans others written out in all its places, one table below the other."""
     grids = read_wanted(table, written).tables
-    return "\n\n".join(_write([list(row) for row in grid.rows], written, grid.name) for grid in grids)
+    return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
 
 
 def _entities(text: str) -> str:
@@ -77,7 +77,7 @@ def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
 
     def change_table(change: Callable[[Rows], Rows]) -> str:
         return "\n\n".join(
-            _write(change([[*row] for row in rows]), written, name)
+            write_table(change([[*row] for row in rows]), written, name)
             for rows, name in zip(grids, names, strict=True)
         )
 
@@ -109,7 +109,7 @@ def _once(
     )
     if place := next(places, None):
         place[0][place[1]] = place[2]
-    return "\n\n".join(_write(rows, written, name) for rows, name in zip(copies, names, strict=True))
+    return "\n\n".join(write_table(rows, written, name) for rows, name in zip(copies, names, strict=True))
 
 
 def _wrong(rows: Rows, share: float, draw: random.Random) -> Rows:
@@ -124,27 +124,3 @@ def _nonsense(cell: str, draw: random.Random) -> str:
     if any(char.isdigit() for char in cell):
         return str(draw.randrange(10**6, 10**7))
     return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
-
-
-def _write(rows: Rows, written: Format, name: str) -> str:
-    if written == "html":
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        return f"<table>{f'<caption>{html.escape(name)}</caption>' if name else ''}{body}</table>"
-    if written == "latex":
-        body = " \\\\\n".join(" & ".join(map(_escape, row)) for row in rows)
-        width = max(map(len, rows), default=1)
-        caption = f"\\caption{{{_escape(name)}}}\n" if name else ""
-        begin, end = f"\\begin{{table}}\n{caption}", "\\end{table}"
-        return f"{begin}\\begin{{tabular}}{{{'l' * width}}}\n{body} \\\\\n\\end{{tabular}}\n{end}"
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return "\n".join([*([f"{name}:"] if name else []), *lines])
-
-
-def _escape(cell: str) -> str:
-    return re.sub(
-        r"(?<!\\)([&%#_$])",
-        r"\\\1",
-        cell.replace("\\", "\\textbackslash ").replace("{", "\\{").replace("}", "\\}"),
-    )

@@ -13,7 +13,7 @@ from evalsuite.metrics.tables.grits import grits_content, grits_topology
 from evalsuite.metrics.tables.mappings import CellF1, cell_f1, rms
 from evalsuite.metrics.tables.readings import read_tables, read_wanted, strip_answer
 from evalsuite.metrics.tables.released import HScore, h_score
-from evalsuite.metrics.tables.table_score import TableScore, table_score
+from evalsuite.metrics.tables.table_score import TableScore, table_score, table_scores
 from evalsuite.metrics.tables.teds import teds, teds_structure
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "rms",
     "strip_answer",
     "table_score",
+    "table_scores",
     "teds",
     "teds_structure",
 ]

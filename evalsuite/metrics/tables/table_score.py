@@ -6,19 +6,24 @@ GriTS; docs/struc_bench.md has the figures and how they were made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
+from evalsuite.metrics.tables.difference import ComparedCell, compare_cells, html_block, show_score
 from evalsuite.metrics.tables.form import FormFact, form_facts
 from evalsuite.metrics.tables.grid import FORMATS
+from evalsuite.metrics.tables.inputs import as_markup, find_format, format_named
 from evalsuite.metrics.tables.readings import MarkupReading, read_all, read_wanted, strip_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalsuite.metrics.tables.grid import Format
 
 VERSION = 3
@@ -50,7 +55,7 @@ class TableMatch:
         return content * (3 * content + self.form) / 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableScore:
     """A table score.
 
@@ -74,12 +79,45 @@ class TableScore:
     signature: str
     match: TableMatch = field(repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        """Give the three numbers."""
+        return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
+
+    def _repr_html_(self) -> str:
+        return html_block(self)
+
+    @property
+    def cells(self) -> list[ComparedCell]:
+        """All cells of both sides with their verdicts and the names of their rows and columns."""
+        return [cell for rows in self.compared for row in rows for cell in row]
+
+    @property
+    def compared(self) -> list[list[list[ComparedCell]]]:
+        """The same cells as rows of tables."""
+        return compare_cells(self.match.content)
+
+    def show(self, *, colour: bool = False) -> str:
+        """Write the score, the checklist of form and the diff of the cells for a terminal."""
+        return show_score(self, colour=colour)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return numbers, facts, differing cells and the signature as plain data for JSON."""
+        return {
+            "value": self.value,
+            "content": self.content,
+            "form": self.form,
+            "parts": dict(self.parts),
+            "facts": [asdict(fact) for fact in self.facts],
+            "differences": [asdict(cell) for cell in self.cells if cell.state != "equal"],
+            "signature": self.signature,
+        }
+
 
 def table_score(
-    prediction: str,
-    reference: str,
+    prediction: Any,
+    reference: Any,
     *,
-    format: Format,  # noqa: A002 - the word of the contract
+    format: str | None = None,  # noqa: A002 - the word of the contract
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableScore:
@@ -89,16 +127,23 @@ def table_score(
     whatever markup it is written. An answer without any table scores 0.0 throughout.
 
     Args:
-        prediction: what a model wrote.
-        reference: the wanted table's markup.
-        format: how the reference is written, and the prediction should be.
+        prediction: the model's text, a pandas or polars frame, a list of rows or a list of records.
+        reference: the wanted table, in any of these forms.
+        format: the markup of the reference, which the prediction should have: `markdown` (`md`), `html` or `latex`
+            (`tex`); by default the one found in the reference, or else in the prediction.
         row_order: whether rows must stand in the reference's order.
         column_order: whether columns must.
 
     Raises:
         ScoringError: the reference holds no table that can be read.
         ValueError: the format is unknown.
+        TypeError: a side is neither a text nor a table.
     """
+    if format is None:
+        texts = (side for side in (reference, prediction) if isinstance(side, str))
+        format = find_format(next(texts, "<table>"))  # noqa: A001 - the word of the contract
+    format = format_named(format)  # noqa: A001
+    prediction, reference = as_markup(prediction, format), as_markup(reference, format)
     match = match_tables(prediction, reference, format=format, row_order=row_order, column_order=column_order)
     overlap, facts = match.content.overlap, match.facts
     parts = {
@@ -117,6 +162,41 @@ def table_score(
         f"|order:{order}|value:content*(3*content+form)/4"
     )
     return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)
+
+
+def table_scores(
+    pairs: Iterable[tuple[Any, Any] | Mapping[str, Any]],
+    *,
+    format: str | None = None,  # noqa: A002 - the word of the contract
+    row_order: bool = True,
+    column_order: bool = True,
+) -> list[TableScore]:
+    """Score many predicted tables.
+
+    Args:
+        pairs: predictions with their references, as tuples or as mappings `{prediction, reference, format}`; a
+            mapping's own format wins.
+        format: the markup of the references, as in `table_score`.
+        row_order: whether rows must stand in the reference's order.
+        column_order: whether columns must.
+
+    Raises:
+        ScoringError: a reference holds no readable table; the message names the pair.
+    """
+    scores = []
+    for place, pair in enumerate(pairs):
+        if isinstance(pair, Mapping):
+            prediction, reference, own = pair["prediction"], pair["reference"], pair.get("format", format)
+        else:
+            (prediction, reference), own = pair, format
+        try:
+            score = table_score(
+                prediction, reference, format=own, row_order=row_order, column_order=column_order
+            )
+        except ScoringError as error:
+            raise ScoringError(f"pair {place}: {error}") from error
+        scores.append(score)
+    return scores
 
 
 def match_tables(

@@ -217,7 +217,7 @@ def test_an_unreadable_reference_is_an_error() -> None:
     with pytest.raises(ScoringError, match="holds no table"):
         table_score(HTML, "No table.", format="html")
     with pytest.raises(ValueError, match="not 'pdf'"):
-        table_score(HTML, HTML, format="pdf")  # type: ignore[arg-type]
+        table_score(HTML, HTML, format="pdf")
 
 
 CELLS = st.text("ab1 .|&<>$\\{}%_^*\n-é✓", max_size=8)

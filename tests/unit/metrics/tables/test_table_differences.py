@@ -1,0 +1,139 @@
+"""What a table score shows, from any form of table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from evalsuite.cli import main
+from evalsuite.core.errors import ScoringError
+from evalsuite.metrics.tables import table_score, table_scores
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [["Team", "Wins"], ["Gulls", "8"], ["Otters", "4"]]
+WANTED = "| Team | Wins |\n|---|---|\n| Gulls | 8 |\n| Otters | 4 |"
+ANSWER = WANTED.replace("8", "7")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ROWS,
+        [{"Team": "Gulls", "Wins": 8}, {"Team": "Otters", "Wins": 4}],
+        pd.DataFrame({"Team": ["Gulls", "Otters"], "Wins": [8, 4]}),
+        pd.DataFrame({"Wins": [8, 4]}, index=pd.Index(["Gulls", "Otters"], name="Team")),
+        "<table><tr><td>Team<td>Wins<tr><td>Gulls<td>8<tr><td>Otters<td>4</table>",
+    ],
+    ids=["rows", "records", "frame", "frame with an index", "html"],
+)
+def test_tables_are_compared_in_any_form(table: object) -> None:
+    assert table_score(WANTED, table).content == 1.0
+    assert table_score(table, WANTED).content == 1.0
+    assert table_score(table, table).value == 1.0
+
+
+def test_missing_values_of_a_frame_are_blank_cells() -> None:
+    frame = pd.DataFrame({"Team": ["Gulls", "Otters"], "Wins": [8, None]}).astype({"Wins": "Int64"})
+    assert table_score("| Team | Wins |\n| Gulls | 8 |\n| Otters | |", frame).content == 1.0
+
+
+def test_aliases_name_formats_and_anything_else_is_refused() -> None:
+    assert table_score(ANSWER, WANTED, format="md") == table_score(ANSWER, WANTED, format="markdown")
+    with pytest.raises(TypeError, match="not int"):
+        table_score(5, WANTED)
+
+
+def test_each_cell_says_where_it_stands_and_what_is_wrong() -> None:
+    score = table_score(f"{ANSWER}\n| Herons | 1 |", WANTED)
+    assert [str(cell) for cell in score.cells if cell.state != "equal"] == [
+        "Gulls / Wins: 7, not 8",
+        "Herons / Team: not wanted Herons",
+        "Herons / Wins: not wanted 1",
+    ]
+    assert (
+        repr(score)
+        == f"TableScore(value={score.value:.4f}, content={score.content:.4f}, form={score.form:.4f})"
+    )
+    assert json.loads(json.dumps(score.to_dict()))["differences"][0]["wanted"] == "8"
+    assert "7 \u2192 8" in score.show()
+    assert "<del>7</del> <ins>8</ins>" in score._repr_html_()
+
+
+def test_rows_in_any_order_show_no_missing_rows() -> None:
+    shuffled = "| Team | Wins |\n|---|---|\n| Otters | 4 |\n| Gulls | 8 |"
+    score = table_score(shuffled, WANTED, row_order=False)
+    assert score.content == 1.0
+    assert {cell.state for cell in score.cells} == {"equal"}
+
+
+def test_a_cell_with_markup_is_escaped_where_it_is_shown() -> None:
+    score = table_score(ANSWER.replace("7", "&lt;script&gt;\x1b"), WANTED)
+    assert "<script>" not in score._repr_html_()
+    assert "\x1b" not in score.show()
+
+
+def test_many_pairs_are_scored_at_once_and_a_bad_one_is_named() -> None:
+    scores = table_scores([(ANSWER, WANTED), {"prediction": WANTED, "reference": ROWS, "format": "md"}])
+    assert [score.content for score in scores] == [5 / 6, 1.0]
+    with pytest.raises(ScoringError, match="pair 1: the reference holds no table"):
+        table_scores([(WANTED, WANTED), (WANTED, "none")])
+
+
+def test_pairs_of_a_file_are_scored_as_a_table_csv_or_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    records = [
+        {"id": "a", "prediction": ANSWER, "reference": ROWS},
+        {"prediction": WANTED, "reference": WANTED},
+    ]
+    pairs.write_text("\n".join(map(json.dumps, records)))
+    assert main(["score", "tables", "--pairs", str(pairs), "--format", "md"]) == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines()[:4]] == ["pair", "a", "2", "mean"]
+    assert main(["score", "tables", "--pairs", str(pairs), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "pair,value,content,form"
+    assert main(["score", "tables", "--pairs", str(pairs), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[1])["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "line 1"),
+        ("[]", "line 1"),
+        ("", "no line"),
+        ('{"prediction": 1, "reference": "|a|"}', "not int"),
+    ],
+)
+def test_a_damaged_file_of_pairs_is_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(text)
+    assert main(["score", "tables", "--pairs", str(pairs)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_diff_of_two_tables_lists_the_cells_that_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, page = tmp_path / "a.md", tmp_path / "b.md", tmp_path / "diff.html"
+    first.write_text(ANSWER)
+    second.write_text(WANTED)
+    assert main(["diff", "tables", str(first), str(second), "--html", str(page)]) == 0
+    assert "Gulls / Wins: 7, not 8" in capsys.readouterr().out
+    assert "<del>7</del>" in page.read_text()
+    assert main(["compare", "tables", str(second), str(second)]) == 0
+    assert "no cell differs" in capsys.readouterr().out
+
+
+def test_score_tables_needs_a_pair_of_files_or_a_file_of_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["score", "tables", "--reference", "x"])
+    assert "give --reference and --prediction, or --pairs" in capsys.readouterr().err
