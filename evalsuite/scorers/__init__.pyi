@@ -1,6 +1,7 @@
 from .answers import (
     bleu,
     contains,
+    denotation,
     exact_match,
     json_schema,
     matches,
@@ -20,6 +21,7 @@ __all__ = [
     "call",
     "calls",
     "contains",
+    "denotation",
     "exact_match",
     "expect_state",
     "json_schema",

@@ -7,13 +7,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import SHARE, Score
 from evalsuite.metrics import numbers, text
+from evalsuite.metrics.denotation import denotation_match
 from evalsuite.metrics.text import exact_match as same_text
 
 if TYPE_CHECKING:
@@ -91,6 +92,23 @@ def numeric_match() -> TargetScorer:
 def _any_number(answer: str, targets: text.Targets) -> float:
     several = [targets] if isinstance(targets, (str, int, float)) else targets
     return max(numbers.numeric_match(answer, target) for target in several)
+
+
+def denotation(*, ordered: bool = False) -> TargetScorer:
+    """Score `denotation`: 1.0 if the answer denotes the target's values, as evaluators of table questions compare them.
+
+    A target of several texts is a list, each value of which the answer has to give. See
+    `evalsuite.metrics.denotation`.
+
+    Args:
+        ordered: whether the values have to come in the target's order.
+    """
+    return TargetScorer("denotation", partial(_same_denotation, ordered=ordered))
+
+
+def _same_denotation(answer: str, targets: text.Targets, *, ordered: bool) -> float:
+    wanted = str(targets) if isinstance(targets, (str, int, float)) else [str(target) for target in targets]
+    return denotation_match(answer, wanted, ordered=ordered)
 
 
 LOCAL_ENCODER = "local:all-minilm-l6-v2"

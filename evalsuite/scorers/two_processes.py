@@ -143,7 +143,8 @@ class AnswerProcess:
             result = encode(function(*positional, **keywords), self.functions)
             message = ["result", result, _encode_lists(positional)]
         except Exception as error:  # noqa: BLE001 - the answer may raise anything
-            message = ["raised", type(error).__name__, str(error)[:500]]
+            words = str(error.args[0] if len(error.args) == 1 else error)
+            message = ["raised", type(error).__name__, words[:500]]
         _send(token, message)
 
     def _find(self, name: str) -> Any:
@@ -163,13 +164,14 @@ def _encode_lists(values: list[Any]) -> list[Any]:
     return left
 
 
-class TestsProcess:
+class CheckProcess:
     """The tests' process: one check in a thread, which waits for the result of each call."""
 
     def __init__(self, token: str, before: str, check: str, functions: list[str]) -> None:
         self._token = token
         self._requests: queue.Queue[Any] = queue.Queue()
         self._results: queue.Queue[str] = queue.Queue()
+        self._got_function = False
         self._thread = threading.Thread(target=self._run, args=(before, check, functions), daemon=True)
 
     def start(self) -> None:
@@ -194,11 +196,14 @@ class TestsProcess:
             exec(compile(check, "<program check>", "exec", dont_inherit=True), names)  # noqa: S102 - as above
             self._requests.put(["passed"])
         except NotPlainError as error:
-            self._requests.put(["not plain", str(error)])
+            # A function that the answer returned must not be a way to be tested in its own process.
+            self._requests.put(["failed" if self._got_function else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ")])
 
     def _stand_in(self, target: str | int) -> Any:
+        self._got_function = self._got_function or isinstance(target, int)
+
         def call(*args: Any, **named: Any) -> Any:
             self._requests.put(["call", json.dumps([target, encode(list(args)), encode(named)])])
             outcome = json.loads(self._results.get())

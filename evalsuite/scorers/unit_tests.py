@@ -129,7 +129,7 @@ class PassesTests:
             if execution.error is not None or execution.variables_lost:
                 return _last_line(execution)
             parts = (token, tests.before, tests.with_imports(check), tests.functions(check))
-            start = f"_tests = _driver.TestsProcess(*{parts!r})\n_tests.start()"
+            start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start()"
             execution, sent = await run(checker, begin + start)
             while execution.error is None:
                 kind, *rest = json.loads(sent)

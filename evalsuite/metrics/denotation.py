@@ -1,0 +1,213 @@
+# ruff: noqa: RUF001 - Chinese has signs of its own
+"""Answers about tables, compared by what they denote: numbers, dates, truth values, names, and lists of these.
+
+Values are compared by type, as the official evaluator of WikiTableQuestions does (P. Pasupat and P. Liang, ACL 2015):
+accents, letter case, citations, and details in parentheses at the end do not matter, numbers are equal within 1e-6, and
+an answer of several values has to give each of them. Beyond that evaluator, numbers may have units, words of magnitude
+or Chinese numerals, dates may be written in any usual form, and lists with any usual separator.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.numbers import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TOLERANCE = 1e-6
+MOST_CHARACTERS, MOST_VALUES = 20_000, 500
+"""Characters of an answer that are read, and values of a list."""
+_TRUTHS = dict.fromkeys(["yes", "true", "correct", "right", "是", "是的", "对", "正确", "真"], True)
+_TRUTHS |= dict.fromkeys(["no", "false", "incorrect", "wrong", "否", "不", "不是", "错", "错误", "假"], False)
+_MAGNITUDES = {
+    "thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12,
+    "万": 1e4, "千": 1e3, "百万": 1e6, "千万": 1e7, "亿": 1e8,
+}  # fmt: skip
+_CURRENCIES = {
+    "usd": "$",
+    "us$": "$",
+    "dollars": "$",
+    "eur": "€",
+    "euros": "€",
+    "gbp": "£",
+    "元": "¥",
+    "rmb": "¥",
+}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATES = [
+    re.compile(pattern)
+    for pattern in (
+        r"(?P<year>\d{4}|xxxx)[-/.](?P<month>\d{1,2}|xx)[-/.](?P<day>\d{1,2}|xx)(?:[t ]00:00(?::00)?)?",
+        r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
+        rf"(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}(?:,?[ -](?P<year>\d{{4}}))?",
+        rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?",
+        rf"{_MONTH},? (?P<year>\d{{4}})",
+        r"(?P<year>\d{4}) ?年(?: ?(?P<month>\d{1,2}) ?月(?: ?(?P<day>\d{1,2}) ?日)?)?",
+    )
+]
+_AMOUNT = re.compile(
+    r"(?:(?:us)?(?P<before>[$€£¥])\s*)?(?P<number>[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)"
+    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万|千|亿|[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30})?"
+)
+_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_PLACES = {"十": 10, "百": 100, "千": 1000}
+_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3})\s*"
+"""A comma that does not stand between thousands."""
+_SEPARATORS = [
+    re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)
+]
+_AND = re.compile(r",?\s+(?:and|or)\s+|^(?:and|or)\s+|\s*(?:和|以及)\s*")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)、])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit; an empty unit equals any."""
+
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A date; None stands for a part that is not given."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+def denotation_match(prediction: str, target: str | Sequence[str], *, ordered: bool = False) -> float:
+    """Return 1.0 if an answer denotes the same values as the target, else 0.0.
+
+    Args:
+        prediction: the answer. If the target has several values, it is read as a list: JSON, lines, or values between
+            tabs, bars, semicolons, commas or `、`.
+        target: one value, or all values of the answer.
+        ordered: whether the values have to come in the target's order.
+    """
+    wanted = [target] if isinstance(target, str) else [str(value) for value in target]
+    text = prediction.strip()[:MOST_CHARACTERS]
+    return float(any(_same_list(values, wanted, ordered=ordered) for values in _readings(text, len(wanted))))
+
+
+def same_value(one: str, other: str) -> bool:
+    """Check whether two texts denote the same value."""
+    first, second = normalize(one), normalize(other)
+    if first == second:
+        return True
+    if first in _TRUTHS and second in _TRUTHS:
+        return _TRUTHS[first] == _TRUTHS[second]
+    days = parse_day(first), parse_day(second)
+    if days[0] is not None and days[1] is not None:
+        return days[0] == days[1]
+    amounts = parse_amount(first), parse_amount(second)
+    if amounts[0] is None or amounts[1] is None:
+        return False
+    same_unit = amounts[0].unit == amounts[1].unit or not (amounts[0].unit and amounts[1].unit)
+    return same_unit and abs(amounts[0].value - amounts[1].value) < TOLERANCE
+
+
+def normalize(text: str) -> str:
+    """Remove what does not matter in a value: accents, case, quotes, citations, final details in parentheses."""
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
+    text = re.sub(r"[‘’´`]", "'", text)
+    text = re.sub(r"[“”]", '"', text)
+    text = re.sub(r"[‐‑‒–—−]", "-", text)
+    before = ""
+    while before != text:
+        before = text
+        text = re.sub(r"(?<!^)(?:\[[^\]\[]{0,100}\]|[•♦†‡*#+])$", "", text.strip())
+        text = re.sub(r"(?<=\S)\s*\([^()]{0,200}\)$", "", text.strip())
+        text = re.sub(r'^"([^"]*)"$|^\'([^\']*)\'$', lambda match: match[1] or match[2] or "", text.strip())
+    return re.sub(r"\s+", " ", text.removesuffix(".").removesuffix("。")).strip().lower()
+
+
+def parse_day(text: str) -> Day | None:
+    """Read a date in any usual form; a year alone is a number, not a date."""
+    for pattern in _DATES:
+        if match := pattern.fullmatch(text):
+            parts = match.groupdict()
+            named = parts.get("name")
+            month = _MONTHS.index(named) + 1 if named else _part(parts.get("month"))
+            day = Day(_part(parts.get("year")), month, _part(parts.get("day")))
+            return day if (day.month or 1) <= 12 and (day.day or 1) <= 31 and (day.month or day.day) else None
+    return None
+
+
+def _part(written: str | None) -> int | None:
+    return int(written) if written and written.isdecimal() else None
+
+
+def parse_amount(text: str) -> Quantity | None:
+    """Read a number with a currency sign, a word of magnitude or a unit, or in Chinese numerals."""
+    if (number := parse_number(text)) is not None:
+        return Quantity(float(number.value), number.unit)
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        value = _chinese_number(text)
+        return None if value is None else Quantity(value)
+    number = parse_number(match["number"])
+    if number is None:
+        return None
+    unit = (match["unit"] or "").strip()
+    unit = _CURRENCIES.get(unit, unit) or match["before"] or ""
+    return Quantity(float(number.value) * _MAGNITUDES.get(match["scale"] or "", 1.0), unit.rstrip("s"))
+
+
+def _chinese_number(text: str) -> float | None:
+    total = section = 0
+    digit: int | None = None
+    for sign in text:
+        if sign in _DIGITS:
+            digit = _DIGITS[sign]
+        elif sign in _PLACES:
+            section += (1 if digit is None else digit) * _PLACES[sign]
+            digit = None
+        elif sign in {"万", "亿"}:
+            total = (total + section + (digit or 0)) * int(_MAGNITUDES[sign])
+            section, digit = 0, None
+        else:
+            return None
+    return float(total + section + (digit or 0)) if text else None
+
+
+def _readings(text: str, count: int) -> list[list[str]]:
+    """List the ways to read an answer as so many values."""
+    readings = [[text]] if count == 1 else []
+    try:
+        read = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        read = None
+    if isinstance(read, list):
+        readings.append([str(value) for value in read])
+    if count > 1:
+        for separator in _SEPARATORS:
+            parts = [part for part in separator.split(text.strip("[]")) if part.strip()]
+            readings.append(parts)
+            readings.append([*parts[:-1], *(part for part in _AND.split(parts[-1]) if part)] if parts else [])
+    return [
+        [_BULLET.sub("", value) for value in values]
+        for values in readings
+        if len(values) == count <= MOST_VALUES
+    ]
+
+
+def _same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:
+    if ordered:
+        return all(map(same_value, values, wanted))
+    left = list(values)
+    for value in wanted:
+        place = next((place for place, other in enumerate(left) if same_value(other, value)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True

@@ -1,0 +1,108 @@
+"""Answers about tables by what they denote, against the rules of the official evaluators."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.core.types import Sample, Transcript
+from evalsuite.metrics.denotation import denotation_match
+from evalsuite.scorers import denotation
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target"),
+    [
+        ("Québec", "Quebec"),
+        ("QUEBEC", "Quebec"),
+        ("Anne-Marie", "Anne–Marie"),
+        ("Boston (1st)", "Boston"),
+        ("Boston", "Boston (United States)"),
+        ("Boston[3]", "Boston"),
+        ("Boston†", "Boston"),
+        ('"Boston"', "Boston"),
+        ("Boston.", "Boston"),
+        ("1,234", "1234"),
+        ("42.0", "42"),
+        ("$1,200", "1200"),
+        ("1,200 USD", "$1200"),
+        ("12.5%", "12.5"),
+        ("12 km", "12"),
+        ("12 km", "12km"),
+        ("1.2 million", "1200000"),
+        ("3万", "30000"),
+        ("十二", "12"),
+        ("一百零五", "105"),
+        ("两万三千", "23000"),
+        ("2024-02-29", "29 February 2024"),
+        ("Feb 29, 2024", "February 29th, 2024"),
+        ("2024/2/29", "2024-02-29"),
+        ("29.02.2024", "2024-02-29"),
+        ("2024年2月29日", "2024-02-29"),
+        ("May 2011", "2011-05-xx"),
+        ("July 4", "xxxx-07-04"),
+        ("Yes", "True"),
+        ("否", "no"),
+        ("b\na", ["a", "b"]),
+        ("b, a", ["a", "b"]),
+        ("a and b", ["a", "b"]),
+        ("a, b, and c", ["c", "b", "a"]),
+        ("甲、乙", ["乙", "甲"]),
+        ("甲，乙", ["甲", "乙"]),
+        ('["b", 2]', ["2", "b"]),
+        ("b | a", ["a", "b"]),
+        ("- a\n- b", ["a", "b"]),
+        ("1. a\n2. b", ["a", "b"]),
+        ("1,200, 3", ["3", "1200"]),
+        ("2, 2", ["2", "2"]),
+        ('["a"]', "a"),
+    ],
+)
+def test_the_same_values_match_however_they_are_written(prediction: str, target: str | list[str]) -> None:
+    assert denotation_match(prediction, target) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target"),
+    [
+        ("Boston", "Austin"),
+        ("12 km", "12 miles"),
+        ("$5", "€5"),
+        ("42", "42.1"),
+        ("2011", "2011-05-xx"),
+        ("May 5", "May 6"),
+        ("Yes", "No"),
+        ("a", ["a", "b"]),
+        ("a, b, c", ["a", "b"]),
+        ("2", ["2", "2"]),
+        ("a, a", ["a", "b"]),
+        ("a, b", "a"),
+        ("", "a"),
+        ("1.2 million", "1.2"),
+        ("not Boston", "Boston"),
+    ],
+)
+def test_other_values_do_not_match(prediction: str, target: str | list[str]) -> None:
+    assert denotation_match(prediction, target) == 0.0
+
+
+def test_the_order_counts_where_the_question_asks_for_it() -> None:
+    assert denotation_match("b, a", ["a", "b"], ordered=True) == 0.0
+    assert denotation_match("a, b", ["a", "b"], ordered=True) == 1.0
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_two_texts_can_be_compared_and_the_order_of_the_two_does_not_matter(one: str, other: str) -> None:
+    assert denotation_match(one, other) in (0.0, 1.0)
+
+
+@given(st.text(min_size=1, max_size=60).filter(str.strip))
+def test_a_value_denotes_itself(value: str) -> None:
+    assert denotation_match(value, value.strip()) == 1.0
+
+
+def test_the_scorer_wants_every_value_of_the_target() -> None:
+    sample = Sample("s", "Which cities?", target=["Oslo", "Rome"])
+    assert denotation()(sample, Transcript("Rome, Oslo")) == {"denotation": 1.0}
+    assert denotation()(sample, Transcript("Rome")) == {"denotation": 0.0}
