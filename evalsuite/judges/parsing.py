@@ -35,7 +35,7 @@ BEGUN_OBJECT = re.compile(r"\{\s{0,20}\"[^}]*\Z")
 
 LEAD = (
     r"(?:(?:so|thus|therefore|hence|overall|finally|in (?:conclusion|summary|short))[,:]? )?"
-    r"(?:i (?:think|believe|find|say|conclude)(?: that)? )?(?:(?:the|my|our|its|overall|final|total) ){0,3}"
+    r"(?:i (?:would )?(?:think|believe|find|say|conclude)(?: that)? )?(?:(?:the|my|our|its|overall|final|total) ){0,3}"
 )
 """Words that may precede a label, as in `My final score: 8`."""
 LEADING = re.compile(LEAD, re.IGNORECASE)

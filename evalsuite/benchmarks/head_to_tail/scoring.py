@@ -14,8 +14,9 @@ from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts,
 from evalsuite.benchmarks.head_to_tail.variants import add_variants
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, signature
-from evalsuite.judges.parsing import remove_thoughts
+from evalsuite.judges.parsing import AnswerField, AnswerForm, Choice, NoStatementError
 from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
 ASKED_WITH: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 """Generation parameters of the judge."""
-_VERDICT = re.compile(r"\b(?:in)?correct\b")
-_NEGATED = re.compile(r"(?:\bnot|n['\u2019]t|\bnever)\b[^.\n]{0,30}\bcorrect\b", re.IGNORECASE)
-"""Negated verdicts, which may mean wrong or doubtful."""
+_SUBJECTS = ("answer", "given answer", "reply", "response", "given", "it", "this")
+_VERDICT = AnswerForm(
+    {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), Choice({1.0: "correct", 0.0: "incorrect"}))}
+)
 _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
@@ -139,10 +141,10 @@ def _shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
 
 
 def _parse_verdict(text: str) -> float:
-    words = set(_VERDICT.findall(remove_thoughts(text).casefold()))
-    if len(words) != 1 or _NEGATED.search(text):
-        raise ValueError('it is not the one word "correct" or "incorrect".')
-    return float(words == {"correct"})
+    try:
+        return _VERDICT.read(text)["verdict"]
+    except NoStatementError as missing:
+        raise ValueError('it is not the one word "correct" or "incorrect".') from missing
 
 
 # The patterns match normalised text: lower case, no punctuation, no articles.

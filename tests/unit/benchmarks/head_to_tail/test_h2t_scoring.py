@@ -144,6 +144,10 @@ def test_the_judge_is_not_asked_about_a_missing_answer() -> None:
         ("**Incorrect**: he was the composer.", 0.0),
         ('{"verdict": "incorrect"}', 0.0),
         ("<think>Is it incorrect? No.</think>Correct", 1.0),
+        ("Incorrect.\n\nThe correct answer is Stanley Kubrick.", 0.0),
+        ("The given answer is incorrect because it names the composer.", 0.0),
+        ("The answer names the composer. It is incorrect.", 0.0),
+        ("<answer>incorrect</answer>", 0.0),
     ],
 )
 def test_a_verdict_that_a_reader_would_understand_is_read(said: str, right: float) -> None:
@@ -158,6 +162,22 @@ def test_a_judge_that_decides_nothing_is_asked_again_and_then_is_an_error() -> N
     assert len(judge.asked) == 2
     with pytest.raises(JudgeError, match="scripted"):
         judged("Nolan", "correct or incorrect", "yes", "It isn't entirely correct.")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No. The correct answer is Stanley Kubrick.",
+        "It would be correct if he had directed it.",
+        "The answer is partly correct.",
+        "Correct, but only in part.",
+        "Nobody would call it correct.",
+    ],
+)
+def test_a_sentence_that_holds_the_word_correct_is_not_a_verdict(said: str) -> None:
+    scores, judge = judged("Nolan", said, "incorrect")
+    assert scores["accuracy"].value == 0.0
+    assert len(judge.asked) == 2
 
 
 def test_without_a_judge_exact_match_decides_and_with_one_it_does() -> None:
