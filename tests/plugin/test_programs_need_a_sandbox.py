@@ -121,8 +121,5 @@ def test_without_the_environment_the_program_lacks_its_package_and_the_record_sh
 def test_an_unknown_environment_is_one_message(suite: Suite) -> None:
     result = suite.run("--program-env", "treb-1999", fresh=True)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert (
-        "--program-env treb-1999: there is no environment of that name (own, treb-2025)"
-        in result.stderr.str()
-    )
+    assert "--program-env treb-1999: no environment has this name (own, treb-2025)" in result.stderr.str()
     assert suite.runs() == []
