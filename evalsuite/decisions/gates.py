@@ -29,11 +29,12 @@ ROUNDING = 1e-12
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
-    "there are judge.accuracy, judge.kappa, judge.rho and judge.weighted_kappa"
+    "there are judge.accuracy, sensitivity, specificity, kappa and ac1 of verdicts, and judge.weighted_kappa, alpha "
+    "and rho of scores"
 )
 NO_VERDICTS = (
     "the judge's scores are points on a scale, not verdicts; name the least score that passes with passes=, or gate "
-    "judge.weighted_kappa or judge.rho"
+    "judge.weighted_kappa, judge.alpha or judge.rho"
 )
 
 

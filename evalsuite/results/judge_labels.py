@@ -132,6 +132,63 @@ def judge_kappa(tally: Tally) -> Estimate | None:
     return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
 
 
+def judge_sensitivity(tally: Tally) -> Estimate | None:
+    """Compute the share of the cases that people pass which the judge passes; None without any."""
+    return _share_of_agreement(tally, people=1.0)
+
+
+def judge_specificity(tally: Tally) -> Estimate | None:
+    """Compute the share of the cases that people fail which the judge fails; None without any."""
+    return _share_of_agreement(tally, people=0.0)
+
+
+def _share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
+    rows = [
+        label.row.with_scores({"agrees": float(both[1] == people)})
+        for label in labelled_scores(tally)
+        if not label.nominal and (both := label.verdicts) is not None and both[0] == people
+    ]
+    return Tally(tuple(rows)).share("agrees")
+
+
+def judge_ac1(tally: Tally) -> Estimate | None:
+    """Compute Gwet's AC1 of the judge's verdicts with people's; None without verdicts."""
+    from evalsuite import stats
+
+    scores = labelled_scores(tally)
+    both = [(label.verdicts, label.row.cluster) for label in scores]
+    pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
+    if not pairs:
+        return None
+    people, judge = zip(*(pair for pair, _ in pairs), strict=True)
+    ties = [0.5] if any(label.nominal for label in scores) else []
+    found = stats.ac1_interval(
+        people, judge, categories=[0.0, 1.0, *ties], clusters=[cluster for _, cluster in pairs]
+    )
+    return Estimate(found.value, n=found.n) if math.isnan(found.low) else Estimate(*astuple(found))
+
+
+def judge_alpha(tally: Tally) -> Estimate | None:
+    """Compute Krippendorff's ordinal alpha of the judge's scores and people's; None if it is undefined.
+
+    The interval is the jackknife's, by cluster. None for scores of several names and for comparisons.
+    """
+    scores = labelled_scores(tally)
+    if len({score.score for score in scores}) != 1 or scores[0].nominal:
+        return None
+    return _jackknife(
+        _ordinal_alpha,
+        [(score.label, score.judge) for score in scores],
+        [score.row.cluster for score in scores],
+    )
+
+
+def _ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
+    from evalsuite import stats
+
+    return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal") if pairs else math.nan
+
+
 def judge_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's correlation of the judge's scores with people's; None if it is undefined.
 
@@ -177,6 +234,10 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
 
 JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "accuracy": judge_accuracy,
+    "sensitivity": judge_sensitivity,
+    "specificity": judge_specificity,
+    "ac1": judge_ac1,
+    "alpha": judge_alpha,
     "kappa": judge_kappa,
     "rho": judge_rho,
     "weighted_kappa": judge_weighted_kappa,
@@ -208,17 +269,23 @@ def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | No
     Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the mean squared difference over the one
     expected by chance, which is var(x) + var(y) + (mean(x) - mean(y))^2.
     """
-    from evalsuite.stats.jackknife import interval_of_replicates
+    return _jackknife(_weighted_kappa, pairs, list(clusters or range(len(pairs))))
 
-    groups = list(clusters or range(len(pairs)))
-    value = _weighted_kappa(pairs)
+
+def _jackknife(
+    statistic: Callable[[Sequence[LabelPair]], float],
+    pairs: Sequence[LabelPair],
+    clusters: Sequence[Hashable],
+) -> Estimate | None:
+    from evalsuite.stats import jackknife_interval
+
+    value = statistic(pairs)
     if math.isnan(value):
         return None
-    without = [
-        _weighted_kappa([pair for pair, group in zip(pairs, groups, strict=True) if group != left_out])
-        for left_out in dict.fromkeys(groups)
-    ]
-    interval = interval_of_replicates(value, without)
+    groups: dict[Hashable, list[LabelPair]] = {}
+    for pair, cluster in zip(pairs, clusters, strict=True):
+        groups.setdefault(cluster, []).append(pair)
+    interval = jackknife_interval(list(groups.values()), statistic, bounds=(-math.inf, 1.0))
     if math.isnan(interval.low):
         return Estimate(value, n=len(pairs))
     return Estimate(value, interval.low, interval.high, len(pairs))

@@ -157,6 +157,95 @@ def clustered_kappa(
     )
 
 
+def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = None) -> float:
+    """Compute Gwet's AC1: agreement beyond chance that stays meaningful if one label is rare.
+
+    (p_o - p_e) / (1 - p_e) with p_e = sum of s (1 - s) / (q - 1) over the q labels; s is the mean of both raters'
+    shares of a label. Gwet, "Computing inter-rater reliability and its variance in the presence of high agreement"
+    (British Journal of Mathematical and Statistical Psychology 61, 2008).
+
+    Args:
+        a: the first rater's label for each item.
+        b: the second rater's labels of the same items in the same order.
+        categories: all possible labels; None: those found, or two labels if only one was found.
+
+    Returns:
+        At most 1; 0 is chance.
+
+    Raises:
+        ValueError: see `cohen_kappa`.
+    """
+    same_length(a, b, "the two raters' labels")
+    pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
+    chance = _ac1_chance(pairs, _count_labels(pairs, categories))
+    return (sum(x == y for x, y in pairs) / len(pairs) - chance) / (1 - chance)
+
+
+def ac1_interval(
+    a: Labels,
+    b: Labels,
+    *,
+    categories: Sequence[Hashable] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> Kappa:
+    """Compute Gwet's AC1 with the jackknife's interval by cluster, widened where few items disagree.
+
+    Each bound is the farther of two: the jackknife's, taken on log(1 - AC1), and what the interval of the raw
+    agreement implies at the same agreement by chance, as for `clustered_kappa`.
+
+    Args:
+        a: the first rater's label for each item.
+        b: the second rater's labels of the same items in the same order.
+        categories: see `gwet_ac1`.
+        clusters: the cluster of each item; None if items are independent.
+        confidence: 0.95 for a 95% interval.
+
+    Returns:
+        The bounds are nan with fewer than three clusters.
+
+    Raises:
+        ValueError: see `clustered_kappa`.
+    """
+    value, groups = (
+        gwet_ac1(a, b, categories=categories),
+        list(range(len(a)) if clusters is None else clusters),
+    )
+    if len(set(groups)) < 3:
+        return Kappa(value, math.nan, math.nan, len(a))
+    pairs = list(zip(a, b, strict=True))
+    number = _count_labels(pairs, categories)
+    by_cluster: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
+    for pair, cluster in zip(pairs, groups, strict=True):
+        by_cluster.setdefault(cluster, []).append(pair)
+    # The logarithm of 1 - AC1 is nearly normal, where AC1 itself is skewed.
+    found = jackknife_interval(
+        list(by_cluster.values()), lambda some: _log_excess(some, number), confidence=confidence
+    )
+    agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
+    room = 1 - _ac1_chance(pairs, number)
+    low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
+    if not math.isnan(found.low):
+        low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
+    return Kappa(value, _clip(low), _clip(high), len(a))
+
+
+def _log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+    """Compute log(1 - AC1): disagreement over that by chance; nan without disagreement."""
+    apart = sum(x != y for x, y in pairs)
+    return math.log(apart / len(pairs) / (1 - _ac1_chance(pairs, number))) if apart else math.nan
+
+
+def _count_labels(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
+    found = {label for pair in pairs for label in pair}
+    return max(2, len(found if categories is None else found.union(categories)))
+
+
+def _ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+    counts, total = Counter(label for pair in pairs for label in pair), 2 * len(pairs)
+    return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (number - 1)
+
+
 def _jackknife_by_cluster(
     pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
 ) -> tuple[float, float]:

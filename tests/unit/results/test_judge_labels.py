@@ -15,9 +15,13 @@ from evalsuite.results.built_in import built_in
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
     corrected_score,
+    judge_ac1,
     judge_accuracy,
+    judge_alpha,
     judge_kappa,
     judge_rho,
+    judge_sensitivity,
+    judge_specificity,
     kappa,
     majority_verdict,
     rho,
@@ -110,6 +114,57 @@ def test_a_gate_may_demand_agreement_with_people_and_its_bound() -> None:
         parse_gate(text) for text in ("judge.kappa >= 0.6", "judge.kappa >= 0.6 @95%", "judge.rho > 0.99")
     ]
     assert [one.verdict for one in decide(gates, measured)] == ["met", "missed", "missed"]
+
+
+def test_sensitivity_is_of_passes_by_people_and_specificity_of_failures() -> None:
+    sensitivity, specificity = judge_sensitivity(of(MIXED)), judge_specificity(of(MIXED))
+    assert sensitivity is not None
+    assert specificity is not None
+    assert (sensitivity.value, sensitivity.n) == (12 / 13, 13)
+    assert (specificity.value, specificity.n) == (10 / 12, 12)
+
+
+def test_a_judge_that_always_passes_meets_accuracy_but_not_specificity() -> None:
+    measured = {"judge": Measured(of([(1.0, 1.0)] * 95 + [(1.0, 0.0)] * 5), JUDGE_METRICS)}
+    gates = [parse_gate("judge.accuracy >= 0.9"), parse_gate("judge.specificity >= 0.5")]
+    assert [one.verdict for one in decide(gates, measured)] == ["met", "missed"]
+
+
+def test_rare_failures_leave_ac1_near_the_agreement_where_kappa_is_near_zero() -> None:
+    tally = of([(1.0, 1.0)] * 96 + [(1.0, 0.0)] * 2 + [(0.0, 1.0)] * 2)
+    ac1, agreement = judge_ac1(tally), judge_kappa(tally)
+    assert ac1 is not None
+    assert agreement is not None
+    chance = 2 * 0.98 * 0.02
+    assert ac1.value == pytest.approx((0.96 - chance) / (1 - chance))
+    assert agreement.value < 0
+
+
+@pytest.mark.parametrize("right", [0.8, 0.9, 1.0])
+@pytest.mark.parametrize(("labels", "passes"), [(20, 0.5), (50, 0.95)])
+def test_the_interval_of_ac1_holds_with_few_labels_and_rare_failures(
+    labels: int, passes: float, right: float
+) -> None:
+    rng, repetitions, held = np.random.default_rng(7), 200, 0
+    share = (passes + passes * right + (1 - passes) * (1 - right)) / 2
+    chance = 2 * share * (1 - share)
+    truth = (right - chance) / (1 - chance)
+    for _ in range(repetitions):
+        people = (rng.random(labels) < passes).astype(float)
+        judge = np.where(rng.random(labels) < right, people, 1 - people)
+        found = stats.ac1_interval(people, judge, categories=[0.0, 1.0])
+        held += found.low <= truth <= found.high
+    assert held / repetitions >= 0.94
+
+
+def test_ordinal_alpha_is_of_scores_and_has_an_interval() -> None:
+    pairs = [(float(at % 5), float(min(4, at % 5 + at % 2))) for at in range(40)]
+    found = judge_alpha(of(pairs, passes=None))
+    assert found is not None
+    assert found.low is not None
+    assert found.value == stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal")
+    assert found.low < found.value
+    assert judge_alpha(of([(1.0, 0.0)] * 5, passes=None, nominal=True)) is None
 
 
 def test_a_gate_on_a_judge_that_nobody_has_checked_has_no_data() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
@@ -11,9 +12,12 @@ from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.judge_labels import (
     corrected_score,
+    judge_ac1,
     judge_accuracy,
     judge_kappa,
     judge_rho,
+    judge_sensitivity,
+    judge_specificity,
     labelled_scores,
     labels_of,
 )
@@ -220,10 +224,23 @@ def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str
 
 
 PEOPLE_NOTE = (
-    "Of cases whose sample's metadata has people's label under `human`. Accuracy and kappa are of verdicts, rho is of "
-    "scores. Gates may demand them: `judge.kappa >= 0.6 @95%`. The corrected mean is by prediction-powered inference; "
-    "it wants 30 labels of a random part of the cases, and as many cases without."
+    "Of cases whose sample's metadata has people's label under `human`. Accuracy, kappa and Gwet's AC1 are of "
+    "verdicts, rho is of scores. Sensitivity is the share of people's passes that the judge passes, specificity of "
+    "their failures that it fails; the confusion counts people's verdict → the judge's. Gates may demand them: "
+    "`judge.kappa >= 0.6 @95%`. The corrected mean is by prediction-powered inference; it needs 30 labels of a random "
+    "part of the cases, and as many cases without."
 )
+
+
+def confusion(tally: Tally) -> str:
+    """Count each pair of people's verdict and the judge's; empty without verdicts of pass or fail."""
+    both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
+    counts = Counter(pair for pair in both if pair is not None)
+    names = {1.0: "pass", 0.0: "fail"}
+    cells = [
+        f"{names[people]} → {names[judge]}: {counts[people, judge]}" for people in names for judge in names
+    ]
+    return ", ".join(cells) if counts else ""
 
 
 def people_table(views: Sequence[RunView]) -> Table | None:
@@ -232,13 +249,22 @@ def people_table(views: Sequence[RunView]) -> Table | None:
     for view in views:
         for score in dict.fromkeys(label.score for label in labelled_scores(view.tally)):
             cases = labels_of(view.tally, score)
-            agreement = (judge_accuracy(cases), judge_kappa(cases), judge_rho(cases))
+            measures = (
+                judge_accuracy,
+                judge_sensitivity,
+                judge_specificity,
+                judge_kappa,
+                judge_ac1,
+                judge_rho,
+            )
+            agreement = [measure(cases) for measure in measures]
             name = f"{view.judge or 'the judge'} ({view.label})"
             rows.append(
                 (
                     name,
                     score,
                     *agreement,
+                    confusion(cases),
                     len(cases),
                     view.tally.mean(score),
                     corrected_score(score, view.tally),
@@ -248,8 +274,12 @@ def people_table(views: Sequence[RunView]) -> Table | None:
         Column("Judge"),
         Column("Score"),
         Column("Accuracy (%)", "percent"),
+        Column("Sensitivity (%)", "percent"),
+        Column("Specificity (%)", "percent"),
         Column("Kappa", "number", 2),
+        Column("AC1", "number", 2),
         Column("Spearman's rho", "number", 2),
+        Column("Confusion"),
         Column("Labels", "count"),
         Column("Mean, all cases", "number", 3),
         Column("Corrected mean", "number", 3),
