@@ -130,8 +130,7 @@ def decode_usage(plain: Mapping[str, Any]) -> Usage:
 
 def encode_request(request: Request) -> Plain:
     """Convert a request to an object; `draw` is left out if it is empty."""
-    draw = {"draw": request.draw} if request.draw else {}
-    return draw | {
+    plain: Plain = {
         "model": request.model,
         "messages": [encode_message(message) for message in request.messages],
         "params": dict(request.params),
@@ -139,6 +138,9 @@ def encode_request(request: Request) -> Plain:
         "base_url": request.base_url,
         "epoch": request.epoch,
     }
+    if request.draw:
+        plain["draw"] = request.draw
+    return plain
 
 
 def decode_request(plain: Mapping[str, Any]) -> Request:

@@ -37,6 +37,7 @@ from evalsuite.gateway.spend import (
     estimate_tokens,
     price_of,
     prompt_bound,
+    prompt_text,
     unknown_price,
 )
 from evalsuite.gateway.upstream import Retries, Upstream
@@ -301,8 +302,10 @@ class Gateway:
         """Make one call: reserve the most it may cost before, and book what it cost after."""
         # Only where money is limited, as the bound could cut off an answer.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
-        reserved = price.most(prompt_bound(sent), answer_bound(sent)) if price else 0.0
-        call = _Call(key, sent, estimate_tokens(sent) + answer_bound(sent), reserved)
+        answer = answer_bound(sent)
+        text = prompt_text(sent)
+        reserved = price.most(prompt_bound(sent, text), answer) if price else 0.0
+        call = _Call(key, sent, estimate_tokens(sent, text) + answer, reserved)
         await self.ledger.reserve(reserved)
         usage, answered = None, True
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
@@ -194,7 +194,18 @@ class Meter:
         # The address and its login belong to the fingerprint `model`.
         ordinal = self.count(plain, digest(plain | {"base_url": None}))
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
-        return request if shared or not self.scope else replace(request, draw=f"{self.scope} #{ordinal}")
+        if shared or not self.scope:
+            return request
+        # A third of what `dataclasses.replace` costs, once per call.
+        parts = (
+            request.model,
+            request.messages,
+            request.params,
+            request.tools,
+            request.base_url,
+            request.epoch,
+        )
+        return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
     def count(self, plain: Plain, content: str) -> int:
         """Counts a request, given as JSON data and its digest; returns how often the case has sent this content."""

@@ -83,11 +83,12 @@ class Price:
 
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Computes the most that these tokens may cost, whatever part of the prompt the server caches."""
-        return max(
-            self.of(prompt_tokens, completion_tokens),
-            self.of(prompt_tokens, completion_tokens, cached=prompt_tokens),
-            self.of(prompt_tokens, completion_tokens, cache_writes=prompt_tokens),
-        )
+        most = self.of(prompt_tokens, completion_tokens)
+        if self.cached is not None:
+            most = max(most, self.of(prompt_tokens, completion_tokens, cached=prompt_tokens))
+        if self.cache_write is not None:
+            most = max(most, self.of(prompt_tokens, completion_tokens, cache_writes=prompt_tokens))
+        return most
 
 
 def prices_of_file(file: Path) -> list[str]:
@@ -174,23 +175,30 @@ def unknown_price(model: str) -> str:
     )
 
 
-def estimate_tokens(request: Request) -> int:
+def prompt_text(request: Request) -> str:
+    """Returns the JSON of messages and tools, of which `estimate_tokens` and `prompt_bound` take the length."""
+    return dumps([[encode_message(message) for message in request.messages], request.tools])
+
+
+def estimate_tokens(request: Request, text: str | None = None) -> int:
     """Estimates prompt tokens.
 
     Three characters per token overestimate English, two bytes per token other languages.
     """
-    text = dumps([[encode_message(message) for message in request.messages], request.tools])
+    text = prompt_text(request) if text is None else text
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 
-def prompt_bound(request: Request) -> int:
+def prompt_bound(request: Request, text: str | None = None) -> int:
     """Bounds the prompt tokens: a tokenizer makes at most one token per byte. A picture counts PICTURE tokens."""
-    plain = [[encode_message(message) for message in request.messages], request.tools]
+    text = prompt_text(request) if text is None else text
+    size = len(text) if text.isascii() else len(text.encode())
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") != "text"]
-    size = len(dumps(plain).encode()) - sum(len(dumps(part).encode()) for part in pictures)
+    size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
     # Schemas, predictions and whatever else a body has may be billed as well.
-    return size + len(dumps(request.params)) + 16 * len(request.messages) + PICTURE * len(pictures)
+    further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
+    return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
 
 
 PICTURE = 4000
@@ -230,11 +238,15 @@ def answer_bound(request: Request) -> int:
     if api == "embeddings":
         return 0
     body = _body(request)
-    fields = list(_walk(body))
-    bounds = [_whole(value) for name, value in fields if name in BOUNDS]
-    if not any(_whole(body.get(name)) for name in LIMITS[api]):
-        bounds.append(UNBOUNDED_ANSWER)
-    return max(bounds) * max([1, *(_whole(value) for name, value in fields if name in REPEATS)])
+    limits, largest, answers, limited = LIMITS[api], 0, 1, False
+    for name, value in _walk(body):
+        if name in BOUNDS:
+            bound = _whole(value)
+            largest = max(largest, bound)
+            limited = limited or (bound > 0 and name in limits and body.get(name) is value)
+        elif name in REPEATS:
+            answers = max(answers, _whole(value))
+    return (largest if limited else max(largest, UNBOUNDED_ANSWER)) * answers
 
 
 def bound_answer(request: Request) -> Request:
@@ -267,6 +279,9 @@ def _api(request: Request) -> str:
 
 def _body(request: Request) -> Mapping[str, Any]:
     """Return the body that is sent, without messages and tools, which are large and bound nothing."""
+    if _api(request) == "chat" and not request.params.get("extra_body"):
+        # The usual case: the parameters are the fields.
+        return request.params
     form = responses_format if _api(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _extra_body(request)}
     body: Mapping[str, Any] = form.request_body(
