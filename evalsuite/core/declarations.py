@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import re
 import sys
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -151,6 +152,21 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
         if any(map(_is_benchmark, node.decorator_list)):
             return
     raise SettingsError(f"{place} declares no benchmark any more")
+
+
+def names_benchmark(file: Path, name: str) -> bool:
+    """Tell whether a decorator `@benchmark(...)` in a file names a benchmark; the file is parsed, never imported."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(
+        _is_benchmark(decorator) and word.search(ast.unparse(decorator))
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for decorator in node.decorator_list
+    )
 
 
 def _is_benchmark(decorator: ast.expr) -> bool:

@@ -98,6 +98,9 @@ CONFIDENCE = 0.95
 EARLY_SHARE = 0.5
 """Of the error of a decision, what deciding it early may make; the rest is left to the look at the end of the run."""
 
+LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
+"""Begins the line about gates of an ini file whose cases this session did not collect."""
+
 Early = Literal["met", "missed", "open"]
 EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
@@ -382,7 +385,7 @@ def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:
         return _ended_early(early)
-    return f"a run of chosen cases, which leaves undecided: {aside}" if aside else ""
+    return f"{LEFT_OUT}: {aside}" if aside else ""
 
 
 def _ended_early(early: Mapping[str, Any]) -> str:

@@ -249,7 +249,7 @@ def run_faults(run: Run) -> tuple[str, ...]:
 def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
     strict = settings.get("on_undecided") == "fail"
-    gates = [gate for gate in named if not run.info.get("narrowed") or _has_cases(gate, run)]
+    gates = [gate for gate in named if _has_cases(gate, run) or not _is_left_out(gate, run)]
     if settings.get("shard"):
         # A shard decides nothing; gates wait until all shards have been merged.
         return _Findings(run, gates, (), (), strict)
@@ -287,6 +287,18 @@ def _by(decision: GateDecision) -> str:
     """Name the metric that missed the gate, if it covers several."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
+
+
+def _is_left_out(gate: Gate, run: Run) -> bool:
+    """Tell whether a gate without cases belongs to a part of the project that this session did not collect.
+
+    A benchmark that nothing declares was renamed or misspelt, and its gate has no data.
+    """
+    elsewhere = run.info.get("elsewhere")
+    if gate.benchmark in (elsewhere or ()):
+        return True
+    is_here = elsewhere is None or gate.benchmark in {"*", JUDGE, *run.benchmarks}
+    return bool(run.info.get("narrowed")) and is_here
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:

@@ -236,7 +236,13 @@ class _Evaluation:
         live = {self._nodeid: benchmark}
         try:
             return OpenRun(
-                self._spec, plan, order, narrowed=False, live=live, stop=self.stop, watchers=_NoWatchers()
+                self._spec,
+                plan,
+                order,
+                selection={"narrowed": False},
+                live=live,
+                stop=self.stop,
+                watchers=_NoWatchers(),
             )
         except OSError as error:
             raise RunError(f"the run cannot begin: {in_words(error)}") from error

@@ -104,7 +104,8 @@ class OpenRun:
         spec: what the run is asked to do.
         cases: those of this session, and those of its suite that it leaves out.
         order: names of all items of the session, in the order in which their results count for an early end.
-        narrowed: whether the cases were picked, so that gates of benchmarks left out are not waited for.
+        selection: entries of the run's information: `narrowed`, whether the cases were picked, and `elsewhere`, the
+            gated benchmarks without a case here that a part of the project left out declares.
         live: the benchmarks that this process has declared, by the node id of the test function.
         stop: ends the session early; receives the reason, in any thread.
         watchers: receive records and verdict.
@@ -132,14 +133,14 @@ class OpenRun:
         cases: Sequence[PlannedCase],
         order: Sequence[str],
         *,
-        narrowed: bool,
+        selection: Mapping[str, Any],
         live: Mapping[str, Benchmark],
         stop: Callable[[str], None],
         watchers: Watchers,
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        self._info = {**spec.info(), "narrowed": narrowed}
+        self._info = {**spec.info(), **selection}
         self._gates = parse_gates(settings.gate)
         self._planned = {planned.case: planned for planned in cases}
         self.early = EarlyEnding(settings, self._gates, spec.reports, stop)

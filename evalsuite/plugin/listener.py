@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.core.declarations import names_benchmark
 from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_words
 from evalsuite.core.phrases import number_of
 from evalsuite.engine.signals import handle_signals
@@ -17,6 +21,8 @@ from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import connect_worker, planned_by, stop_distributing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from evalsuite.core.protocols import Benchmark
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.engine.preparation import RunSpec
@@ -98,15 +104,26 @@ class Listener:
         from evalsuite.engine.open_run import OpenRun
         from evalsuite.plugin.hookspecs import HookWatchers
 
+        plan = self._plan()
         return OpenRun(
             self.spec,
-            self._plan(),
+            plan,
             self._order(),
-            narrowed=_is_narrowed(self._config),
+            selection={"narrowed": _is_narrowed(self._config), "elsewhere": self._find_elsewhere(plan)},
             live=self.live,
             stop=self._stop,
             watchers=HookWatchers(self._config),
         )
+
+    def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
+        """Find gated benchmarks of the ini file that a part of the project declares which this session left out."""
+        from evalsuite.decisions.conditions import parse_gates
+
+        if self._config.getoption("evalsuite_gate"):
+            return []
+        gated = {gate.benchmark for gate in parse_gates(self.settings.gate)}
+        absent = gated - {planned.benchmark for planned in plan}
+        return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
 
     def _order(self) -> list[str]:
         """Return the order in which results count if the run may end early; fixed before anything is asked."""
@@ -275,11 +292,42 @@ class Listener:
             self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit)
 
 
+def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
+    """Find which benchmarks are declared in test files that this session did not collect, or collected in part.
+
+    Args:
+        names: the benchmarks.
+        config: the session's.
+        reports: runs, which may come from anybody; nothing below this folder counts.
+    """
+    collected = (
+        [] if _is_narrowed(config) else [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    )
+    pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
+    found: set[str] = set()
+    for folder, folders, files in os.walk(config.rootpath):
+        here = Path(folder)
+        folders[:] = [
+            name
+            for name in folders
+            if not any(fnmatch(name, pattern) for pattern in pruned)
+            and not (here / name / "pyvenv.cfg").exists()
+            and (here / name).resolve() != reports.resolve()
+        ]
+        for name in files:
+            file = (here / name).resolve()
+            if any(fnmatch(name, pattern) for pattern in patterns) and not any(
+                file.is_relative_to(path) for path in collected
+            ):
+                found |= {each for each in names if each not in found and names_benchmark(file, each)}
+    return found
+
+
 def _is_narrowed(config: pytest.Config) -> bool:
     """Tell whether the command line picks cases: by -k, -m, --lf, a file or an id.
 
-    If so, gates of an ini file, which are meant for the whole suite, apply only to the benchmarks present. A
-    gate on the command line is meant for this run and always applies.
+    If so, a gate of an ini file is left out where its benchmark or tag was not picked. A gate on the command line is
+    meant for this run and always applies.
     """
     if config.getoption("evalsuite_gate"):
         return False

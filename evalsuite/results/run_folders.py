@@ -49,6 +49,7 @@ class RunInfo:
     settings: Settings = field(default_factory=Settings)
     selection: dict[str, Any] = field(default_factory=dict)
     narrowed: bool = False
+    elsewhere: list[str] | None = None
     versions: dict[str, str] = field(default_factory=dict)
     seconds: Amount = 0.0
     stopped: str | None = None

@@ -157,9 +157,51 @@ def test_gates_of_an_ini_file_wait_only_for_what_chosen_cases_hold(
 ) -> None:
     gates = "['capitals.exact_match >= 0.6', 'elsewhere.accuracy >= 0.5']"
     suite.pytester.makepyprojecttoml(f"[tool.pytest]\nevalsuite_gates = {gates}\n")
+    assert suite.run(*workers, "test_capitals.py").ret == 12, "nothing declares elsewhere: it may be a typo"
+    suite.pytester.makepyfile(
+        test_elsewhere=CRASHING.replace("NUMBER", "1").replace('"crashing"', '"elsewhere"')
+    )
     assert suite.run(*workers, "test_capitals.py").ret == 0
     assert "leaves undecided: elsewhere.accuracy >= 0.5" in suite.rendered()
     assert suite.run(*workers).ret == 12
+
+
+SUITE_B = """
+from evalsuite import Sample, benchmark, generate
+
+@benchmark("b", [Sample(id="1", input="1")], solver=generate(), scorers=[lambda sample, transcript: {"m": 1.0}])
+def test_b(scores):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("gate", "status"),
+    [("b.m >= 0.5", 0), ("renamed.m >= 0.5", 12), ("capitols.exact_match >= 0.5", 12)],
+)
+def test_a_gate_of_another_suite_of_the_project_is_left_to_that_suite(
+    suite: Suite, workers: tuple[str, ...], gate: str, status: int
+) -> None:
+    for name in ("a", "b"):
+        (suite.path / name).mkdir()
+    (suite.path / "test_capitals.py").rename(suite.path / "a" / "test_capitals.py")
+    (suite.path / "b" / "test_b.py").write_text(SUITE_B, encoding="utf-8")
+    gates = f"['capitals.exact_match >= 0.6', '{gate}']"
+    suite.pytester.makepyprojecttoml(f"[tool.pytest]\nevalsuite_gates = {gates}\n")
+    assert suite.run(*workers, "a").ret == status
+    assert suite.run(*workers, ".").ret == status
+
+
+def test_a_picked_case_does_not_make_a_misspelt_gate_of_the_project_green(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['capitols.exact_match >= 0.6']\n")
+    assert suite.run("-k", "fr").ret == 12
+
+
+def test_a_runs_folder_cannot_make_a_gate_belong_elsewhere(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['b.m >= 0.5']\n")
+    (suite.path / "reports").mkdir()
+    (suite.path / "reports" / "test_b.py").write_text(SUITE_B, encoding="utf-8")
+    assert suite.run("test_capitals.py").ret == 12
 
 
 def test_gates_of_an_ini_file_do_nothing_to_a_session_of_plain_tests(suite: Suite) -> None:

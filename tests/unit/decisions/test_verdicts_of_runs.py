@@ -132,7 +132,19 @@ def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk) -
     verdict = judge_run(desk.run(records(desk), settings=given, narrowed=True))
     assert verdict.status is Status.GOOD
     assert [one.gate.text for one in verdict.decisions] == ["capitals.m >= 0.8"]
-    assert verdict.remarks == ["a run of chosen cases, which leaves undecided: other.m > 0"]
+    assert verdict.remarks == [
+        "a gate is decided where its benchmark is collected, which leaves undecided: other.m > 0"
+    ]
+
+
+@pytest.mark.parametrize(("elsewhere", "status"), [(["other"], Status.GOOD), ([], Status.INCOMPLETE)])
+@pytest.mark.parametrize("narrowed", [True, False])
+def test_a_gate_without_cases_is_left_out_only_if_another_part_of_the_project_declares_its_benchmark(
+    desk: Desk, elsewhere: list[str], status: Status, *, narrowed: bool
+) -> None:
+    given = settings("capitals.m >= 0.8", "other.m > 0")
+    run = desk.run(records(desk), settings=given, narrowed=narrowed, elsewhere=elsewhere)
+    assert judge_run(run).status is status
 
 
 def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: Desk) -> None:
@@ -140,7 +152,9 @@ def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: D
     given = {"gate": ["capitals[eu].m > 0", "capitals[asia].m > 0"]}
     verdict = judge_run(desk.run(chosen, settings=given, narrowed=True))
     assert [one.gate.text for one in verdict.decisions] == ["capitals[eu].m > 0"]
-    assert verdict.remarks == ["a run of chosen cases, which leaves undecided: capitals[asia].m > 0"]
+    assert verdict.remarks == [
+        "a gate is decided where its benchmark is collected, which leaves undecided: capitals[asia].m > 0"
+    ]
 
 
 @pytest.mark.parametrize(("said", "status"), [("met", Status.GOOD), ("missed", Status.GATE_MISSED)])
