@@ -6,6 +6,7 @@ Checks of settings raise; checks of cases return what the user has to change, an
 from __future__ import annotations
 
 import importlib.util
+import math
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -292,7 +293,10 @@ def _has_tag(gate: Gate, tags: set[tuple[str, str]]) -> bool:
 
 
 def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    """Find a gate on a metric that its benchmark lacks, if all scorers of the benchmark declare theirs."""
+    """Find a gate on a metric that its benchmark lacks, or with a threshold outside of the metric's range.
+
+    A metric can only be lacking if all scorers of the benchmark declare theirs.
+    """
     from evalsuite.decisions.conditions import near, parse_gates
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import built_in
@@ -305,6 +309,12 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
         metrics = bound.metric_names
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
             return f"gate '{gate.text}': no such metric{near(gate.metric, {*metrics, PASS_RATE})}"
+        low, high = bound.declared_metrics.get(gate.metric, {}).get("range") or (-math.inf, math.inf)
+        if not low <= gate.threshold <= high:
+            return (
+                f"gate '{gate.text}': {gate.metric} is declared to lie in [{low:g}, {high:g}], so no score can "
+                f"make a difference to {gate.threshold:g}; name a threshold in this range"
+            )
     return ""
 
 

@@ -79,6 +79,7 @@ def test_a_misspelt_gate_of_the_project_is_red_and_lists_the_near_names(
         ("capitols.exact_match >= 0.5", "no case of capitols was collected; did you mean capitals?"),
         ("capitals[ue].exact_match >= 0.5", "no case of capitals has the tag ue; available: asia, eu"),
         ("capitals.exact_macth >= 0.5", "no such metric; did you mean exact_match?"),
+        ("capitals.exact_match <= 20", "exact_match is declared to lie in [0, 1]"),
         (
             "capitals[area=eu].exact_match >= 0.5",
             "no case of capitals has the tag area=eu; did you mean region=eu?",
