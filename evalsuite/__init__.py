@@ -42,6 +42,8 @@ _MOVED = {
     "tools": "McpServer Persona Scripted World tool",
 }
 """Names that were at top level before they had a namespace; they keep working, with a warning."""
+_RENAMED = {"calls": "tool_calls", "functions": "tool_loop"}
+"""New names of those that were renamed in their namespace."""
 
 
 def __getattr__(name: str) -> Any:
@@ -49,8 +51,9 @@ def __getattr__(name: str) -> Any:
         if name in names.split():
             import warnings
 
+            current = _RENAMED.get(name, name)
             warnings.warn(
-                f"evalsuite.{name} is now evalsuite.{namespace}.{name}", DeprecationWarning, stacklevel=2
+                f"evalsuite.{name} is now evalsuite.{namespace}.{current}", DeprecationWarning, stacklevel=2
             )
-            return getattr(import_module(f"evalsuite.{namespace}"), name)
+            return getattr(import_module(f"evalsuite.{namespace}"), current)
     return _find(name)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from evalsuite.core.types import Message, Request
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.service.address import ServiceAddress
+from evalsuite.service.clients import ServiceAddress
 from evalsuite.service.remote import RemoteBackend
 
 FAKE_PORT = 8197

@@ -1,4 +1,4 @@
-"""What an application under test gets: the model of its case, clients of the openai package, an endpoint."""
+"""Ways of an application under test to its model: clients of the openai package, an endpoint."""
 
 import lazy_loader
 

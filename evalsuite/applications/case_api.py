@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.applications import chat_api, embeddings_api, responses_api
-from evalsuite.applications.http_answer import (
+from evalsuite.applications import chat_api, responses_api
+from evalsuite.applications.chat_api import (
     BadRequest,
     HttpAnswer,
     chat_stream,
@@ -19,33 +19,48 @@ from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from evalsuite.applications.case_model import CaseModel
+    from evalsuite.core.types import Completion
 
 PATHS = ("/chat/completions", "/responses", "/embeddings", "/models")
+
+
+class AnsweringModel(Protocol):
+    """A model that answers chat requests and embeds texts, such as `CaseModel`."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def chat(
+        self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any
+    ) -> Completion: ...
+
+    async def embeddings(
+        self, texts: Sequence[str], *, name: str | None = None, **params: Any
+    ) -> Completion: ...
 
 
 class CaseApi:
     """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop.
 
     Args:
-        model: answers, whatever model's name an application sends: the run names the model under test.
-        answers: number of those before, which the ids of answers go on from.
+        model: answers every request, whatever model an application names.
+        answers: the number of earlier answers, from which ids continue.
     """
 
-    def __init__(self, model: CaseModel, *, answers: int = 0) -> None:
+    def __init__(self, model: AnsweringModel, *, answers: int = 0) -> None:
         self._model = model
         self._answers = answers
         # What `previous_response_id` may name: conversations without their instructions.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
-        """Answers one HTTP request; never raises but for a cancelled call.
+        """Answer one HTTP request; raise only if the call is cancelled.
 
         Args:
-            method: of HTTP.
-            path: below the base URL, `/chat/completions` for example.
+            method: the HTTP method.
+            path: the part after the base URL, such as `/chat/completions`.
             content: the body.
         """
         try:
@@ -103,6 +118,6 @@ class CaseApi:
         return self._conversations[str(previous)]
 
     async def _embed(self, body: Mapping[str, Any]) -> HttpAnswer:
-        asked = embeddings_api.read_embedding(body)
+        asked = chat_api.read_embedding(body)
         completion = await self._model.embeddings(asked.texts, name=asked.model, **asked.params)
-        return json_answer(embeddings_api.embedding_list(completion, asked))
+        return json_answer(chat_api.embedding_list(completion, asked))

@@ -1,18 +1,23 @@
-"""The model of one case, as solvers and applications hold it: each call is logged and goes through the gateway."""
+"""The model of one case: every call passes through the gateway and is logged for the transcript."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import dataclasses
+import itertools
+import json
 import os
 import threading
 import time
+from bisect import insort
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused
-from evalsuite.core.types import Message
+from evalsuite.core.json_codec import encode_usage
+from evalsuite.core.types import Message, Transcript
 from evalsuite.gateway.handle import Effects, ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
 from evalsuite.models.embeddings_format import decode_vector
@@ -24,7 +29,150 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
-    from evalsuite.core.types import Completion
+    from evalsuite.core.types import Completion, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCall:
+    """One answered call.
+
+    Attributes:
+        model: who was asked.
+        messages: the conversation as it was sent.
+        completion: the answer.
+        seconds: wall time, waiting for the limiter included.
+        number: its place among the calls that were sent, from 1.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    completion: Completion
+    seconds: float
+    number: int = 0
+
+    @property
+    def reply(self) -> Message:
+        """The answer as the next message of the conversation."""
+        return Message("assistant", self.completion.text, self.completion.tool_calls)
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """Calls that each continue where the previous one ended."""
+
+    messages: list[Message]
+    keys: list[object]
+
+    def goes_on_in(self, keys: list[object]) -> bool:
+        return keys[: len(self.keys)] == self.keys
+
+    def observations(self, reply: int) -> dict[str, str]:
+        """Return the results that the application sent for the calls of one reply, keyed by call id."""
+        answers = itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply + 1 :])
+        return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
+
+
+@dataclass(slots=True)
+class CallLog:
+    """The calls of one case, in the order in which they were sent, because answers arrive in any order.
+
+    Attributes:
+        calls: those that were answered.
+        failures: the errors of calls that failed for good; each means that nothing was measured.
+        numbers: numbers for the calls, taken when they are sent.
+    """
+
+    calls: list[LoggedCall] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
+
+    def add(self, call: LoggedCall) -> None:
+        """Add an answered call in the order of sending."""
+        insort(self.calls, call, key=lambda other: other.number)
+
+    def complete(self, transcript: Transcript) -> Transcript:
+        """Fill a transcript without messages and events with those of the logged calls."""
+        if transcript.messages or transcript.events or not self.calls:
+            return transcript
+        conversations, replies = self._conversations()
+        return dataclasses.replace(
+            transcript,
+            messages=tuple(message for conversation in conversations for message in conversation.messages),
+            reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
+            events=tuple(self._events(replies)),
+        )
+
+    def transcript(self) -> Transcript:
+        """Make the transcript of a case without a solver; the last text is the answer."""
+        texts = [call.completion.text for call in self.calls if call.completion.text]
+        return self.complete(Transcript(texts[-1] if texts else ""))
+
+    def _conversations(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
+        """Group the calls into conversations; return for each call its conversation and the index of its reply."""
+        conversations: list[_Conversation] = []
+        replies: list[tuple[_Conversation, int]] = []
+        for call in self.calls:
+            sent = [_key(message) for message in call.messages]
+            continued = [open_one for open_one in conversations if open_one.goes_on_in(sent)]
+            conversation = max(
+                continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], [])
+            )
+            if not continued:
+                conversations.append(conversation)
+            conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
+            conversation.keys = [*sent, _key(call.reply)]
+            replies.append((conversation, len(conversation.messages) - 1))
+        return conversations, replies
+
+    def _events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
+        for turn, (call, (conversation, place)) in enumerate(zip(self.calls, replies, strict=True), 1):
+            completion = call.completion
+            yield {
+                "kind": "turn",
+                "turn": turn,
+                "thought": completion.text.strip() or completion.reasoning.strip(),
+                "fault": None,
+                "model": call.model,
+                "seconds": round(call.seconds, 3),
+                "usage": encode_usage(completion.usage),
+            }
+            observations = conversation.observations(place)
+            for tool_call in completion.tool_calls:
+                yield _call_event(turn, tool_call, observations.get(tool_call.id, ""))
+
+
+def _call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
+    arguments = _parse_arguments(call.arguments)
+    return {
+        "kind": "call",
+        "turn": turn,
+        "tool": call.name,
+        "origin": "",
+        "arguments": {} if arguments is None else arguments,
+        "faults": ["unparseable"] if arguments is None else [],
+        "executor": "application",
+        "observation": observation,
+        "failed": False,
+    }
+
+
+def _parse_arguments(arguments: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _key(message: Message) -> object:
+    """Return the parts of a message that stay the same when an application sends it again."""
+    return (
+        message.role,
+        message.content.strip(),
+        message.tool_call_id,
+        tuple(call.id for call in message.tool_calls),
+    )
+
 
 T = TypeVar("T")
 
@@ -33,10 +181,10 @@ _making = threading.Lock()
 
 
 class CaseModel(ModelHandle):
-    """The model of one case, which notes every call. All methods belong to the background loop's thread.
+    """The model of one case; it logs every call. All methods belong to the background loop's thread.
 
     Attributes:
-        log: what was asked and answered.
+        log: the requests and answers.
         effects: the tool calls of the case.
         user_model: name and address of the model that plays users; None where the run has none.
     """
@@ -62,18 +210,18 @@ class CaseModel(ModelHandle):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Asks the model; see `protocols.Model.chat`. Tool calls without ids of their own are given some."""
+        """Ask the model; see `protocols.Model.chat`. Tool calls without ids get some."""
         messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._noting_failures():
-            completion = _numbered(await super().chat(messages, tools=tools, **params), len(messages))
+            completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
     async def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
-        """Vectors of texts, in their order.
+        """Embed texts and return their vectors in the same order.
 
         Args:
-            texts: to be embedded.
+            texts: the texts to embed.
             params: further parameters by their OpenAI names (`dimensions`).
 
         Raises:
@@ -82,11 +230,11 @@ class CaseModel(ModelHandle):
         return [decode_vector(vector) for vector in (await self.embeddings(texts, **params)).embeddings]
 
     async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
-        """As `embed`, with vectors as they are kept, and the usage.
+        """Embed texts; the vectors stay encoded, and the completion has the usage.
 
         Args:
-            texts: to be embedded.
-            name: of the embedding model, at this model's address; None is this model.
+            texts: the texts to embed.
+            name: the embedding model, at this model's address; None is this model.
             params: further parameters.
         """
         # Parameters that the user set for the run are for its chat model.
@@ -123,19 +271,19 @@ class CaseModel(ModelHandle):
             return self._api
 
     def openai(self) -> AsyncOpenAI:
-        """An `AsyncOpenAI` whose calls this model answers, for use in an async function."""
+        """Return an `AsyncOpenAI` whose calls this model answers, for use in an async function."""
         return BlockingModel(self, asyncio.get_running_loop()).openai()
 
     def openai_sync(self) -> OpenAI:
-        """An `OpenAI` whose calls this model answers, for use in other threads than the event loop's."""
+        """Return an `OpenAI` whose calls this model answers, for use in threads other than the event loop's."""
         return BlockingModel(self, asyncio.get_running_loop()).openai_sync()
 
     def endpoint(self) -> Endpoint:
-        """An address on loopback where this model is served while the case runs."""
+        """Open an address on loopback where this model is served while the case runs."""
         return self.endpoint_on(asyncio.get_running_loop())
 
     def endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
-        """As `endpoint`, from any thread."""
+        """Open an endpoint from any thread; see `endpoint`."""
         from evalsuite.applications.endpoint import listener_of
 
         listener = listener_of(loop)
@@ -144,14 +292,14 @@ class CaseModel(ModelHandle):
         return endpoint
 
     def close_endpoints(self) -> None:
-        """Ends the addresses; to be called at the end of the case."""
+        """Close the endpoints at the end of the case."""
         while self._endpoints:
             listener, endpoint = self._endpoints.pop()
             listener.close(endpoint)
 
 
-def _numbered(completion: Completion, place: int) -> Completion:
-    """The completion with ids of tool calls that are there and differ, which not every server takes care of."""
+def _number_calls(completion: Completion, place: int) -> Completion:
+    """Give tool calls distinct ids, because not every server does."""
     ids = [call.id for call in completion.tool_calls]
     if all(ids) and len(set(ids)) == len(ids):
         return completion
@@ -167,7 +315,7 @@ class BlockingModel:
 
     Args:
         model: what is asked.
-        loop: where it is asked; runs in another thread.
+        loop: the model's event loop, which runs in another thread.
     """
 
     def __init__(self, model: CaseModel, loop: asyncio.AbstractEventLoop) -> None:
@@ -185,31 +333,31 @@ class BlockingModel:
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Asks the model and waits; see `protocols.Model.chat`."""
+        """Ask the model and wait; see `protocols.Model.chat`."""
         return self._wait(self._model.chat(prompt, tools=tools, **params))
 
     def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
-        """Vectors of texts; see `CaseModel.embed`."""
+        """Embed texts; see `CaseModel.embed`."""
         return self._wait(self._model.embed(texts, **params))
 
     def peer(self, name: str, base_url: str | None = None) -> BlockingModel:
-        """Another model, asked on behalf of the same case; see `protocols.Model.peer`."""
+        """Return another model that is called for the same case; see `protocols.Model.peer`."""
         return BlockingModel(self._model.peer(name, base_url), self._loop)
 
     def openai(self) -> AsyncOpenAI:
-        """An `AsyncOpenAI` whose calls this model answers, on any event loop."""
+        """Return an `AsyncOpenAI` whose calls this model answers, on any event loop."""
         from evalsuite.applications.clients import async_client
 
         return async_client(self._model.api, self._loop)
 
     def openai_sync(self) -> OpenAI:
-        """An `OpenAI` whose calls this model answers."""
+        """Return an `OpenAI` whose calls this model answers."""
         from evalsuite.applications.clients import blocking_client
 
         return blocking_client(self._model.api, self._loop)
 
     def endpoint(self) -> Endpoint:
-        """An address on loopback where this model is served while the case runs."""
+        """Open an address on loopback where this model is served while the case runs."""
         return self._model.endpoint_on(self._loop)
 
     def _wait(self, call: Coroutine[Any, Any, T]) -> T:

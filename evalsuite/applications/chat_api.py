@@ -1,26 +1,116 @@
-"""The chat completions API, as an application speaks it to its endpoint.
-
-Source: the OpenAI API reference, "Create chat completion" and "The chat completion chunk object".
-"""
+"""An answer of the OpenAI API over HTTP: JSON, an event stream, or an error in the API's own shape."""
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from evalsuite.applications.http_answer import BadRequest
-from evalsuite.core.json_codec import encode_tool_call
+from evalsuite.core.errors import (
+    BackendUnavailable,
+    EvalsuiteError,
+    ReplayMiss,
+    RequestRefused,
+    SettingsError,
+    SpendLimitReached,
+)
+from evalsuite.core.json_codec import dumps, encode_tool_call
 from evalsuite.core.types import Message
+from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evalsuite.core.types import Completion, Usage
 
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+STATUS_OF: Mapping[type[EvalsuiteError], int] = {
+    RequestRefused: 400,
+    SettingsError: 400,
+    SpendLimitReached: 402,
+    ReplayMiss: 424,
+    BackendUnavailable: 503,
+}
+
+
+class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error of the run
+    """An application's request that cannot be answered; the message is for its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What goes back to a client.
+
+    Attributes:
+        status: HTTP status.
+        chunks: the body, in the pieces in which it is sent.
+        content_type: of the body.
+    """
+
+    status: int
+    chunks: tuple[bytes, ...]
+    content_type: str = JSON
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the HTTP headers; `x-should-retry` stops clients from retrying, because the gateway has done it."""
+        return {"Content-Type": self.content_type, "x-should-retry": "false"}
+
+
+def json_answer(value: Any, status: int = 200) -> HttpAnswer:
+    """Make an answer that holds one JSON value."""
+    return HttpAnswer(status, (dumps(value).encode(),))
+
+
+def chat_stream(chunks: Iterable[Mapping[str, Any]]) -> HttpAnswer:
+    """Server-sent events as chat completions have them: data alone, and `[DONE]` at the end."""
+    events = [f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks]
+    return HttpAnswer(200, (*events, b"data: [DONE]\n\n"), EVENTS)
+
+
+def response_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
+    """Server-sent events as the Responses API has them: each with its type as name, numbered."""
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return HttpAnswer(
+        200, tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered), EVENTS
+    )
+
+
+def error_answer(status: int, message: str, kind: str = "invalid_request_error") -> HttpAnswer:
+    """Make an error in the API's format."""
+    return json_answer({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
+
+
+def failed_call(error: EvalsuiteError) -> HttpAnswer:
+    """Make the answer for a model call that failed for good."""
+    return error_answer(STATUS_OF.get(type(error), 502), str(error), type(error).__name__)
+
+
+def read_object(content: bytes) -> dict[str, Any]:
+    """Read a request's body.
+
+    Raises:
+        BadRequest: it is not a JSON object.
+    """
+    try:
+        value = json.loads(content, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"the body is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadRequest(f"the body is {type(value).__name__}, not a JSON object")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
 NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
-"""Fields that are no generation parameters: a streamed answer is the same answer."""
+"""Fields that are not generation parameters, because a streamed answer is the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +129,7 @@ class ChatRequest:
 
 
 def read_chat(body: Mapping[str, Any]) -> ChatRequest:
-    """A request of the chat completions API.
+    """Read a request of the chat completions API.
 
     Raises:
         BadRequest: it has no readable messages, or asks for several answers at once.
@@ -63,12 +153,12 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """The answer in one piece.
+    """Make the answer that is sent in one piece.
 
     Args:
         completion: the model's answer.
         model: its name.
-        number: of the answer within its case, for its id.
+        number: the answer's ordinal within its case, for its id.
     """
     message: dict[str, Any] = {"role": "assistant", "content": completion.text or None, "refusal": None}
     if completion.tool_calls:
@@ -93,7 +183,7 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
 def chat_chunks(
     completion: Completion, model: str, number: int, *, with_usage: bool
 ) -> Iterator[dict[str, Any]]:
-    """The answer in pieces of about a word, as a stream brings it; see `chat_completion`."""
+    """Make the answer as a stream of pieces of about a word; see `chat_completion`."""
     head = _head(model, number, "chat.completion.chunk")
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
@@ -114,7 +204,7 @@ def chat_chunks(
 
 
 def pieces(text: str) -> list[str]:
-    """A text in words, each with the white space behind it; joined they are the text."""
+    """Split a text into words, each with the white space after it; joined they are the text."""
     return re.findall(r"\s+|\S+\s*", text)
 
 
@@ -146,3 +236,55 @@ def _logprobs(completion: Completion) -> dict[str, Any] | None:
         for token in completion.logprobs
     ]
     return {"content": content, "refusal": None}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """What a request asks.
+
+    Attributes:
+        model: by the application's name.
+        texts: the texts to embed, in order.
+        params: further parameters (`dimensions`).
+        as_base64: whether vectors are wanted as base64, not as lists of numbers.
+    """
+
+    model: str
+    texts: tuple[str, ...]
+    params: Mapping[str, Any]
+    as_base64: bool
+
+
+def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:
+    """Read a request of the embeddings API.
+
+    Raises:
+        BadRequest: it names no model, or its input is neither text nor a list of texts.
+    """
+    texts = body.get("input")
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise BadRequest("input: expected text or a list of texts; lists of tokens are not read here")
+    if not isinstance(body.get("model"), str):
+        raise BadRequest("model: expected the name of an embedding model")
+    params = {name: body[name] for name in ("dimensions", "user") if body.get(name) is not None}
+    return EmbeddingRequest(body["model"], tuple(texts), params, body.get("encoding_format") == "base64")
+
+
+def embedding_list(completion: Completion, asked: EmbeddingRequest) -> dict[str, Any]:
+    """Make the answer of the embeddings API."""
+    data = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": vector if asked.as_base64 else decode_vector(vector),
+        }
+        for index, vector in enumerate(completion.embeddings)
+    ]
+    tokens = completion.usage.prompt_tokens
+    return {
+        "object": "list",
+        "model": asked.model,
+        "data": data,
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }

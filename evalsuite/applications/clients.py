@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from evalsuite.applications.case_api import CaseApi
-    from evalsuite.applications.http_answer import HttpAnswer
+    from evalsuite.applications.chat_api import HttpAnswer
 
 BASE_URL = "http://evalsuite.invalid/v1"
-"""Never connected to: `.invalid` is no name of any host (RFC 2606)."""
+"""Nothing connects to it: no host has a name that ends with `.invalid` (RFC 2606)."""
 KEY = "the-gateway-holds-the-key"
 
 
@@ -32,7 +32,7 @@ class _Transport:
     def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api, self._loop = api, loop
 
-    def _asked(self, request: httpx2.Request, content: bytes) -> Coroutine[Any, Any, HttpAnswer]:
+    def _ask(self, request: httpx2.Request, content: bytes) -> Coroutine[Any, Any, HttpAnswer]:
         return self._api.answer(request.method, request.url.path.removeprefix("/v1"), content)
 
     @staticmethod
@@ -47,7 +47,7 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answers one request."""
-        asked = self._asked(request, await request.aread())
+        asked = self._ask(request, await request.aread())
         if asyncio.get_running_loop() is self._loop:
             return self._response(request, await asked)
         return self._response(
@@ -69,7 +69,7 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
                 "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "
                 "for: use model.openai() and await, or make the function a plain one"
             )
-        asked = self._asked(request, request.read())
+        asked = self._ask(request, request.read())
         return self._response(request, asyncio.run_coroutine_threadsafe(asked, self._loop).result())
 
     def _on_loop(self) -> bool:
@@ -80,12 +80,12 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
 
 
 def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
-    """An `AsyncOpenAI` whose calls the case's model answers."""
+    """Make an `AsyncOpenAI` whose calls the case's model answers."""
     client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
     return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0)
 
 
 def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
-    """An `OpenAI` whose calls the case's model answers."""
+    """Make an `OpenAI` whose calls the case's model answers."""
     client = httpx2.Client(transport=BlockingTransport(api, loop))
     return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0)

@@ -1,7 +1,7 @@
-"""A loopback address for programs of any language: one listener a process, one secret path a case.
+"""A loopback address for programs in any language: one listener per process, one secret path per case.
 
 The listener is in the process that runs the case, so that it is there for programs on the hosts of remote
-workers, too; what it hears goes to the one gateway as every other call does.
+workers, too; its requests go to the one gateway like every other call.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Endpoint:
     api_key: str = field(repr=False)
 
     def env(self, **more: str) -> dict[str, str]:
-        """This process's environment for a program that reads OPENAI_BASE_URL and OPENAI_API_KEY.
+        """Return this process's environment with OPENAI_BASE_URL and OPENAI_API_KEY set to this endpoint.
 
         Args:
             more: further variables.
@@ -60,7 +60,7 @@ class LoopbackServer:
     """Answers HTTP requests on loopback from when it is made until its loop ends.
 
     Args:
-        loop: where it runs.
+        loop: the event loop on which it runs.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -89,21 +89,21 @@ class LoopbackServer:
             await runner.cleanup()
 
     def open(self, api: CaseApi) -> Endpoint:
-        """A new address, under which a case's model answers."""
+        """Open a new address at which a case's model answers."""
         token = secrets.token_urlsafe(24)
         self._apis[token] = api
         return Endpoint(f"http://127.0.0.1:{self.port}/{token}/v1", token)
 
     def close(self, endpoint: Endpoint) -> None:
-        """Ends an address; the listener stays for the next case."""
+        """Close an address; the listener stays for the next case."""
         self._apis.pop(endpoint.api_key, None)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
-        from evalsuite.applications.http_answer import error_answer
+        from evalsuite.applications.chat_api import error_answer
 
-        api, path = self._addressed(request)
+        api, path = self._find_api(request)
         if api is None:
             answer = error_answer(401, REFUSED, "authentication_error")
         else:
@@ -115,8 +115,8 @@ class LoopbackServer:
         await response.write_eof()
         return response
 
-    def _addressed(self, request: web.Request) -> tuple[CaseApi | None, str]:
-        """Whose model is asked, and the path below the base URL."""
+    def _find_api(self, request: web.Request) -> tuple[CaseApi | None, str]:
+        """Find the API that a request is for, and the path after the base URL."""
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:
             return self._apis[first], "/" + rest.removeprefix("v1").lstrip("/")
@@ -129,7 +129,7 @@ _making = threading.Lock()
 
 
 def listener_of(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
-    """The loop's listener, made when a case first asks for it, whichever thread that is."""
+    """Return the loop's listener, made on first use from any thread."""
     with _making:
         if loop not in _listeners:
             _listeners[loop] = LoopbackServer(loop)

@@ -1,4 +1,4 @@
-"""The Responses API, as an application speaks it to its endpoint; the model is asked through chat completions.
+"""The Responses API of a case's endpoint; the model is called through chat completions.
 
 Source: the OpenAI API reference, "Create a model response" and "Streaming events" of the Responses API.
 """
@@ -9,8 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import ChatRequest, pieces
-from evalsuite.applications.http_answer import BadRequest
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces
 from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ SAME_NAME = ("temperature", "top_p", "parallel_tool_calls", "user", "seed", "top
 
 
 def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
-    """A request of the Responses API as one of chat completions.
+    """Convert a request of the Responses API into one of chat completions.
 
     Args:
         body: the request.
@@ -42,7 +41,7 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
 
 
 def _messages(items: Sequence[Any]) -> Iterator[Message]:
-    """Items as messages; adjacent calls form one assistant message, as the model wrote them."""
+    """Convert items into messages; adjacent calls form one assistant message, as the model wrote them."""
     calls: list[ToolCall] = []
     text = ""
     for item in items:
@@ -143,7 +142,7 @@ def _params(body: Mapping[str, Any]) -> dict[str, Any]:
 def response_object(
     body: Mapping[str, Any], completion: Completion, model: str, number: int
 ) -> dict[str, Any]:
-    """The answer in one piece; `number` is that of the answer within its case, for its id."""
+    """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
     return {
@@ -199,7 +198,7 @@ def _output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
 
 
 def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The answer as a stream brings it; see `response_object`."""
+    """Make the events of a streamed answer; see `response_object`."""
     begun = {**response, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}

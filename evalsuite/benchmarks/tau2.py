@@ -214,8 +214,8 @@ def _was_told(sample: Sample, transcript: Transcript) -> bool:
 
 
 def _solver(setup: Setup) -> Solver:
-    from evalsuite.solvers.conversation import conversation
-    from evalsuite.tools.personas import Persona
+    from evalsuite.solvers.conversations import conversation
+    from evalsuite.tools.simulated import Persona
 
     options = Tau2Options.of(setup)
     policy = read_policy(setup)

@@ -97,7 +97,7 @@ def _command(job: ShardJob, folder: Path) -> list[str]:
 
 
 def _environ(job: ShardJob) -> dict[str, str]:
-    from evalsuite.service.address import TOKEN
+    from evalsuite.service.clients import TOKEN
 
     # Ray's workers change it for their own purposes; a session's own modules come from its root directory.
     return {**os.environ, **({TOKEN: job.token} if job.token else {})}

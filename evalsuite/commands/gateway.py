@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import OPTIONS
-from evalsuite.service.address import PORT
+from evalsuite.service.clients import PORT
 
 if TYPE_CHECKING:
     import argparse

@@ -163,7 +163,7 @@ def _results(
     options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
 ) -> Any:
     from evalsuite.clusters.shard import ShardJob
-    from evalsuite.service.address import TOKEN
+    from evalsuite.service.clients import TOKEN
 
     jobs = [
         ShardJob(part, options.shards, arguments, gateway, os.environ.get(TOKEN))

@@ -173,7 +173,7 @@ def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
 
 def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> AnySolver | None:
     if answers:
-        from evalsuite.solvers.ready_made import ready_made
+        from evalsuite.solvers.single_call import ready_made
 
         return ready_made(answers, benchmark.name)
     return benchmark.solver(setup)

@@ -176,7 +176,7 @@ def _check_batches(settings: Settings) -> None:
 
 def _check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
     """Check that the gateway services can be reached and that the model's name makes sense; they have the keys."""
-    from evalsuite.service.address import parse_services
+    from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
 
     services = parse_services(settings.gateway or "")

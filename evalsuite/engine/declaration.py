@@ -18,7 +18,7 @@ from evalsuite.core.types import Metric
 from evalsuite.engine.scoring import check_call
 from evalsuite.results.judge_labels import CANARY
 from evalsuite.samples.lazy import LazySamples, SampleStream
-from evalsuite.solvers.fixed_answer import answer_of, fixed_answer
+from evalsuite.solvers.single_call import answer_of, fixed_answer
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer

@@ -80,7 +80,7 @@ class RunGateway:
 
             return ReplayBackend(backend, RunFolder(self._reports / self._settings.replay).name)
         if self._settings.gateway:
-            from evalsuite.service.address import parse_services
+            from evalsuite.service.clients import parse_services
             from evalsuite.service.remote import RemoteBackend
 
             return RemoteBackend(backend, parse_services(self._settings.gateway))

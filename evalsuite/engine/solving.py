@@ -19,7 +19,7 @@ from evalsuite.core.errors import InternalError, JudgeError, ModelError, RunErro
 from evalsuite.engine.scoring import A_SCORER, check_call, name_of, own_judge, read_scores
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.handle import Effects, Meter
-from evalsuite.solvers.any_function import run_solver
+from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -11,7 +11,7 @@ from .answers import (
     similar,
     token_f1,
 )
-from .trajectories import ToolUse, any_of, call, calls, expect_state, tool_uses
+from .trajectories import ToolUse, any_of, call, expect_state, tool_calls, tool_uses
 from .unit_tests import passes_tests
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "any_of",
     "bleu",
     "call",
-    "calls",
     "contains",
     "denotation",
     "exact_match",
@@ -32,5 +31,6 @@ __all__ = [
     "rouge_l",
     "similar",
     "token_f1",
+    "tool_calls",
     "tool_uses",
 ]

@@ -185,7 +185,7 @@ ExpectedCalls = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Scores the tool calls of an episode against the expected ones; made by `calls`."""
+    """Scores the tool calls of an episode against the expected ones; made by `tool_calls`."""
 
     order: Order
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None
@@ -222,8 +222,8 @@ class Calls:
             wanted = sample.metadata.get("calls")
         if wanted is None:
             raise ScoringError(
-                f"calls(...): nothing says which calls sample {sample.id!r} should make; give it metadata={{'calls': "
-                "[...]}, or give calls(expected=...); an empty list expects none"
+                f"tool_calls(...): nothing says which calls sample {sample.id!r} should make; give it "
+                "metadata={'calls': [...]}, or give tool_calls(expected=...); an empty list expects none"
             )
         return map(read_call, wanted)
 
@@ -266,7 +266,7 @@ def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
     )
 
 
-def calls(
+def tool_calls(
     order: Order = "any_order",
     *,
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
@@ -286,7 +286,7 @@ def calls(
         ScoringError: the order is unknown.
     """
     if order not in ORDERS:
-        raise ScoringError(f"calls({order!r}): no such order; there are {', '.join(ORDERS)}")
+        raise ScoringError(f"tool_calls({order!r}): no such order; there are {', '.join(ORDERS)}")
     return Calls(order, expected, repeats)
 
 

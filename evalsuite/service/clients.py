@@ -1,21 +1,91 @@
-"""Who may use a gateway service: one token a client, and its share of the spend limit."""
+"""Where a gateway service is, and what may be sent there: tokens and prompts leave this host encrypted only."""
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import json
+import os
 import secrets
 import stat
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from evalsuite.core.errors import SettingsError
-from evalsuite.models.credentials import Secret
+from evalsuite.core.errors import SettingsError, SpendLimitReached
+from evalsuite.core.types import Usage
+from evalsuite.gateway.spend import Ledger
+from evalsuite.models.credentials import Secret, key_from
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from evalsuite.gateway.spend import Attempt
+
+TOKEN = "EVALSUITE_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable with a client's token."""
+
+PORT = 4747
+"""Where a service listens unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """One gateway service.
+
+    Attributes:
+        url: without a slash at its end.
+        token: this client's; None where the service asks for none.
+    """
+
+    url: str
+    token: Secret | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request bears."""
+        return {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine; of names, only `localhost` is."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def parse_services(text: str, environ: Mapping[str, str] = os.environ) -> list[ServiceAddress]:
+    """Parse the services that `--gateway` names, separated by commas.
+
+    Raises:
+        SettingsError: one is not an address, or would be reached in plain text over a network.
+    """
+    token = key_from(TOKEN, environ)
+    return [ServiceAddress(_check(url.strip().rstrip("/")), token) for url in text.split(",")]
+
+
+def _check(url: str) -> str:
+    parts = urlsplit(url)
+    try:
+        plain = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port)
+    except ValueError:
+        plain = False
+    if not plain or parts.username or parts.query or parts.path:
+        raise SettingsError(
+            f"--gateway {url}: write http://HOST:PORT or https://HOST:PORT, as `evalsuite gateway` prints it; "
+            f"a token goes into {TOKEN}"
+        )
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise SettingsError(
+            f"--gateway {url}: prompts, answers and the token would cross the network in plain text. Start the "
+            f"gateway with --tls-cert and --tls-key and use https, or a tunnel: ssh -L {parts.port or 80}:127.0.0.1:"
+            f"{parts.port or 80} {parts.hostname}, then --gateway http://127.0.0.1:{parts.port or 80}"
+        )
+    return url
+
 
 SHORTEST = 16
 """Characters of a token."""
@@ -54,7 +124,7 @@ class Clients:
         self.known = tuple(known)
 
     def find(self, authorization: str) -> Client | None:
-        """The client with the token of a header `Authorization`; None for a stranger."""
+        """Find the client by the token in an `Authorization` header; None for an unknown one."""
         if not self.known:
             return ANYBODY
         token = authorization.removeprefix("Bearer ").strip().encode("utf-8", "replace")
@@ -75,15 +145,15 @@ def read_clients(path: Path) -> Clients:
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--clients {path}: {error}; {_expected()}") from error
+        raise SettingsError(f"--clients {path}: {error}; {_describe_form()}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SettingsError(f"--clients {path}: others can read the tokens in it; chmod 600 {path}")
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"--clients {path}: not JSON ({error}); {_expected()}") from error
+        raise SettingsError(f"--clients {path}: not JSON ({error}); {_describe_form()}") from error
     if not isinstance(plain, dict) or not plain:
-        raise SettingsError(f"--clients {path}: names no client; {_expected()}")
+        raise SettingsError(f"--clients {path}: names no client; {_describe_form()}")
     clients = [_client(name, entry, path) for name, entry in plain.items()]
     tokens = [client.token.reveal() for client in clients if client.token]
     if len(set(tokens)) < len(tokens):
@@ -96,18 +166,96 @@ def _client(name: str, entry: Any, path: Path) -> Client:
     token, share = fields.get("token"), fields.get("share", 1.0)
     where = f"--clients {path}, {name!r}"
     if not name or not name.isprintable():
-        raise SettingsError(f"{where}: not a name of printable characters; {_expected()}")
+        raise SettingsError(f"{where}: not a name of printable characters; {_describe_form()}")
     if not isinstance(token, str) or len(token) < SHORTEST or not token.isascii() or not token.isprintable():
-        raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_expected()}")
+        raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_describe_form()}")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise SettingsError(
-            f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_expected()}"
+            f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_form()}"
         )
     if unknown := sorted(set(fields) - {"token", "share"}):
-        raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_expected()}")
+        raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_describe_form()}")
     return Client(name, Secret(token), float(share))
 
 
-def _expected() -> str:
+def _describe_form() -> str:
     example = {"ci": {"token": secrets.token_urlsafe(24), "share": 0.5}}
     return f"for example {json.dumps(example)}"
+
+
+class ShareUsedUp(SpendLimitReached):
+    """The client that asked first has nothing left; another that waits for the same answer may have.
+
+    Attributes:
+        client: whose share it is.
+    """
+
+    def __init__(self, message: str, client: Client) -> None:
+        super().__init__(message)
+        self.client = client
+
+
+class SharedLedger(Ledger):
+    """Books each call with the service and with the client that asked for it first.
+
+    Args:
+        limit: US dollars over the life of the store; None means no limit.
+        clients: all there are.
+        paid: US dollars that each client has paid before, by name.
+    """
+
+    def __init__(self, limit: float | None, clients: Iterable[Client], paid: Mapping[str, float]) -> None:
+        super().__init__(limit, Usage(cost=sum(paid.values())))
+        self._limit = limit
+        self._paid = paid
+        self.shares: dict[str, Ledger] = {client.name: self._share(client) for client in clients}
+
+    def _share(self, client: Client) -> Ledger:
+        # A whole share needs no limit beside the service's own.
+        limit = None if self._limit is None or client.share == 1 else client.share * self._limit
+        return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
+
+    def hear(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
+        """Set what each client has paid by now, at this gateway and at others on the same store.
+
+        Args:
+            paid: US dollars by client, with the most that calls under way at other gateways may cost.
+            elsewhere: these calls' part of it.
+        """
+        self.take_over(sum(paid.values()), sum(elsewhere.values()))
+        for name, share in self.shares.items():
+            share.take_over(paid.get(name, 0.0), elsewhere.get(name, 0.0))
+
+    def _own(self) -> Ledger:
+        client = ASKING.get()
+        if client.name not in self.shares:
+            self.shares[client.name] = self._share(client)
+        return self.shares[client.name]
+
+    async def reserve(self, amount: float) -> None:
+        """See `Ledger.reserve`.
+
+        Raises:
+            SpendLimitReached: the service's limit would be passed, or the client's share.
+        """
+        share = self._own()
+        try:
+            await share.reserve(amount)
+        except SpendLimitReached as error:
+            client = ASKING.get()
+            raise ShareUsedUp(
+                f"the gateway's client {client.name!r} has used up its share: ${share.paid.cost:.4f} of "
+                f"${share.limit or 0:g} is spent and the next call may cost ${amount:.4f}; whoever runs the gateway "
+                "can raise --max-cost or the share",
+                client,
+            ) from error
+        try:
+            await super().reserve(amount)
+        except BaseException:
+            share.settle(amount, None)
+            raise
+
+    def settle(self, amount: float, attempt: Attempt | None) -> None:
+        """See `Ledger.settle`."""
+        self._own().settle(amount, attempt)
+        super().settle(amount, attempt)

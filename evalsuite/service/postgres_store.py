@@ -94,7 +94,7 @@ class PostgresStore:
 
     Args:
         url: `postgresql://...`, as libpq reads it.
-        clients: of the service.
+        clients: the service's clients.
         max_age: seconds for which an answer serves again; None is for ever.
 
     Raises:
@@ -124,7 +124,7 @@ class PostgresStore:
         """None: cases run in sessions, which keep their own."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
-    def _connected(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
             self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
             self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
@@ -145,9 +145,9 @@ class PostgresStore:
             for name in clients:
                 db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
 
-        self._guarded(prepare)
+        self._guard(prepare)
 
-    def _guarded(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+    def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """Does work on the connection; one that broke while nothing was done is made anew, once.
 
         Raises:
@@ -155,7 +155,7 @@ class PostgresStore:
         """
         for last in (False, True):
             try:
-                return work(self._connected())
+                return work(self._connect())
             except self._psycopg.Error as error:
                 broken = self._connection is None or self._connection.closed
                 if last or not broken:
@@ -167,7 +167,7 @@ class PostgresStore:
             cursor = db.execute(statement.encode(), values)
             return cursor.fetchall() if cursor.description else []
 
-        return self._guarded(run)
+        return self._guard(run)
 
     def paid(self) -> dict[str, float]:
         """US dollars by client; of this gateway, without calls under way."""
@@ -179,7 +179,7 @@ class PostgresStore:
         return {client: float(reserved) for client, reserved in rows}
 
     def _oldest(self) -> float:
-        """When an answer that still serves was made at the earliest."""
+        """Return the earliest time of an answer that may still be used."""
         return 0.0 if self._max_age is None else time.time() - self._max_age
 
     def get(self, key: str) -> Completion | None:

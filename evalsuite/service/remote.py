@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
-    from evalsuite.service.address import ServiceAddress
+    from evalsuite.service.clients import ServiceAddress
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
 
@@ -46,7 +46,7 @@ class RemoteBackend:
         self._session: aiohttp.ClientSession | None = None
 
     def check(self) -> None:
-        """The service was checked when the session began."""
+        """Do nothing, because the service was checked when the session began."""
 
     async def complete(self, request: Request) -> Completion:
         """Asks once; the service tries as often as makes sense."""
@@ -54,19 +54,19 @@ class RemoteBackend:
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
         number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)
-        answer = await self._posted(self._services[number], plain)
+        answer = await self._post(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
             # Its store is out of reach, which may pass, and cost nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
-    async def _posted(self, service: ServiceAddress, plain: bytes) -> dict[str, Any]:
+    async def _post(self, service: ServiceAddress, plain: bytes) -> dict[str, Any]:
         import aiohttp
 
         headers = {"Content-Type": "application/json", **service.headers}
         try:
-            async with self._opened().post(
+            async with self._open_session().post(
                 f"{service.url}/evalsuite/ask", data=plain, headers=headers, allow_redirects=False
             ) as response:
                 content = await response.read()
@@ -78,7 +78,7 @@ class RemoteBackend:
             raise Broken(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
         return _read(service.url, response.status, content)
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             import aiohttp
 

@@ -1,32 +1,159 @@
-"""A gateway over HTTP: sessions ask in evalsuite's own words, everybody else in OpenAI's."""
+"""What a gateway service tells Prometheus, in its text format 0.0.4."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from evalsuite.applications.http_answer import BadRequest, error_answer, failed_call
+from evalsuite.applications.case_api import CaseApi
+from evalsuite.applications.case_model import CaseModel
+from evalsuite.applications.chat_api import BadRequest, error_answer, failed_call, json_answer, read_object
 from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
-from evalsuite.service.address import is_loopback
-from evalsuite.service.clients import ASKING
-from evalsuite.service.metrics import Counts, exposition
-from evalsuite.service.openai_door import OpenAIDoor
-from evalsuite.service.shares import ShareUsedUp
+from evalsuite.service.clients import ASKING, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.applications.http_answer import HttpAnswer
-    from evalsuite.core.types import Completion, Request
+    from evalsuite.applications.chat_api import HttpAnswer
+    from evalsuite.core.types import Completion, Request, Usage
     from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.handle import Asker
     from evalsuite.service.clients import Client, Clients
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
+
+MOST_MODELS = 100
+"""Names of models in metrics; clients choose them, and each is a series for ever."""
+
+
+class Counts:
+    """What was answered, by client and model."""
+
+    def __init__(self) -> None:
+        self.answers: Counter[tuple[str, str]] = Counter()
+        self.tokens: Counter[tuple[str, str, str]] = Counter()
+        self.errors: Counter[tuple[str, str]] = Counter()
+        self._models: set[str] = set()
+
+    def count_answer(self, client: str, model: str, usage: Usage) -> None:
+        """Counts an answer, wherever it came from."""
+        if len(self._models) < MOST_MODELS:
+            self._models.add(model)
+        shown = model if model in self._models else "others"
+        self.answers[client, shown] += 1
+        self.tokens[client, shown, "prompt"] += usage.prompt_tokens
+        self.tokens[client, shown, "completion"] += usage.completion_tokens
+
+    def count_failure(self, client: str, error: Exception) -> None:
+        """Counts a request that failed for good."""
+        self.errors[client, type(error).__name__] += 1
+
+
+def exposition(gateway: Gateway, counts: Counts) -> str:
+    """Write all metrics as text."""
+    ledger = gateway.ledger
+    shares: Mapping[str, float] = {
+        name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()
+    }
+    families = [
+        _family("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
+        _family("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
+        _family(
+            "errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors
+        ),
+        _family(
+            "requests_total",
+            "counter",
+            "requests: kept in the store, joined to a call under way, asked",
+            ("served",),
+            {(name,): gateway.served[name] for name in ("kept", "joined", "asked")},
+        ),
+        _family("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
+        _family("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
+        _family("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.outages())}),
+        _family("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
+        _family("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
+        _family(
+            "client_spent_dollars",
+            "gauge",
+            "US dollars of each client",
+            ("client",),
+            {(name,): cost for name, cost in shares.items()},
+        ),
+    ]
+    return "".join(families)
+
+
+def _family(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
+    whole = f"evalsuite_gateway_{name}"
+    lines = [f"# HELP {whole} {help_text}", f"# TYPE {whole} {kind}"]
+    for key, value in sorted(values.items()):
+        pairs = ",".join(f'{label}="{_escape(text)}"' for label, text in zip(labels, key, strict=True))
+        lines.append(f"{whole}{{{pairs}}} {value:.10g}" if pairs else f"{whole} {value:.10g}")
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+EPOCH = "x-evalsuite-epoch"
+"""The header that tells one repetition of a request from another: equal requests of one epoch get one answer."""
+
+
+class OpenAIDoor:
+    """Answers requests of OpenAI clients, each for the model that it names.
+
+    Args:
+        asker: answers.
+        offered: names the models that may be asked.
+    """
+
+    def __init__(self, asker: Asker, offered: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        self._asker, self._offered = asker, offered
+
+    async def answer(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+        """Answers one HTTP request.
+
+        Args:
+            method: the HTTP method.
+            path: the part after `/v1`.
+            content: the body.
+            headers: the request's; `x-evalsuite-epoch` numbers repetitions from 1.
+
+        Raises:
+            BadRequest: the body is not a JSON object, names no model, or the epoch is not a number.
+        """
+        if method == "GET" and path.rstrip("/") == "/models":
+            return json_answer(
+                {"object": "list", "data": [_describe(name) for name in await self._offered()]}
+            )
+        name = "" if method == "GET" else read_object(content).get("model")
+        if method != "GET" and not (isinstance(name, str) and name):
+            raise BadRequest("model: name one; this gateway serves many")
+        # One API a request: nothing of it is remembered, so `previous_response_id` is refused.
+        # Clients tell answers apart by their ids, in whichever gateway they were made.
+        model = CaseModel(self._asker, str(name), None, _epoch(headers))
+        return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
+
+
+def _describe(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"}
+
+
+def _epoch(headers: Mapping[str, str]) -> int:
+    text = headers.get(EPOCH, "1")
+    if not text.isdecimal() or not 1 <= int(text) < 10**9:
+        raise BadRequest(f"{EPOCH}: {json.dumps(text)[:100]}; it must be a whole number of at least 1")
+    return int(text)
+
 
 LARGEST_REQUEST = 256 * 2**20
 """Bytes; pictures and recordings are large."""
@@ -42,8 +169,8 @@ class GatewayServer:
 
     Args:
         gateway: answers.
-        store: of the gateway.
-        clients: who may ask.
+        store: the gateway's store.
+        clients: those that may send requests.
         upstreams: what may be asked.
         local: whether it listens on loopback only, where pages in a browser of this host must be kept out.
     """
@@ -60,10 +187,10 @@ class GatewayServer:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local = local
         self.counts = Counts()
-        self._door = OpenAIDoor(self, upstreams.offered)
+        self._door = OpenAIDoor(self, upstreams.list_models)
 
     def application(self) -> web.Application:
-        """What aiohttp runs."""
+        """Make the aiohttp application."""
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
         application.router.add_get("/health", self._health)
         application.router.add_get("/metrics", self._metrics)
@@ -82,9 +209,9 @@ class GatewayServer:
         try:
             completion = await self._answer(client, self._upstreams.admit(request))
         except EvalsuiteError as error:
-            self.counts.failed(client.name, error)
+            self.counts.count_failure(client.name, error)
             raise
-        self.counts.answered(client.name, request.model, completion.usage)
+        self.counts.count_answer(client.name, request.model, completion.usage)
         return completion
 
     async def _answer(self, client: Client, request: Request) -> Completion:
@@ -133,10 +260,10 @@ class GatewayServer:
         return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
 
     async def _ask(self, request: web.Request) -> web.StreamResponse:
-        """One JSON line, after a line end every few seconds: answers may take as long as the limits make them."""
+        """Answer with one JSON line, preceded by a newline every few seconds because limits may delay the answer."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        answer = asyncio.create_task(self._answered(await request.read()))
+        answer = asyncio.create_task(self._convert_errors(await request.read()))
         try:
             while not answer.done():
                 await asyncio.wait([answer], timeout=SIGN_OF_LIFE)
@@ -148,9 +275,9 @@ class GatewayServer:
             await asyncio.wait([answer])
         return response
 
-    async def _answered(self, content: bytes) -> dict[str, Any]:
+    async def _convert_errors(self, content: bytes) -> dict[str, Any]:
         try:
-            return {"completion": encode_completion(await self.ask(_decoded(content)))}
+            return {"completion": encode_completion(await self.ask(_decode(content)))}
         except EvalsuiteError as error:
             return {"error": encode_error(error)}
 
@@ -166,7 +293,7 @@ class GatewayServer:
         return _plain(answer)
 
 
-def _decoded(content: bytes) -> Request:
+def _decode(content: bytes) -> Request:
     try:
         return decode_request(json.loads(content)["request"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

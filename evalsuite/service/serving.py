@@ -20,10 +20,8 @@ from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
-from evalsuite.service.address import is_loopback
-from evalsuite.service.clients import ANYBODY, Clients, read_clients
+from evalsuite.service.clients import ANYBODY, Clients, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
-from evalsuite.service.shares import SharedLedger
 from evalsuite.service.store import open_store
 from evalsuite.service.upstreams import Upstreams
 
@@ -160,7 +158,7 @@ async def _until_signal(keep_up: Callable[[int], None]) -> None:
 
 
 def _keep_up(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
-    """What is done every second: other gateways on this store spend from the same limit."""
+    """Read every second what other gateways on this store have spent, because they share the limit."""
     if beat % FRESH_START == 0:
         gateway.start_over()
     if store.shared and ledger.limit is not None:

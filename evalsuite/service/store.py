@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from evalsuite.core.errors import RunError
 from evalsuite.gateway.gateway import Store
+from evalsuite.journal.answers import Answers
+from evalsuite.journal.database import Database
+from evalsuite.journal.lease import Lease
+from evalsuite.service.clients import ASKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.service.clients import Client
 
 
@@ -40,11 +48,11 @@ class ServiceStore(Store, Protocol):
 
 
 def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> ServiceStore:
-    """A store in PostgreSQL where the place is its address, else in a file of SQLite.
+    """Open a PostgreSQL store if the place is its address, else an SQLite file.
 
     Args:
-        place: as `--store` names it.
-        clients: of the service.
+        place: the value of `--store`.
+        clients: the service's clients.
         max_age: seconds for which an answer serves again; None is for ever.
 
     Raises:
@@ -54,6 +62,95 @@ def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> 
         from evalsuite.service.postgres_store import PostgresStore
 
         return PostgresStore(place, clients, max_age)
-    from evalsuite.service.sqlite_store import SqliteStore
-
     return SqliteStore(Path(place), clients, max_age)
+
+
+PAID = """
+SELECT command, coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
+                                  WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0)
+FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
+"""
+"""What each client paid, and what it may have been billed for calls that were never answered."""
+
+
+class SqliteStore(Answers):
+    """A journal in one SQLite file. An answer is in it before anybody is told of it.
+
+    Args:
+        path: the file, which is created if it is missing.
+        clients: the service's clients.
+        max_age: seconds for which an answer serves again; None is for ever.
+
+    Raises:
+        RunError: another gateway serves from this file, or it is not a journal.
+    """
+
+    shared = False
+
+    def __init__(self, path: Path, clients: Iterable[Client], max_age: float | None) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lease = Lease(path.parent, f".{path.name}.lock")
+        except RunError as error:
+            raise RunError(
+                f"--store {path}: another gateway serves from this file; point sessions to that one, or share a "
+                "store of PostgreSQL between both"
+            ) from error
+        super().__init__(Database(path))
+        self._max_age = max_age
+        # Cases run in sessions, which keep the outcomes of their requests.
+        self.outcomes = None
+        self._numbers = {client.name: self._number(client.name) for client in clients}
+
+    def _number(self, client: str) -> int:
+        """Return the number under which a client's calls are stored."""
+        row = self._database.one("SELECT id FROM sessions WHERE command = ?", client)
+        if row is None:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self._database.write(("INSERT INTO sessions (started, command) VALUES (?, ?)", (now, client)))
+            return self._number(client)
+        return int(row[0])
+
+    def paid(self) -> dict[str, float]:
+        """US dollars by client."""
+        return {name: float(cost) for name, cost in self._database.all(PAID)}
+
+    def under_way_elsewhere(self) -> dict[str, float]:
+        """Return None, because no other gateway uses this file."""
+        return {}
+
+    def get(self, key: str) -> Completion | None:
+        """See `Answers.get`; an answer beyond its age is not there."""
+        if self._max_age is not None:
+            row = self._database.one("SELECT created FROM answers WHERE key = ?", key)
+            if row is not None and row[0] < time.time() - self._max_age:
+                return None
+        return super().get(key)
+
+    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
+        """See `Answers.put`; an answer beyond its age is replaced."""
+        self._session = self._numbers.get(ASKING.get().name)
+        if self._max_age is not None:
+            bound = time.time() - self._max_age
+            self._group.add(
+                lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
+            )
+        return await super().put(key, request, completion)
+
+    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+        """See `Answers.sent`."""
+        self._session = self._numbers.get(ASKING.get().name)
+        return super().note_sent(key, reserved)
+
+    def check_up(self) -> None:
+        """Sees whether the file still answers.
+
+        Raises:
+            RunError: it does not.
+        """
+        self._database.one("SELECT 1")
+
+    def close(self) -> None:
+        """Closes the file, and lets another gateway have it."""
+        super().close()
+        self._lease.release()

@@ -48,18 +48,20 @@ class Upstreams:
             open_backend(model, None, self.credentials)
 
     def open(self, model: str, base_url: str | None) -> Backend:
-        """The backend of an admitted request."""
+        """Open the backend of an admitted request."""
         return open_backend(model, base_url, self.credentials)
 
-    async def offered(self) -> list[str]:
-        """The models that may be asked: those that the service names, else what the upstream servers list."""
+    async def list_models(self) -> list[str]:
+        """List the models that may be called: those that the service names, else those of the upstream servers."""
         if self.models:
             return list(self.models)
-        listed = [await self._listed(url) for url in [grant.public_url for grant in self._grants] or [None]]
+        listed = [
+            await self._list_server(url) for url in [grant.public_url for grant in self._grants] or [None]
+        ]
         return list(dict.fromkeys(name for names in listed for name in names))
 
-    async def _listed(self, url: str | None) -> list[str]:
-        """What one server lists; nothing where it has no list, or cannot be reached now."""
+    async def _list_server(self, url: str | None) -> list[str]:
+        """List the models of one server; none if it has no list or cannot be reached."""
         backend = OpenAIBackend(self.credentials.locate(url), self.credentials.access("", url))
         try:
             return await backend.offers() or []
@@ -69,7 +71,7 @@ class Upstreams:
             await backend.aclose()
 
     def admit(self, request: Request) -> Request:
-        """The request with its address filled in.
+        """Fill in the address of a request.
 
         Raises:
             RequestRefused: this service does not ask that model, or not there.
@@ -86,9 +88,9 @@ class Upstreams:
                 )
             if request.base_url is None:
                 return request
-        return self._addressed(request)
+        return self._fill_address(request)
 
-    def _addressed(self, request: Request) -> Request:
+    def _fill_address(self, request: Request) -> Request:
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)
         try:

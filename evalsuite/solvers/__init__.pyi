@@ -1,17 +1,16 @@
-from .application import application
-from .conversation import conversation
-from .functions import functions
-from .generate import generate
-from .interleaved import interleaved
-from .program_of_thought import program_of_thought
-from .react import react
+from .applications import application
+from .conversations import conversation
+from .function_calling import tool_loop
+from .program_solvers import interleaved, program_of_thought
+from .react_protocol import react
+from .single_call import generate
 
 __all__ = [
     "application",
     "conversation",
-    "functions",
     "generate",
     "interleaved",
     "program_of_thought",
     "react",
+    "tool_loop",
 ]

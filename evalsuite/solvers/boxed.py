@@ -18,9 +18,9 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
 def last_boxed(text: str) -> str | None:
-    r"""What stands in the last complete `\boxed{...}`, nested braces respected; None if there is none.
+    r"""Return the content of the last complete `\boxed{...}`, which may hold nested braces; None without one.
 
-    Escaped braces do not count. Reads the text once, whatever stands in it.
+    Escaped braces do not count. The time is linear in the length of the text.
     """
     opened: list[int | None] = []  # for each open brace where its content starts, if it is a box's
     start, end = -1, -1
@@ -35,19 +35,19 @@ def last_boxed(text: str) -> str | None:
 
 
 def last_boxed_answer(text: str) -> str | None:
-    r"""The last box's answer in plain words: `\boxed{\text{Paris}}` is Paris, `\boxed{1{,}234}` is 1,234."""
+    r"""Return the last box's answer in plain words: `\boxed{\text{Paris}}` is Paris, `\boxed{1{,}234}` is 1,234."""
     boxed = last_boxed(text)
     return None if boxed is None else plain_words(boxed)
 
 
-def unboxed(text: str) -> str:
-    r"""An answer that is a box, and perhaps math signs around it, in plain words; any other as it is."""
+def unbox(text: str) -> str:
+    r"""Return a boxed answer, with or without math signs around it, in plain words; any other unchanged."""
     bare = text.strip("$. \n")
     return last_boxed_answer(bare) or "" if bare.startswith(_BOX) and _closes_last(bare) else text
 
 
 def _closes_last(text: str) -> bool:
-    """Whether the brace that opens the box at the start is closed by the last character."""
+    """Return whether the last character closes the box that opens at the start."""
     depth = 0
     for sign in re.finditer(r"\\[{}]|[{}]", text):
         depth += {"{": 1, "}": -1}.get(sign[0], 0)
@@ -57,7 +57,7 @@ def _closes_last(text: str) -> bool:
 
 
 def plain_words(latex: str) -> str:
-    r"""LaTeX of an answer without what only sets it: math signs, fonts, thin spaces, escaped signs.
+    r"""Strip formatting from an answer in LaTeX: math signs, fonts, thin spaces, escaped signs.
 
     Formulas stay as they are (`\frac{1}{2}`): nothing is computed.
     """

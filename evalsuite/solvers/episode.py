@@ -1,7 +1,4 @@
-"""A tool-using episode: the model writes calls, they are run, it reads their results, and so on until it finishes.
-
-How calls are written is up to a turn protocol: `react` (text) or `functions` (native function calling).
-"""
+"""The turns of a tool-using episode, and the protocol by which they are written and read."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import beginning_and_length
@@ -17,18 +14,84 @@ from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.arguments import Fault
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
-from evalsuite.tools.execution import ToolFailure, as_text
-from evalsuite.tools.registry import Registry, Tool, ToolSource
-from evalsuite.tools.worlds import EpisodeTools, World, demand_distinct, open_tools
+from evalsuite.tools.execution import Registry, Tool, ToolFailure, as_text
+from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, demand_distinct, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample
-    from evalsuite.solvers.turns import Call, TurnProtocol
+    from evalsuite.core.types import Completion, Message, Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.tools.users import User
+    from evalsuite.tools.simulated import User
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as the model wrote it.
+
+    Attributes:
+        name: the tool's name as the model wrote it, whether or not there is such a tool.
+        arguments: the parsed arguments.
+        id: the call's id in the native protocol; empty in a text protocol.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of the model, as its protocol reads it.
+
+    Attributes:
+        thought: the model's reasoning, in its own words.
+        calls: the calls to run; none if the turn is malformed.
+        fault: the kind of malformation; None for a well-formed turn.
+        words: the same, for the model to read.
+        answer: the text that ends the episode; None if it goes on, or if a call ends it.
+    """
+
+    thought: str
+    calls: Sequence[Call] = ()
+    fault: str | None = None
+    words: str = ""
+    answer: str | None = None
+
+
+class TurnProtocol(Protocol):
+    """How a model is shown its tools, writes calls, and reads observations."""
+
+    @property
+    def finishes(self) -> bool:
+        """Whether a call of `finish` ends an episode; otherwise a plain text answer does."""
+        ...
+
+    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+        """Make the conversation before the model's first turn."""
+        ...
+
+    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
+        """Return the `tools` of a request."""
+        ...
+
+    def read(self, completion: Completion) -> Turn:
+        """Reads a message of the model."""
+        ...
+
+    def said(self, completion: Completion) -> Message:
+        """Return the model's message as later requests repeat it."""
+        ...
+
+    def show_observation(self, call: Call, observation: str) -> Message:
+        """Return the message that shows the model an observation."""
+        ...
+
+    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
+        """Return the messages that the model reads after a malformed turn."""
+        ...
+
 
 MAX_TURNS = 9
 OBSERVATION_LIMIT = 4000
@@ -41,7 +104,7 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """The solver that both protocols share, made by `react` and `functions`.
+    """The solver that both protocols share, made by `react` and `tool_loop`.
 
     Attributes:
         protocol: how turns are written and read.
@@ -131,7 +194,7 @@ class Episode:
         self.dollars = 0.0
 
     async def run(self) -> Transcript:
-        """The whole episode."""
+        """Run the whole episode."""
         await self.reply()
         return await self.transcript()
 
@@ -146,17 +209,17 @@ class Episode:
         return self.answer
 
     def over(self) -> bool:
-        """Whether the model has answered, or reached a limit before its last turn."""
-        return self.answer is not None or self.malformed == self.loop.patience or bool(self.exhausted())
+        """Return whether the model has answered, or reached a limit before its last turn."""
+        return self.answer is not None or self.malformed == self.loop.patience or bool(self.find_limit())
 
     async def transcript(self) -> Transcript:
-        """The episode's transcript, with the final state of its worlds."""
+        """Make the episode's transcript, with the final state of its worlds."""
         states = [state for world in self.worlds if (state := await world.state()) is not None]
         facts = {**self.facts(), **({"state": states[0] if len(states) == 1 else states} if states else {})}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
-    def exhausted(self) -> str:
-        """The limit that the episode has reached, or an empty text."""
+    def find_limit(self) -> str:
+        """Name the limit that the episode has reached; empty for none."""
         if self.loop.seconds is not None and self.tool_seconds >= self.loop.seconds:
             return "time limit"
         if self.loop.tokens is not None and self.tokens >= self.loop.tokens:
@@ -166,9 +229,9 @@ class Episode:
         return ""
 
     async def turn(self, number: int) -> None:
-        """One message of the model and the results of its calls."""
+        """Run one turn: a message of the model and the results of its calls."""
         protocol = self.loop.protocol
-        offered = protocol.offered(self.registry.documents)
+        offered = protocol.offer(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
         turn = protocol.read(completion)
         self.tokens += completion.usage.prompt_tokens + completion.usage.completion_tokens
@@ -206,7 +269,7 @@ class Episode:
             self.note(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
     async def outcome(self, call: Call) -> CallOutcome:
-        """The outcome of a call: arguments, faults, executor, observation, and whether it failed."""
+        """Run a call; return its arguments, faults, executor, observation, and whether it failed."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
@@ -239,10 +302,10 @@ class Episode:
             }
         )
         if self.answer is None:
-            self.messages.append(self.loop.protocol.observed(call, observation))
+            self.messages.append(self.loop.protocol.show_observation(call, observation))
 
     async def execute(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
-        """The executor of a call, its observation, and whether it failed."""
+        """Execute a call; return its executor, observation, and whether it failed."""
         tool = self.registry[name]
         if isinstance(tool.executor, _Finish):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
@@ -271,7 +334,7 @@ class Episode:
         }
 
     def limit_of(self, tool: Tool) -> float | None:
-        """The time limit of a call in seconds; none for a tool that a model plays."""
+        """Return the time limit of a call in seconds; none for a tool that a model simulates."""
         if not getattr(tool.executor, "timed", False):
             return None
         if self.loop.seconds is None:
@@ -279,7 +342,7 @@ class Episode:
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def with_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """The tools, with `finish` and `ask_to_user` run by this episode, whoever documented them."""
+        """Add `finish` and `ask_to_user` to the tools, run by this episode even if a tool folder documents them."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _Finish(self))
@@ -292,13 +355,13 @@ class Episode:
         return [*combined, *controls.values()]
 
     def ending(self, turns: int) -> str:
-        """Why the episode ended."""
+        """Say why the episode ended."""
         if self.answer is not None:
             return "finish" if self.loop.protocol.finishes else "answer"
-        return self.exhausted() or ("turn limit" if turns == self.loop.max_turns else "patience")
+        return self.find_limit() or ("turn limit" if turns == self.loop.max_turns else "patience")
 
     def facts(self) -> dict[str, Any]:
-        """Counts over the episode."""
+        """Count turns, calls and faults of the episode."""
         turns = [event for event in self.events if event["kind"] == "turn"]
         calls = [event for event in self.events if event["kind"] == "call"]
         faults = Counter(turn["fault"] for turn in turns if turn["fault"])

@@ -22,7 +22,7 @@ Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # The program that describes tables, given the names of their variables; what it prints is the description.
 Describe = Callable[[Sequence[str]], str]
 
-# A name with a dot is no package that is missing: its parent is there, so the model is wrong about it.
+# A name with a dot is not a missing package: its parent exists, so the model is wrong about it.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -41,13 +41,13 @@ for _name in {names!r}:
 
 
 def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
-    """The tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
+    """Return the tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
     tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
     return tables
 
 
 def read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
-    """A sample's tables, those that are files as their content.
+    """Read a sample's tables; files become their content.
 
     Raises:
         SandboxError: a file cannot be read.
@@ -61,7 +61,7 @@ def read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """A program that prints each table's shape, columns and `info()`, then all of it or its first ten rows.
+    """Write a program that prints each table's shape, columns and `info()`, then all or its first ten rows.
 
     A table is shown whole below 50 rows and 20 columns, as in TReB (arXiv 2506.18421, section 4).
     """
@@ -69,7 +69,7 @@ def describe_tables(names: Sequence[str]) -> str:
 
 
 async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
-    """What can be imported, and what `describe` prints about the tables; empty where it is None.
+    """Describe what can be imported, and the tables by the output of `describe`; empty if that is None.
 
     Raises:
         SandboxError: a table cannot be loaded, or the describing program failed.
@@ -87,24 +87,24 @@ async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], descr
 
 
 def conversation(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
-    """What the model is asked; a template fills the last message of an input that is a conversation."""
+    """Make the messages; a template fills the last message of an input that is a conversation."""
     if callable(prompt):
         request = prompt(sample, tables)
         return (Message("user", request),) if isinstance(request, str) else tuple(request)
     if isinstance(sample.input, str):
-        return (Message("user", _filled(prompt, sample.input, tables)),)
+        return (Message("user", _fill(prompt, sample.input, tables)),)
     *before, last = sample.input
-    return (*before, Message(last.role, _filled(prompt, last.content, tables)))
+    return (*before, Message(last.role, _fill(prompt, last.content, tables)))
 
 
-def _filled(template: str, question: str, tables: str) -> str:
+def _fill(template: str, question: str, tables: str) -> str:
     # In one pass and not by str.format: all three texts may hold braces of their own.
     values = {"{input}": question, "{tables}": tables}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
 def verdict(execution: Execution) -> str:
-    """How a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
+    """Say how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
     if execution.error is None:
@@ -113,14 +113,14 @@ def verdict(execution: Execution) -> str:
 
 
 def missing_package(execution: Execution) -> str:
-    """The package whose absence ended a program, by the last line of its traceback; else empty."""
+    """Name the package whose absence ended a program, by the last line of its traceback; else empty."""
     last = (execution.error or "").strip().rpartition("\n")[2]
     package = _MISSING_PACKAGE.match(last)
     return next(filter(None, package.groups())) if package else ""
 
 
 def ending(execution: Execution) -> dict[str, Any]:
-    """How a program ended, for the facts of its transcript.
+    """Say how a program ended, for the facts of its transcript.
 
     `program` is its verdict, `sandbox` the tier that held it, `package` the one that it lacked, `files` the names of
     those that it wrote.
@@ -135,7 +135,7 @@ def ending(execution: Execution) -> dict[str, Any]:
 
 
 def event(code: str, execution: Execution) -> Mapping[str, Any]:
-    """A program that was run, for `Transcript.events`."""
+    """Describe a program that was run, for `Transcript.events`."""
     return {
         "kind": "program",
         "code": code,

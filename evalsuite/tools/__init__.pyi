@@ -1,8 +1,8 @@
 from .declare import tool
 from .documents import ToolDocument
+from .execution import Registry, Tool, tools_of
 from .mcp_servers import McpServer
-from .personas import Persona, Scripted
-from .registry import Registry, Tool, tools_of
+from .simulated import Persona, Scripted
 from .worlds import World
 
 __all__ = [

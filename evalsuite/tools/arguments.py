@@ -1,19 +1,180 @@
-"""The arguments of a call: parsed from what the model wrote, and checked against the tool's document."""
+r"""Reads one JSON value or Python literal from the start of a text, without ever evaluating anything.
+
+`ast.literal_eval` is not used: it warns about escapes that models like to write (`get\_name`), cannot say
+where a literal ends when more text follows, and can be made to exhaust the stack.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from evalsuite.core.phrases import beginning, ends_of_line
-from evalsuite.tools.literals import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.tools.documents import ToolDocument
+
+MAX_DEPTH = 40
+_WORDS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
+_WORD = re.compile(r"[A-Za-z]+")
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9_]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SPACE = re.compile(r"\s*")
+_STRINGS = {
+    quote: re.compile(rf"{quote}((?:(?!{quote})[^\\]|\\.)*+){quote}", re.DOTALL)
+    for quote in ("'''", '"""', "'", '"')
+}
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPED = {
+    "\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b",
+    "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+}  # fmt: skip
+
+
+def read_value(text: str) -> tuple[Any, int]:
+    """Read the value at the start of a text; return it and where it ends.
+
+    JSON is tried first; line breaks inside its strings are let pass, as models write them. Then Python's
+    literals: dicts with string keys, lists, tuples (read as lists), strings, numbers, `True`, `False` and
+    `None`.
+
+    Raises:
+        ValueError: no such value stands there; the message says what is wrong and where.
+    """
+    try:
+        value, end = _JSON.raw_decode(text)
+    except (ValueError, RecursionError):
+        reader = _PythonReader(text)
+        return reader.value(0), reader.at
+    if _is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"the value is nested more than {MAX_DEPTH} deep")
+    return value, end
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth + 1):
+        level = [
+            child
+            for inner in level
+            if isinstance(inner, (dict, list))
+            for child in (inner.values() if isinstance(inner, dict) else inner)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return number
+
+
+_JSON = json.JSONDecoder(strict=False, parse_constant=_no_constant, parse_float=_finite)
+
+
+class _PythonReader:
+    """A recursive-descent reader; `at` is the position of the next character."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def value(self, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            self.fail(f"is nested more than {MAX_DEPTH} deep")
+        start = self.peek()
+        if start == "{":
+            return self.mapping(depth)
+        if start and start in "[(":
+            return self.sequence(depth)
+        if start and start in "'\"":
+            return self.string()
+        if number := _NUMBER.match(self.text, self.at):
+            self.at = number.end()
+            return self.number(number.group())
+        return self.word()
+
+    def mapping(self, depth: int) -> dict[str, Any]:
+        pairs: dict[str, Any] = {}
+        self.at += 1
+        while self.peek() != "}":
+            if self.peek() not in {"'", '"'}:
+                self.fail("is not a quoted name")
+            name = self.string()
+            self.expect(":")
+            pairs[name] = self.value(depth + 1)
+            if self.peek() != "}":
+                self.expect(",")
+        self.at += 1
+        return pairs
+
+    def sequence(self, depth: int) -> Any:
+        items, close, commas = [], {"[": "]", "(": ")"}[self.text[self.at]], 0
+        self.at += 1
+        while self.peek() != close:
+            items.append(self.value(depth + 1))
+            if self.peek() != close:
+                self.expect(",")
+                commas += 1
+        self.at += 1
+        return items[0] if close == ")" and len(items) == 1 and not commas else items
+
+    def string(self) -> str:
+        for quote, pattern in _STRINGS.items():
+            if self.text.startswith(quote, self.at):
+                matched = pattern.match(self.text, self.at)
+                if not matched:
+                    self.fail("begins a string that never ends")
+                self.at = matched.end()
+                return _ESCAPE.sub(_unescape, matched.group(1))
+        raise AssertionError(self.at)  # the caller has seen a quote
+
+    def number(self, digits: str) -> int | float:
+        return _finite(digits) if set(digits) & set(".eE") else int(digits)
+
+    def word(self) -> bool | None:
+        word = _WORD.match(self.text, self.at)
+        if not word or word.group() not in _WORDS:
+            self.fail("is neither a JSON value nor a Python literal")
+        self.at = word.end()
+        return _WORDS[word.group()]
+
+    def peek(self) -> str:
+        space = _SPACE.match(self.text, self.at)
+        self.at = space.end() if space else self.at
+        return self.text[self.at : self.at + 1]
+
+    def expect(self, sign: str) -> None:
+        if self.peek() != sign:
+            self.fail(f"stands where {sign!r} was expected")
+        self.at += 1
+
+    def fail(self, why: str) -> NoReturn:
+        shown = repr(self.text[self.at : self.at + 20]) if self.at < len(self.text) else "the end of the text"
+        raise ValueError(f"{shown} at character {self.at + 1} {why}")
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    code = escape.group(1)
+    if code[0] in "xuU" and len(code) > 1:
+        number = int(code[1:], 16)
+        if number > 0x10FFFF:
+            raise ValueError(f"\\{code} is not a character")
+        return chr(number)
+    if code[0] in "01234567":
+        return chr(int(code, 8))
+    return _ESCAPED.get(code, escape.group())
+
 
 MAX_CHARACTERS = 100_000
 # Of names and faults as the model is told them.
@@ -38,7 +199,7 @@ class Fault:
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """The arguments at the start of a text, and what follows them.
+    """Parse the arguments at the start of a text; return them and what follows.
 
     Args:
         text: what the model wrote.
@@ -57,14 +218,14 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise ValueError("the arguments hold half of a surrogate pair, which is no character") from error
+        raise ValueError("the arguments hold half of a surrogate pair, which is not a character") from error
     return value, text[end:].strip()
 
 
 def check_arguments(
     document: ToolDocument, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """The arguments in the tool's types, and everything that is wrong with them.
+    """Convert arguments to the tool's types; return them and everything that is wrong with them.
 
     Values are converted to the documented type if nothing is lost: published documents type every parameter as a
     string while models write numbers, and the other way round. A null for an optional parameter counts as leaving it
@@ -74,7 +235,7 @@ def check_arguments(
     further = document.further
     unknown = [name for name in arguments if name not in properties and further is None]
     checked = {
-        name: fitted(value, document.resolved(properties.get(name, further or {})))
+        name: fit_value(value, document.follow_reference(properties.get(name, further or {})))
         for name, value in arguments.items()
         if (name in properties or further is not None)
         and not (value is None and name not in required and not document.takes_null(name))
@@ -126,8 +287,8 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
     ]
 
 
-def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value converted to the type that the schema demands, or unchanged if that is not obvious.
+def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Convert a value to the type that the schema demands, or return it unchanged if that is not obvious.
 
     If the schema allows several types, the first one counts, unless the value already has one of the others.
     """
@@ -145,7 +306,7 @@ def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
     if demanded == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     if demanded == "array" and isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return [fitted(item, schema["items"]) for item in value]
+        return [fit_value(item, schema["items"]) for item in value]
     return value
 
 

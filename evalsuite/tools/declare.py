@@ -1,19 +1,317 @@
-"""`@tool`: a tool's document made from a typed function's signature and docstring."""
+"""Reads descriptions of a function and its parameters from a docstring in Google, NumPy or Sphinx style."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import re
+import sys
+import types
 import typing
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
 
-from evalsuite.core.errors import SettingsError
-from evalsuite.tools.docstrings import read_docstring
+import typing_extensions
+
+from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.python import PythonFunction
-from evalsuite.tools.registry import Tool
-from evalsuite.tools.signatures import read_signature
+from evalsuite.tools.execution import Tool, ToolFailure, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from evalsuite.core.protocols import Model
+
+_GOOGLE = re.compile(
+    r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?|Attributes|Warnings?):\s*$"
+)
+_NUMPY = re.compile(
+    r"^(Parameters|Other Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Warnings?)\s*$"
+)
+_FIELD = re.compile(r"^:(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
+_ANY_FIELD = re.compile(r"^:\w+[^:]*:")
+_GOOGLE_PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
+_NUMPY_PARAMETER = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
+_ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
+
+
+def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+    """Read the text before the first section, and the description of each parameter."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    starts = [number for number in range(len(lines)) if _starts_section(lines, number)]
+    bounds = [*starts, len(lines)]
+    description = " ".join(" ".join(lines[: bounds[0]]).split())
+    parameters: dict[str, str] = {}
+    for start, end in zip(starts, bounds[1:], strict=True):
+        parameters |= _section(lines[start:end])
+    return description, parameters
+
+
+def _starts_section(lines: list[str], number: int) -> bool:
+    line = lines[number]
+    underlined = number + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[number + 1])
+    return bool(_GOOGLE.match(line) or (underlined and _NUMPY.match(line)) or _ANY_FIELD.match(line))
+
+
+def _section(lines: list[str]) -> dict[str, str]:
+    if field := _FIELD.match(lines[0]):
+        return {field[1]: " ".join(" ".join([field[2], *lines[1:]]).split())}
+    if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
+        return {}
+    numpy = not lines[0].rstrip().endswith(":")
+    return _entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
+
+
+def _entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    parameters: dict[str, str] = {}
+    outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    names: list[str] = []
+    for line in lines:
+        entry = pattern.match(line.strip()) if len(line) - len(line.lstrip()) == outermost else None
+        if entry:
+            names = [name.strip() for name in entry[1].split(",")]
+            parameters |= dict.fromkeys(names, entry[2] if pattern.groups > 1 else "")
+        else:
+            for name in names:
+                parameters[name] = f"{parameters[name]} {line.strip()}".strip()
+    return parameters
+
+
+def portable(hint: Any) -> Any:
+    """Replace the TypedDicts in a type by equal ones of typing_extensions."""
+    if typing.is_typeddict(hint):
+        return _replace(hint)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is None or not any(map(_holds, inner)):
+        return hint
+    if origin is Annotated:
+        return Annotated[(portable(inner[0]), *inner[1:])]
+    changed = tuple(map(portable, inner))
+    if origin in (Union, types.UnionType):
+        return reduce(or_, changed)
+    return origin[changed]
+
+
+def _holds(hint: Any) -> bool:
+    return typing.is_typeddict(hint) or any(map(_holds, typing.get_args(hint)))
+
+
+def _replace(hint: Any) -> Any:
+    required = hint.__required_keys__
+    fields = {
+        name: (typing_extensions.Required if name in required else typing_extensions.NotRequired)[
+            portable(kind)
+        ]
+        for name, kind in typing.get_type_hints(hint, include_extras=False).items()
+    }
+    return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator, unused-ignore]
+
+
+_SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Read the parameters of a function.
+
+    Attributes:
+        schema: a JSON schema of type `object`.
+        adapters: pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass).
+    """
+
+    schema: Mapping[str, Any]
+    adapters: Mapping[str, Any]
+
+    def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Convert arguments to the types of the function's parameters.
+
+        Raises:
+            ToolFailure: a value fits the schema but not the type.
+        """
+        values = dict(arguments)
+        for name in values.keys() & self.adapters.keys():
+            try:
+                values[name] = self.adapters[name].validate_python(values[name])
+            except ValueError as error:
+                raise ToolFailure(f"parameter {name!r}: {error}") from error
+        return values
+
+
+def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Signature:
+    """Read the parameters of a function.
+
+    Args:
+        function: the function whose annotations are read.
+        about: the description of each parameter.
+
+    Raises:
+        SettingsError: a parameter has no type, a type that no JSON schema describes, or cannot be passed by name.
+    """
+    hints, adapters, definitions = _hints(function), dict[str, Any](), dict[str, Any]()
+    properties: dict[str, Any] = {}
+    parameters = _named_parameters(function)
+    for parameter in parameters:
+        where = f"tool {function.__name__!r}: {parameter.name!r}"
+        if parameter.name not in hints:
+            raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
+        schema = _simple_schema(hints[parameter.name])
+        if schema is None:
+            adapter = adapters[parameter.name] = _adapter(hints[parameter.name], where)
+            schema = _schema_of(adapter, hints[parameter.name], where)
+            definitions |= schema.pop("$defs", {})
+        if parameter.name in about:
+            schema["description"] = about[parameter.name]
+        if parameter.default is not parameter.empty and parameter.default is not None:
+            schema["default"] = _plain(parameter.default, adapters.get(parameter.name))
+        properties[parameter.name] = schema
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    schema = {"type": "object", "properties": properties, "required": required}
+    return Signature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    # Without the return type, which no document shows and which may be known to type checkers alone.
+    annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    bare = types.SimpleNamespace(__annotations__=annotations)
+    try:
+        return typing.get_type_hints(bare, function.__globals__, include_extras=True)
+    except NameError as error:
+        message = f"tool {function.__name__!r}: {error}; types of tools must be importable at run time"
+        raise SettingsError(message) from error
+
+
+def _named_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    parameters = list(inspect.signature(function).parameters.values())
+    if parameters and parameters[0].name == "self":
+        del parameters[0]
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            message = f"tool {function.__name__!r}: parameter {parameter.name!r} cannot be given by name"
+            raise SettingsError(message)
+    return parameters
+
+
+def _simple_schema(hint: Any) -> dict[str, Any] | None:
+    """Return the schema of a type whose values are JSON as they are; None for any other."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return {}
+    if isinstance(hint, type) and hint in _SIMPLE:
+        return {"type": _SIMPLE[hint]}
+    if origin is Literal and all(type(value) in _SIMPLE for value in inner):
+        kinds = {_SIMPLE[type(value)] for value in inner}
+        return {**({"type": kinds.pop()} if len(kinds) == 1 else {}), "enum": list(inner)}
+    if origin in (Union, types.UnionType):
+        return _any_of([_simple_schema(option) for option in inner if option is not type(None)])
+    return _container(hint, origin, inner)
+
+
+def _any_of(options: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    schemas = [option for option in options if option is not None]
+    if len(schemas) < len(options):
+        return None
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _container(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
+    if list in (hint, origin):
+        return _around("array", "items", inner[0] if inner else Any)
+    if dict in (hint, origin):
+        return _around("object", "additionalProperties", inner[1] if inner else Any)
+    return None
+
+
+def _around(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
+    schema = _simple_schema(inner)
+    return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
+
+
+def _adapter(hint: Any, where: str) -> Any:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return TypeAdapter(portable(hint) if sys.version_info < (3, 12) else hint)
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise _no_json(hint, where) from error
+
+
+def _schema_of(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
+    from pydantic.errors import PydanticUserError
+
+    try:
+        schema: dict[str, Any] = adapter.json_schema()
+    except PydanticUserError as error:
+        raise _no_json(hint, where) from error
+    if schema.get("format") == "binary":
+        raise _no_json(hint, where)
+    return schema
+
+
+def _no_json(hint: Any, where: str) -> SettingsError:
+    return SettingsError(
+        f"{where} has the type {hint!r}, which JSON has not; use str, int, float, bool, Literal, list and dict of "
+        "these, an Enum, a date, a dataclass, a TypedDict or a pydantic model"
+    )
+
+
+def _plain(value: Any, adapter: Any) -> Any:
+    return value if adapter is None else adapter.dump_python(value, mode="json")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """Calls a function: an async one directly, any other in a thread of its own, so that nothing else waits for it.
+
+    Attributes:
+        function: the user's function.
+        signature: converts JSON arguments into the types of the function's parameters.
+        seconds: time limit of a call; None leaves it to the episode.
+    """
+
+    function: Callable[..., Any]
+    signature: Signature | None = None
+    seconds: float | None = None
+    kind: str = "python"
+    timed: bool = True
+
+    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
+        """Calls the function; whatever it raises becomes the failure that the model reads.
+
+        Raises:
+            ToolFailure: the function raised, or took too long.
+            EvalsuiteError: the function itself uses evalsuite, which failed.
+        """
+        values = self.signature.read(arguments) if self.signature else dict(arguments)
+        try:
+            async with asyncio.timeout(self.seconds) as limit:
+                return await self._call(values)
+        except TimeoutError as error:
+            if limit.expired():
+                raise ToolFailure(f"no answer within {self.seconds:g} seconds") from None
+            raise ToolFailure(words_of(error)) from error
+
+    async def _call(self, arguments: Mapping[str, Any]) -> Any:
+        try:
+            if is_async(self.function):
+                return await self.function(**arguments)
+            result = await in_thread(self.function, **arguments)
+            return await result if inspect.isawaitable(result) else result
+        except (EvalsuiteError, TimeoutError, GeneratorExit):
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise ToolFailure(words_of(error)) from error
+        except RaisedInThread as error:
+            raise ToolFailure(str(error)) from error
+        except BaseException as error:
+            # A tool that calls sys.exit must not end the event loop.
+            raise ToolFailure(words_of(error)) from error
 
 
 class DeclaredTool(Tool):
@@ -78,11 +376,11 @@ def tool(
             that JSON has not, or cannot be given by name.
     """
     if function is None:
-        return lambda decorated: _declared(decorated, name, description, seconds)
-    return _declared(function, name, description, seconds)
+        return lambda decorated: _declare(decorated, name, description, seconds)
+    return _declare(function, name, description, seconds)
 
 
-def _declared(
+def _declare(
     function: Callable[..., Any], name: str | None, description: str | None, seconds: float | None
 ) -> DeclaredTool:
     name = name or function.__name__

@@ -45,12 +45,12 @@ class ToolDocument:
         return {} if further is True else further
 
     def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A parameter's schema with the definitions that it may refer to."""
+        """Return a parameter's schema with the definitions that it may refer to."""
         shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
         return {**shared, **schema} if shared else schema
 
-    def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A schema with a reference into the document's own definitions followed."""
+    def follow_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Follow a schema's reference into the document's own definitions."""
         for _ in range(8):
             start, _, name = str(schema.get("$ref", "")).rpartition("/")
             if start not in {"#/$defs", "#/definitions"}:
@@ -59,7 +59,7 @@ class ToolDocument:
         return schema
 
     def takes_null(self, name: str) -> bool:
-        """Whether null is a valid value of a parameter."""
+        """Return whether null is a valid value of a parameter."""
         kinds = self.properties.get(name, {}).get("type", ())
         return "null" in ([kinds] if isinstance(kinds, str) else kinds)
 
@@ -69,7 +69,7 @@ class ToolDocument:
         return tuple(self.parameters.get("required", ()))
 
     def plain(self) -> dict[str, Any]:
-        """The document as JSON data."""
+        """Return the document as JSON data."""
         return {
             "name": self.name,
             "description": self.description,
@@ -77,7 +77,7 @@ class ToolDocument:
         }
 
     def text(self) -> str:
-        """The document in a few lines: half the tokens of its JSON, for protocols that show it as text."""
+        """Write the document in a few lines, half the tokens of its JSON, for text protocols."""
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""
@@ -101,7 +101,7 @@ class ToolDocument:
         return notes
 
     def openai(self) -> dict[str, Any]:
-        """The document as an entry of the `tools` of a chat request."""
+        """Return the document as an entry of the `tools` of a chat request."""
         return {"type": "function", "function": self.plain()}
 
 

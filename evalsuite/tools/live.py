@@ -63,7 +63,7 @@ class LiveLibrary:
         """Refuses what the user has not allowed, and a folder without tools.
 
         Raises:
-            SettingsError: the network is not allowed, or there are no tools.
+            SettingsError: the network is not allowed, or the folder holds no tools.
         """
         if not self.allow_network:
             raise SettingsError(
@@ -74,13 +74,13 @@ class LiveLibrary:
             raise SettingsError(f"{self.folder} holds no tools: there is no <category>/<subcategory>/tool.py")
 
     def executes_code(self, origin: str) -> bool:
-        """Whether the file of a category and subcategory can execute code that it is given."""
+        """Return whether the file of a category and subcategory can execute code that it is given."""
         return origin in executing_files(self.folder)
 
 
 @cache
 def executing_files(folder: Path) -> frozenset[str]:
-    """The `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, going by its source."""
+    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, by its source."""
     return frozenset(
         "/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _executes_code(path)
     )
@@ -106,13 +106,13 @@ class Live:
     kind: str = "live"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """What the tool returned.
+        """Run the tool and return its result.
 
         Raises:
             ToolFailure: the tool raised, is missing from its file, took too long or said too much.
             ToolError: the tool executes code, which was not allowed; or its file, or a package that it imports, is
                 not on this machine.
-            SandboxUnavailable: there is no bubblewrap, or none that works here.
+            SandboxUnavailable: bubblewrap is missing, or does not work here.
         """
         executes_code = self.library.executes_code(document.origin)
         if executes_code and not self.library.allow_code:
@@ -137,7 +137,7 @@ class Live:
         return answer.get("result")
 
     def _answer(self, call: bytes) -> dict[str, Any]:
-        """What the first bubblewrap that works made of a call."""
+        """Run a call in the first bubblewrap that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
             output, complaints = self._run(command(bwrap, self.library.folder), call)
@@ -147,7 +147,7 @@ class Live:
         raise SandboxUnavailable(explain_failures(failures))
 
     def _run(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
-        """What the process wrote on standard output, up to a limit, and on standard error."""
+        """Run the process; return its standard output, up to a limit, and standard error."""
         # Files and not pipes: the limit on the size of files then holds for output too.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
@@ -167,7 +167,7 @@ class Live:
 
 
 def command(bwrap: str, folder: Path) -> list[str]:
-    """The sandbox's own command, with the network, the tools' folder and our driver."""
+    """Make the sandbox's command, with the network, the tools' folder and our driver."""
     words = tiers.bubblewrap_command(bwrap, own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.execution import ToolFailure, words_of
-from evalsuite.tools.registry import Tool
+from evalsuite.tools.execution import Tool, ToolFailure, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ class McpServer:
             )
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
-        """The server's tools.
+        """Open the server's tools.
 
         Raises:
             ToolError: the server cannot be reached.
@@ -75,7 +74,7 @@ class _Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def session(self) -> Any:
-        """The session, which the first call begins.
+        """Return the session, which the first call begins.
 
         Raises:
             ToolError: the server cannot be reached.
@@ -118,7 +117,7 @@ class _Connection:
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
 
     async def tools(self) -> dict[str, Any]:
-        """The server's tool documents, in the form in which the journal stores them."""
+        """List the server's tool documents, in the form in which the journal stores them."""
         listed = await (await self.session()).list_tools()
         plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
         return {
@@ -148,7 +147,7 @@ class McpTool:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        """The text of what the server returned.
+        """Call the server's tool and return the result as text.
 
         Raises:
             ToolFailure: the tool failed.

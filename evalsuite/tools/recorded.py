@@ -59,7 +59,7 @@ class Recording:
         return self._read
 
     def reply(self, request: str, question: str) -> str:
-        """What the user replied to a question about a request, the first time.
+        """Find what the user first replied to a question about a request.
 
         Raises:
             ToolError: the run does not hold this question.
@@ -71,7 +71,7 @@ class Recording:
         return self.calls.replies[key]
 
     def find(self, request: str, before: Sequence[str], key: str) -> Result:
-        """What came of a call after other calls of an episode.
+        """Find the result of a call after other calls of an episode.
 
         An episode of the same request that began with the same calls says exactly what. Otherwise the call must have
         had the same result wherever the run made it: then it does not depend on what went before.
@@ -96,7 +96,7 @@ class Recording:
         return results[0]
 
     def lacks(self, missing: str) -> ToolError:
-        """The error for what was never recorded."""
+        """Make the error for what was never recorded."""
         return ToolError(
             f"the recording {self.run} does not hold {beginning(missing, LONGEST_CALL)}; record it in a run with "
             "executor='simulated' or 'live', or let this run do so"
@@ -118,7 +118,7 @@ class Recorded:
     _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        """The recorded observation.
+        """Return the recorded observation.
 
         Raises:
             ToolFailure: the recorded call failed.
@@ -147,7 +147,7 @@ class RecordedUser:
         before: Sequence[tuple[str, str]],  # noqa: ARG002 - the users' signature
         model: Model,  # noqa: ARG002 - likewise
     ) -> str:
-        """The recorded reply."""
+        """Return the recorded reply."""
         return self.recording.reply(str(sample.input), question)
 
 

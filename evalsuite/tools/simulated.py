@@ -1,22 +1,115 @@
-"""The executor `simulated`: a model plays the tool, once for each distinct call."""
+"""Stores the observations of simulated tools and users, so that equal calls get equal observations in every run."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
+import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.core.errors import ToolError
+from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Message
-from evalsuite.tools.library import ObservationLibrary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.tools.documents import ToolDocument
 
-_ROLE = """\
+FILE = "tool_observations.sqlite"
+# One row for each distinct question to a simulating model. `key` is the SHA-256 of the question as canonical
+# JSON; the question itself is stored for people to read. Rows are never overwritten: the first answer counts.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS observations (
+  key TEXT PRIMARY KEY,
+  question TEXT NOT NULL,
+  observation TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class ObservationLibrary:
+    """Observations by question, in one SQLite file that outlives the run.
+
+    Several processes may share the file: each statement is its own transaction.
+
+    Args:
+        folder: holds the file `tool_observations.sqlite`; None keeps everything in memory.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._connection: sqlite3.Connection | None = None
+
+    def find(self, question: Any) -> str | None:
+        """Find the stored observation for a question (plain JSON data), or None.
+
+        Raises:
+            ToolError: the file cannot be used.
+        """
+        try:
+            rows = self._connect().execute(
+                "SELECT observation FROM observations WHERE key = ?", (_key(question),)
+            )
+            row = rows.fetchone()
+        except (sqlite3.Error, OSError) as error:
+            raise self._unusable(error) from error
+        return row[0] if row else None
+
+    def keep(self, question: Any, observation: str) -> str:
+        """Stores an observation unless the question has one already; returns the stored one.
+
+        Raises:
+            ToolError: the file cannot be used.
+        """
+        row = (_key(question), _canonical(question), observation)
+        try:
+            with self._connect() as connection:
+                connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
+        except (sqlite3.Error, OSError) as error:
+            raise self._unusable(error) from error
+        return self.find(question) or observation
+
+    def close(self) -> None:
+        """Closes the file; the next use opens it again."""
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            place = ":memory:"
+            if self._folder:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                place = str(self._folder / FILE)
+            connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
+            # Python 3.13 warns of a connection that nobody closed, wherever it is collected.
+            weakref.finalize(self, connection.close)
+            connection.execute(SCHEMA)
+            self._connection = connection
+        return self._connection
+
+    def _unusable(self, error: Exception) -> ToolError:
+        place = self._folder / FILE if self._folder else "in memory"
+        return ToolError(
+            f"the library of tool observations ({place}) cannot be used: {error}; "
+            "if the file is damaged, delete it and simulated tools will be asked again"
+        )
+
+
+def _canonical(question: Any) -> str:
+    return json.dumps(question, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _key(question: Any) -> str:
+    return hashlib.sha256(_canonical(question).encode()).hexdigest()
+
+
+_TOOL_ROLE = """\
 You take the place of a software tool. You are shown the tool's document and one call of it. Reply with \
 exactly what the tool would return for this call and with nothing else: no greeting, no explanation, no code \
 fence. Prefer compact JSON. Where the real tool would look something up, make up data that is plausible, \
@@ -25,7 +118,7 @@ message such as the tool would give."""
 
 
 def player_of(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """A model that plays a tool or a user for a case. Its usage is counted separately where that is possible."""
+    """Return a model that simulates a tool or a user for a case. Its usage is counted separately where possible."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
@@ -47,7 +140,7 @@ class Simulator:
     max_tokens: int = 512
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """The simulating model's answer, taken from the library if the question was ever asked before.
+        """Return the simulating model's answer, from the library if the question was asked before.
 
         Args:
             messages: the question, which must not depend on the case's epoch.
@@ -81,7 +174,7 @@ class Simulated:
     kind: str = "simulated"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
-        """What the tool returns, according to the simulator.
+        """Return what the tool returns, according to the simulator.
 
         Raises:
             ModelError: the simulating model could not be asked.
@@ -90,4 +183,164 @@ class Simulated:
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
         prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
-        return await self.simulator.say((Message("system", _ROLE), Message("user", prompt)), model)
+        return await self.simulator.say((Message("system", _TOOL_ROLE), Message("user", prompt)), model)
+
+
+NOTHING_TO_ADD = "I have nothing to add; please go on with what I told you."
+_USER_ROLE = """\
+You are the person who wrote the request below to an assistant. The assistant asks you something. \
+Answer as that person would: briefly, in the first person, with one definite choice or fact that fits the \
+request, made up where the request leaves it open. Do not solve the task yourself and do not thank."""
+
+
+class User(Protocol):
+    """Answers the model's questions in place of the person who wrote the request."""
+
+    @property
+    def kind(self) -> str:
+        """The name in records and reports: `scripted`, `simulated` or `recorded`."""
+        ...
+
+    async def reply(
+        self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model
+    ) -> str:
+        """Return the user's answer.
+
+        Args:
+            sample: the sample; its input is the user's request.
+            question: what the model asks.
+            before: earlier questions and answers of this episode.
+            model: the case's handle, for a user played by a model.
+
+        Raises:
+            ModelError: the model that plays the user could not be asked.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedUser:
+    """Replies with the list `user` of the sample's metadata, in order, and then has nothing to add."""
+
+    kind: str = "scripted"
+
+    async def reply(
+        self,
+        sample: Sample,
+        question: str,  # noqa: ARG002 - the users' signature
+        before: Sequence[tuple[str, str]],
+        model: Model,  # noqa: ARG002 - likewise
+    ) -> str:
+        """Return the next of the sample's replies."""
+        replies: Sequence[str] = sample.metadata.get("user", ())
+        return replies[len(before)] if len(before) < len(replies) else NOTHING_TO_ADD
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedUser:
+    """A user played by a model, which is shown the request and the earlier questions."""
+
+    simulator: Simulator
+    kind: str = "simulated"
+
+    async def reply(
+        self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model
+    ) -> str:
+        """Return the user's reply, according to the simulator."""
+        request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
+        earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in before)
+        prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
+        return await self.simulator.say((Message("system", _USER_ROLE), Message("user", prompt)), model)
+
+
+END = "###END###"
+"""The line by which a simulated user ends the conversation."""
+
+_PERSON_ROLE = """\
+You play a person who talks to an assistant. Stay in this role whatever the assistant says. Write only what the \
+person says next: briefly, in the first person, one thing at a time. Do not reveal everything at once, and invent \
+nothing that is not stated here.
+
+What you want:
+{goal}
+
+What you know, to be told when you are asked for it:
+{knows}
+
+Say {end} and nothing else when {stop}."""
+
+
+class Speaker(Protocol):
+    """The other side of a conversation."""
+
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
+        """Return what the user says next; None ends the conversation.
+
+        Args:
+            sample: the sample of the conversation.
+            spoken: the conversation so far, as pairs of speaker (`user` or `agent`) and text.
+            model: the case's handle, for a user played by a model.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """Says prepared lines in order, then ends the conversation.
+
+    Attributes:
+        lines: the lines; None means the sample's input followed by the list `user` of its metadata.
+    """
+
+    lines: Sequence[str] | None = None
+
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
+        """Return the next line."""
+        lines = self.lines
+        if lines is None:
+            lines = [str(sample.input), *sample.metadata.get("user", ())]
+        turn = sum(who == "user" for who, _ in spoken)
+        return lines[turn] if turn < len(lines) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """A user played by a model: that of `--user-model`, or else the judge.
+
+    Attributes:
+        goal: what the person wants; None means the sample's input.
+        knows: what the person can say when asked; None means `knows` of the sample's metadata.
+        stop: when the person ends the conversation, as a clause that follows "when".
+        max_tokens: limit of one line.
+    """
+
+    goal: str | None = None
+    knows: str | None = None
+    stop: str = "you have what you want, or see that you will not get it"
+    max_tokens: int = 300
+
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
+        """Let the model write the person's next line.
+
+        Raises:
+            SettingsError: no model is named that could play the user.
+            ToolError: the model said nothing.
+            ModelError: the call failed for good.
+        """
+        name, base_url = getattr(model, "user_model", None) or (None, None)
+        if name is None:
+            raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
+        prompt = [Message("system", self._role(sample)), Message("user", "Hello, how can I help you?")]
+        prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
+        completion = await player_of(model, name, base_url).chat(
+            prompt, temperature=0, max_tokens=self.max_tokens
+        )
+        text = completion.text.strip()
+        if not text:
+            raise ToolError(f"{name}, which plays the user, said nothing ({completion.finish_reason})")
+        return None if END in text else text
+
+    def _role(self, sample: Sample) -> str:
+        goal = str(sample.input) if self.goal is None else self.goal
+        knows = str(sample.metadata.get("knows", "nothing more")) if self.knows is None else self.knows
+        return _PERSON_ROLE.format(goal=goal, knows=knows, stop=self.stop, end=END)

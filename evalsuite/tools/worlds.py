@@ -1,23 +1,19 @@
-"""Worlds: what the tools of an episode act on. Each episode gets its own, which is closed at the end.
-
-A world is an object with `@tool` methods. It is made when the first of its tools really runs; a replay takes every
-result from the journal and so never makes one.
-"""
+"""Faults injected into a world, to see how an agent copes with them."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import number_of
 from evalsuite.core.threads import in_thread, is_async
 from evalsuite.gateway.handle import Effects
-from evalsuite.tools.faults import Injected
-from evalsuite.tools.registry import Tool, documents_of, tool_methods, tools_of
+from evalsuite.tools.execution import Tool, ToolFailure, as_text, documents_of, tool_methods, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -25,7 +21,89 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.tools.registry import ToolSource
+    from evalsuite.tools.execution import Executor
+
+_WORDS = {
+    "fails": "fails at call",
+    "slow": "is slow at call",
+    "stale": "is stale at call",
+    "poisoned": "is poisoned at call",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """Faults by tool and number of the call, counted from 1.
+
+    Attributes:
+        faults: the kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument.
+    """
+
+    faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
+
+    def plus(self, tool: str, at: int, kind: str, detail: Any) -> Injected:
+        """Add a fault."""
+        return Injected({**self.faults, (tool, at): (kind, detail)})
+
+    def counting(self, effects: Effects) -> FaultCounter:
+        """Make a counter for one episode that includes the calls made before it was resumed."""
+        return FaultCounter(self.faults, effects)
+
+    def plain(self) -> list[str]:
+        """Describe the faults, for records and tags."""
+        return [f"{tool} {_WORDS[kind]} {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
+
+
+class FaultCounter:
+    """Counts the calls of an episode and says which of them go wrong."""
+
+    def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: Effects) -> None:
+        self.faults, self._effects = faults, effects
+        self._calls: Counter[str] = Counter()
+        self.results: dict[str, Any] = {}
+
+    def next(self, tool: str) -> tuple[str, Any]:
+        """Return the fault of a tool's next call: its kind, empty for none, and its argument."""
+        self._calls[tool] += 1
+        earlier = sum(name == tool for name, _ in self._effects.recalled)
+        return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
+
+    def around(self, tool: str, executor: Executor) -> Executor:
+        """Wrap the executor if any of the tool's calls go wrong."""
+        return Faulty(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """An executor with calls that go wrong."""
+
+    executor: Executor
+    tool: str
+    counter: FaultCounter
+    timed: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The wrapped executor's."""
+        return self.executor.kind
+
+    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
+        """Runs a call, or lets it go wrong."""
+        kind, detail = self.counter.next(self.tool)
+        if kind == "fails":
+            raise ToolFailure(str(detail))
+        if kind == "slow":
+            await asyncio.sleep(float(detail))
+        if kind == "stale" and self.tool in self.counter.results:
+            return self.counter.results[self.tool]
+        result = await self.executor.run(document, arguments, model)
+        self.counter.results[self.tool] = result
+        return f"{as_text(result)}\n{detail}" if kind == "poisoned" else result
+
+
+ToolSource: TypeAlias = "Tool | World | OpenedTools | Callable[[Sample], object]"
+"""A tool without state, or something that makes the tools of one episode: called with the sample, it returns tools
+or an object with `@tool` methods (a class does this); see `World`."""
 
 
 @runtime_checkable
@@ -33,7 +111,7 @@ class OpenedTools(Protocol):
     """A source of tools that must be opened for each episode, such as a server."""
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:
-        """The episode's tools. Whatever must be closed at the end goes on the stack."""
+        """Open the episode's tools. Whatever must be closed at the end goes on the stack."""
         ...
 
 
@@ -106,7 +184,7 @@ class OpenWorld:
     STATE: ClassVar[str] = "state of the world"
 
     async def tools(self) -> list[Tool]:
-        """Its tools. Calls to one world run one after another, so its state needs no locks."""
+        """List the world's tools. Its calls run one after another, so its state needs no locks."""
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
             self._made = await self._make()
@@ -135,12 +213,12 @@ class OpenWorld:
         for name in ("aclose", "close"):
             close = getattr(world, name, None)
             if callable(close) and not isinstance(close, Tool):
-                self.stack.push_async_callback(_closed, close)
+                self.stack.push_async_callback(_close, close)
                 break
         return world
 
     async def object(self) -> Any:
-        """The object, in the state after the calls that the journal holds.
+        """Return the object, in the state after the calls that the journal holds.
 
         Raises:
             ToolError: the object cannot be brought to that state.
@@ -172,7 +250,7 @@ class OpenWorld:
                 await _quietly(by_name[name], arguments)
 
     async def state(self) -> Any:
-        """What the world's `state()` returns after the episode; None if it has no such method."""
+        """Return what the world's `state()` returns after the episode; None if it has no such method."""
         kind = self.world.make if isinstance(self.world.make, type) else type(self._made)
         if not callable(getattr(kind, "state", None)) or isinstance(getattr(kind, "state", None), Tool):
             return None
@@ -213,7 +291,7 @@ async def _quietly(tool: Tool, arguments: Mapping[str, Any]) -> None:
         return
 
 
-async def _closed(close: Callable[[], Any]) -> None:
+async def _close(close: Callable[[], Any]) -> None:
     result = await close() if is_async(close) else await in_thread(close)
     if inspect.isawaitable(result):
         await result
@@ -236,7 +314,7 @@ class EpisodeTools:
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: Effects | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """The tools of one episode. What was made for the episode is closed at the end."""
+    """Open the tools of one episode, and close at the end what was made for it."""
     effects = effects or Effects()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [])

@@ -30,7 +30,7 @@ def agent(messages, tools=()):
 CASES = """
 from pathlib import Path
 from evalsuite import Sample, benchmark, contains
-from evalsuite.solvers import functions
+from evalsuite.solvers import tool_loop
 from evalsuite.tools import tool
 
 class Mail:
@@ -59,7 +59,7 @@ def log(words):
 
 SAMPLES = [Sample(id=name, input=name, target="no. 1") for name in ("ada", "bob")]
 
-@benchmark("mail", SAMPLES, solver=functions([Mail], ending="text"), scorers=[contains()])
+@benchmark("mail", SAMPLES, solver=tool_loop([Mail], ending="text"), scorers=[contains()])
 def test_mail(scores, transcript, sample):
     assert scores["contains"] == 1.0
     assert transcript.facts["state"] == {"sent": [sample.input]}

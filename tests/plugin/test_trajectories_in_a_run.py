@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 CASES = """
 from evalsuite import Sample, Transcript, benchmark
-from evalsuite.scorers import call, calls, matches, similar
+from evalsuite.scorers import call, tool_calls, matches, similar
 
 SAMPLES = [Sample(id=1, input="x", target="x", metadata={"calls": [call("find", city="Oslo"), "book"]})]
 
@@ -15,7 +15,7 @@ def solve(sample, model):
     events = [{"kind": "call", "turn": 1, "tool": "find", "arguments": {"city": "Rome"}}]
     return Transcript("AB", events=tuple(events))
 
-@benchmark("own", SAMPLES, solver=solve, scorers=[calls("exact"), matches("^AB$")])
+@benchmark("own", SAMPLES, solver=solve, scorers=[tool_calls("exact"), matches("^AB$")])
 def test_own(scores):
     assert scores["matches"] == 1.0
     assert scores["calls"] == 1.0

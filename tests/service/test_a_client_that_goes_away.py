@@ -17,9 +17,8 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.service import server as module
-from evalsuite.service.clients import ANYBODY, Clients
+from evalsuite.service.clients import ANYBODY, Clients, SharedLedger
 from evalsuite.service.server import GatewayServer
-from evalsuite.service.shares import SharedLedger
 from evalsuite.service.store import open_store
 from evalsuite.service.upstreams import Upstreams
 

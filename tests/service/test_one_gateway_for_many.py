@@ -12,7 +12,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.errors import RunError
-from evalsuite.service.sqlite_store import SqliteStore
+from evalsuite.service.store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

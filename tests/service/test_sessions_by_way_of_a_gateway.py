@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import BackendUnavailable
-from evalsuite.service.address import parse_services
+from evalsuite.service.clients import parse_services
 from evalsuite.service.remote import check_services
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import asyncio
 import pytest
 
 from evalsuite.core.errors import SpendLimitReached
-from evalsuite.service.clients import ANYBODY
-from evalsuite.service.shares import SharedLedger
+from evalsuite.service.clients import ANYBODY, SharedLedger
 
 
 def test_a_call_waits_while_other_gateways_may_give_back_what_they_set_aside() -> None:

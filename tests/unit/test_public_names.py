@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalsuite
+import evalsuite.scorers
 import evalsuite.solvers
 
 if TYPE_CHECKING:
@@ -77,6 +78,17 @@ def test_a_name_that_has_moved_works_and_names_its_namespace() -> None:
     with pytest.warns(DeprecationWarning, match=r"evalsuite\.react is now evalsuite\.solvers\.react"):
         moved = evalsuite.react  # type: ignore[attr-defined]
     assert moved is evalsuite.solvers.react
+
+
+def test_a_name_that_was_renamed_works_and_names_the_new_one() -> None:
+    with pytest.warns(DeprecationWarning, match=r"evalsuite\.calls is now evalsuite\.scorers\.tool_calls"):
+        moved = evalsuite.calls  # type: ignore[attr-defined]
+    assert moved is evalsuite.scorers.tool_calls
+    with pytest.warns(
+        DeprecationWarning, match=r"evalsuite\.solvers\.functions is now evalsuite\.solvers\.tool_loop"
+    ):
+        renamed = evalsuite.solvers.functions  # type: ignore[attr-defined]
+    assert renamed is evalsuite.solvers.tool_loop
 
 
 def test_the_top_level_has_at_most_twenty_names() -> None:

@@ -18,7 +18,7 @@ from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.solvers.generate import Generate, generate
+from evalsuite.solvers.single_call import Generate, generate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

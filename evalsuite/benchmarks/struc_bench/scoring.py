@@ -21,7 +21,7 @@ from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.results.tally import Estimate
-from evalsuite.solvers.generate import generate
+from evalsuite.solvers.single_call import generate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -120,7 +120,7 @@ def _find_queries(folder: Path) -> Path:
 
 def _shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
     from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
-    from evalsuite.tools.registry import documents_of
+    from evalsuite.tools.execution import documents_of
 
     return {subject: (*documents_of(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
 

@@ -12,15 +12,13 @@ from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
 from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
-from evalsuite.solvers.functions import functions
-from evalsuite.solvers.react import react
+from evalsuite.solvers.function_calling import tool_loop
+from evalsuite.solvers.react_protocol import react
 from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
-from evalsuite.tools.library import ObservationLibrary
+from evalsuite.tools.execution import Tool
 from evalsuite.tools.live import Live, LiveLibrary
 from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
-from evalsuite.tools.registry import Tool
-from evalsuite.tools.simulated import Simulated, Simulator
-from evalsuite.tools.users import ScriptedUser, SimulatedUser
+from evalsuite.tools.simulated import ObservationLibrary, ScriptedUser, Simulated, SimulatedUser, Simulator
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model, Setup
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.tools.execution import Executor
-    from evalsuite.tools.users import User
+    from evalsuite.tools.simulated import User
 
 
 class ToolEyesSolver:
@@ -109,7 +107,7 @@ class ToolEyesSolver:
             params = {**PARAMETERS, "max_tokens": max_tokens}
             return ToolLoop(ReleasedReAct(system, prompts.reminder), tools, **shared, params=params)
         if mode == "functions":
-            return functions(tools, **shared, max_tokens=max_tokens)
+            return tool_loop(tools, **shared, max_tokens=max_tokens)
         examples = FIVE_EXAMPLES if mode == "paper_5shot" else ()
         return react(tools, examples=examples, **shared, max_tokens=max_tokens)
 

@@ -20,7 +20,7 @@ from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, Step, is_finished, steps_of
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Message, Score
-from evalsuite.solvers.turns import Call, Turn
+from evalsuite.solvers.episode import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 
@@ -202,7 +202,7 @@ class ReleasedReAct:
         shown = self.system.replace(DOCUMENTS_FIELD, documents_json(sample))
         return (Message("system", shown), Message("user", str(sample.input)))
 
-    def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
+    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
         """Offer no functions, because the system message lists the tools."""
         return ()
 
@@ -215,7 +215,7 @@ class ReleasedReAct:
         closing = '"}' if parts.action.lower() == FINISH.name and not parts.input.endswith('"}') else ""
         return Message("assistant", parts.text + closing)
 
-    def observed(self, call: Call, observation: str) -> Message:
+    def show_observation(self, call: Call, observation: str) -> Message:
         """Return a user's reply unchanged, and a tool's result with the prefix of the released template."""
         text = observation if call.name == ASK_TO_USER.name else f"Function: {observation}"
         return Message("user", text)

@@ -20,9 +20,8 @@ from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
-from evalsuite.solvers.boxed import unboxed
-from evalsuite.solvers.interleaved import interleaved
-from evalsuite.solvers.program_of_thought import program_of_thought
+from evalsuite.solvers.boxed import unbox
+from evalsuite.solvers.program_solvers import interleaved, program_of_thought
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -243,8 +242,8 @@ def answer_in_words(text: str) -> tuple[str, bool]:
         for value in reversed(json_objects(written)):
             if "answer" in value:
                 with suppress(RecursionError):  # hundreds of nested lists are not an answer
-                    return unboxed(_as_text(value["answer"])), True
-    return unboxed(text.strip()), False
+                    return unbox(_as_text(value["answer"])), True
+    return unbox(text.strip()), False
 
 
 def json_objects(text: str) -> list[dict[str, Any]]:

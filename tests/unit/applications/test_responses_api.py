@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.applications.http_answer import BadRequest
+from evalsuite.applications.chat_api import BadRequest
 from evalsuite.applications.responses_api import read_response, response_events, response_object
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 

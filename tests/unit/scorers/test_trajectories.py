@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample, Transcript
-from evalsuite.scorers.trajectories import ToolUse, agrees, any_of, call, calls, difference, pair, read_call
+from evalsuite.scorers.trajectories import (
+    ToolUse,
+    agrees,
+    any_of,
+    call,
+    difference,
+    pair,
+    read_call,
+    tool_calls,
+)
 
 A, B, C = (ToolUse(name, {}) for name in "abc")
 
@@ -20,7 +29,7 @@ def transcript(*made: tuple[str, dict[str, Any]]) -> Transcript:
 
 def scored(order: Any, expected: Any, *made: tuple[str, dict[str, Any]], **more: Any) -> dict[str, float]:
     sample = Sample(id="s", input="q", metadata={"calls": expected})
-    scores = calls(order, **more)(sample, transcript(*made))
+    scores = tool_calls(order, **more)(sample, transcript(*made))
     return {name: score.value for name, score in scores.items()}
 
 
@@ -112,7 +121,7 @@ def test_what_is_no_expected_call_is_an_error_that_shows_the_forms() -> None:
     with pytest.raises(ScoringError, match=r"write call\('tool'"):
         read_call({"a": 1, "b": 2})
     with pytest.raises(ScoringError, match="nothing says which calls"):
-        calls()(Sample(id="s", input="q"), transcript())
+        tool_calls()(Sample(id="s", input="q"), transcript())
 
 
 names = st.lists(st.sampled_from("abc").map(ToolUse), max_size=6)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalsuite.core.errors import SandboxError
 from evalsuite.core.types import Message, Sample
 from evalsuite.sandbox import Limits, Sandbox, TableFile
-from evalsuite.solvers.program_of_thought import program_of_thought
+from evalsuite.solvers.program_solvers import program_of_thought
 from evalsuite.solvers.program_text import python_block
 from evalsuite.solvers.programs import conversation, describe_tables
 

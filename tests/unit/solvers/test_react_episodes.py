@@ -12,10 +12,10 @@ import pytest
 
 from evalsuite.core.errors import CallFailed, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
-from evalsuite.solvers.functions import REMINDER, functions
-from evalsuite.solvers.react import FORM, react
+from evalsuite.solvers.function_calling import REMINDER, tool_loop
+from evalsuite.solvers.react_protocol import FORM, react
 from evalsuite.tools import tool
-from evalsuite.tools.users import ScriptedUser
+from evalsuite.tools.simulated import ScriptedUser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def play(solver: Any, *said: str | Completion | Exception) -> tuple[Transcript, 
     return asyncio.run(solver(SAMPLE, model)), model
 
 
-def calls(transcript: Transcript) -> list[tuple[Any, ...]]:
+def tool_calls(transcript: Transcript) -> list[tuple[Any, ...]]:
     return [
         (event["tool"], event["executor"], event["observation"], event["failed"])
         for event in transcript.events
@@ -101,7 +101,7 @@ def test_a_model_calls_reads_and_finishes() -> None:
         react([add]), act("add", '{"a": 2, "b": 3}'), act("finish", '{"answer": "It is 5."}')
     )
     assert transcript.answer == "It is 5."
-    assert calls(transcript) == [("add", "python", "5", False), ("finish", "episode", "It is 5.", False)]
+    assert tool_calls(transcript) == [("add", "python", "5", False), ("finish", "episode", "It is 5.", False)]
     assert transcript.facts == {
         "turns": 2,
         "valid_turns": 2,
@@ -135,7 +135,7 @@ def test_the_paper_s_parameters_hold_unless_others_are_given() -> None:
 def test_a_malformed_turn_runs_nothing_gets_the_reminder_and_counts() -> None:
     redundant = act("add", '{"a": 2}') + "\nObservation: 3"
     transcript, model = play(react([add]), redundant, "hm", act("finish", '{"answer": "3"}'))
-    assert calls(transcript) == [("finish", "episode", "3", False)]
+    assert tool_calls(transcript) == [("finish", "episode", "3", False)]
     assert transcript.facts["faults"] == {"keywords": 1, "redundant": 1}
     assert (transcript.facts["turns"], transcript.facts["valid_turns"]) == (3, 1)
     for asked in model.asked[1:]:
@@ -167,7 +167,7 @@ def test_patience_ends_with_malformed_turns_in_a_row_alone() -> None:
     [
         (
             act("subtract"),
-            "there is no tool 'subtract'; there are add, repeat, fail, finish",
+            "no tool is named 'subtract'; there are add, repeat, fail, finish",
             ["unknown_tool"],
         ),
         (act("ad\\_d", '{"a": 1}'), "without backslashes", ["unknown_tool", "escaped_name"]),
@@ -175,7 +175,7 @@ def test_patience_ends_with_malformed_turns_in_a_row_alone() -> None:
         (act("add", '{"a": 1, "c": 2}'), "has no parameter 'c'", ["unknown_parameter"]),
         (act("add", '{"a": "x"}'), "is not of type 'integer'", ["wrong_type"]),
         (act("finish"), "needs the parameter 'answer'", ["missing_parameter"]),
-        (act("ask_to_user", '{"question": "?"}'), "there is no tool 'ask_to_user'", ["unknown_tool"]),
+        (act("ask_to_user", '{"question": "?"}'), "no tool is named 'ask_to_user'", ["unknown_tool"]),
     ],
 )
 def test_a_wrong_call_is_not_run_and_its_fault_is_the_observation(
@@ -202,14 +202,14 @@ def test_long_observations_are_cut_to_the_stated_length() -> None:
     seen = model.asked[1][-1].content.removeprefix("Observation: ")
     assert len(seen) == 80
     assert seen.endswith("[cut: 10,000,000 characters in all]")
-    assert calls(transcript)[0][2] == seen
+    assert tool_calls(transcript)[0][2] == seen
 
 
 def test_questions_go_to_the_user_where_there_is_one() -> None:
     ask = act("ask_to_user", '{"question": "In which currency?"}')
     transcript, model = play(react([add], user=ScriptedUser()), ask, ask, act("finish", '{"answer": "5"}'))
     assert "ask_to_user(question)" in model.asked[0][0].content
-    assert [came for _, _, came, _ in calls(transcript)[:2]] == [
+    assert [came for _, _, came, _ in tool_calls(transcript)[:2]] == [
         "In euros.",
         "I have nothing to add; please go on with what I told you.",
     ]
@@ -238,7 +238,7 @@ def test_examples_are_turns_before_the_request() -> None:
     ("solver", "said"),
     [
         (react([add]), act("finish", '{"answer": "3"}')),
-        (functions([add]), native(("finish", '{"answer": "3"}'))),
+        (tool_loop([add]), native(("finish", '{"answer": "3"}'))),
     ],
 )
 def test_a_conversation_can_be_gone_on_with(solver: Any, said: str | Completion) -> None:
@@ -255,7 +255,7 @@ def test_a_failed_model_call_is_the_case_s_error() -> None:
 
 @pytest.mark.parametrize("options", [{"max_turns": 0}, {"patience": 0}, {"observation_limit": 0}])
 def test_limits_below_one_are_refused(options: dict[str, int]) -> None:
-    for solver in (react, functions):
+    for solver in (react, tool_loop):
         with pytest.raises(SettingsError, match=rf"{next(iter(options))}=0"):
             solver([add], **options)  # type: ignore[arg-type] # by name
 
@@ -284,12 +284,12 @@ def test_episodes_at_the_same_time_cannot_see_each_other() -> None:
         return list(await asyncio.gather(*(solver(SAMPLE, model) for model in models)))
 
     for coin, transcript in zip(coins, asyncio.run(all_at_once()), strict=True):
-        assert [json.loads(came) for _, _, came, _ in calls(transcript)[:2]] == [[coin], [coin, coin]]
+        assert [json.loads(came) for _, _, came, _ in tool_calls(transcript)[:2]] == [[coin], [coin, coin]]
 
 
 def test_native_calls_are_run_and_answered_by_their_ids() -> None:
     transcript, model = play(
-        functions([add], user=ScriptedUser()),
+        tool_loop([add], user=ScriptedUser()),
         native(("add", '{"a": 2}'), ("add", '{"a": 3}'), ids=("x", "y")),
         native(("finish", '{"answer": "3 and 4"}')),
     )
@@ -304,8 +304,8 @@ def test_native_calls_are_run_and_answered_by_their_ids() -> None:
 
 
 def test_calls_after_finish_are_not_run() -> None:
-    transcript, _ = play(functions([add]), native(("finish", '{"answer": "done"}'), ("add", '{"a": 2}')))
-    assert calls(transcript)[1:] == [("add", "", "Error: the episode has ended", True)]
+    transcript, _ = play(tool_loop([add]), native(("finish", '{"answer": "done"}'), ("add", '{"a": 2}')))
+    assert tool_calls(transcript)[1:] == [("add", "", "Error: the episode has ended", True)]
     assert transcript.facts["faults"] == {"after_finish": 1}
     assert transcript.facts["calls"] == 2
 
@@ -323,8 +323,8 @@ def test_calls_of_one_turn_run_side_by_side() -> None:
         native(("meet", '{"name": "a"}'), ("meet", '{"name": "b"}')),
         native(("finish", '{"answer": "x"}')),
     )
-    transcript, _ = play(functions([meet]), *script)
-    assert [observation for _, _, observation, _ in calls(transcript)] == ["a", "b", "x"]
+    transcript, _ = play(tool_loop([meet]), *script)
+    assert [observation for _, _, observation, _ in tool_calls(transcript)] == ["a", "b", "x"]
 
 
 def test_a_tool_that_hangs_is_a_failure_that_the_model_reads() -> None:
@@ -334,7 +334,7 @@ def test_a_tool_that_hangs_is_a_failure_that_the_model_reads() -> None:
         threading.Event().wait()
 
     transcript, _ = play(react([hang], tool_seconds=0.05), act("hang"), act("finish", '{"answer": "x"}'))
-    assert calls(transcript)[0] == ("hang", "python", "Error: no answer within 0.05 seconds", True)
+    assert tool_calls(transcript)[0] == ("hang", "python", "Error: no answer within 0.05 seconds", True)
 
 
 def test_an_episode_ends_when_its_tools_have_used_up_their_time() -> None:
@@ -359,7 +359,7 @@ def test_an_episode_ends_when_the_model_has_used_up_its_tokens_or_dollars(
 
 
 def test_an_answer_in_plain_text_ends_an_episode_where_that_is_wanted() -> None:
-    solver = functions([add], system="You sell bread.", ending="text")
+    solver = tool_loop([add], system="You sell bread.", ending="text")
     transcript, model = play(solver, native(("add", '{"a": 2}')), Completion("It is 3."))
     assert (transcript.answer, transcript.facts["ended"]) == ("It is 3.", "answer")
     assert model.asked[0][0] == Message("system", "You sell bread.")
@@ -367,7 +367,7 @@ def test_an_answer_in_plain_text_ends_an_episode_where_that_is_wanted() -> None:
     assert transcript.facts["faults"] == {}
 
 
-@pytest.mark.parametrize("make", [functions, react])
+@pytest.mark.parametrize("make", [tool_loop, react])
 def test_tools_that_cannot_be_told_apart_are_refused_when_they_are_declared(make: Any) -> None:
     @tool
     def finish(answer: str) -> str:
@@ -392,9 +392,9 @@ def test_tools_that_cannot_be_told_apart_are_refused_when_they_are_declared(make
     ],
 )
 def test_a_malformed_native_turn_runs_nothing_and_is_answered(said: Completion, fault: str) -> None:
-    transcript, model = play(functions([add]), said, native(("finish", '{"answer": "?"}')))
+    transcript, model = play(tool_loop([add]), said, native(("finish", '{"answer": "?"}')))
     assert transcript.facts["faults"] == {fault: 1}
-    assert [name for name, *_ in calls(transcript)] == ["finish"]
+    assert [name for name, *_ in tool_calls(transcript)] == ["finish"]
     answers = model.asked[1][-max(1, len(said.tool_calls)) :]
     assert all(REMINDER in message.content for message in answers)
     # The protocol wants every call answered, and nothing else.
@@ -407,7 +407,7 @@ def test_a_malformed_native_turn_runs_nothing_and_is_answered(said: Completion, 
 
 def test_what_is_sent_again_is_what_servers_accept() -> None:
     bad = native(("no such tool!", "{'a': 1"), ("", '{"a": NaN}'), ("x" * 99, "{'b': 2}"))
-    _, model = play(functions([add]), bad, native(("finish", '{"answer": "?"}')))
+    _, model = play(tool_loop([add]), bad, native(("finish", '{"answer": "?"}')))
     sent = next(message for message in model.asked[1] if message.role == "assistant")
     assert [call.name for call in sent.tool_calls] == ["no_such_tool_", "unnamed", "x" * 64]
     assert [json.loads(call.arguments) for call in sent.tool_calls] == [{}, {}, {"b": 2}]
@@ -416,7 +416,7 @@ def test_what_is_sent_again_is_what_servers_accept() -> None:
 def test_calls_without_ids_of_their_own_get_some() -> None:
     for ids in (("", ""), ("same", "same")):
         _, model = play(
-            functions([add]),
+            tool_loop([add]),
             native(("add", '{"a": 2}'), ("add", '{"a": 3}'), ids=ids),
             native(("finish", '{"answer": "?"}')),
         )
@@ -430,5 +430,5 @@ def test_a_native_thought_is_the_text_or_else_the_reasoning() -> None:
         (Completion(" text ", "reasons", finish), "text"),
         (Completion("", " reasons ", finish), "reasons"),
     ):
-        transcript, _ = play(functions([add]), said)
+        transcript, _ = play(tool_loop([add]), said)
         assert transcript.events[0]["thought"] == thought

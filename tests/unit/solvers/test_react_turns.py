@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.solvers.functions import functions
-from evalsuite.solvers.react import react, read_turn
-from evalsuite.solvers.turns import Call
+from evalsuite.solvers.episode import Call
+from evalsuite.solvers.function_calling import tool_loop
+from evalsuite.solvers.react_protocol import react, read_turn
 
 GOOD = 'Thought: I look it up.\nAction: look_up\nAction Input: {"word": "tern"}'
 
@@ -92,7 +92,7 @@ def test_whatever_arguments_are_written_are_read_again(arguments: dict[str, Any]
     assert [dict(call.arguments) for call in turn.calls] == [arguments]
 
 
-@pytest.mark.parametrize("make", [react, functions])
+@pytest.mark.parametrize("make", [react, tool_loop])
 @pytest.mark.parametrize("tools", ["search", ["search"], [None]])
 def test_what_is_no_tool_is_refused_where_it_is_written(make: Any, tools: Any) -> None:
     with pytest.raises(SettingsError, match=r"among its tools; tools are a list of @tool functions"):

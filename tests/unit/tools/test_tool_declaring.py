@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.tools import tool, tools_of
-from evalsuite.tools.registry import documents_of
+from evalsuite.tools.execution import documents_of
 
 if TYPE_CHECKING:
     from decimal import Decimal

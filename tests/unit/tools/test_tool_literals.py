@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.tools.literals import MAX_DEPTH, read_value
+from evalsuite.tools.arguments import MAX_DEPTH, read_value
 
 # Half surrogates are kept out: JSON and Python pair them differently.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -12,9 +12,15 @@ import pytest
 from evalsuite.core.errors import CallFailed, ToolError
 from evalsuite.core.types import Completion, Sample
 from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.library import FILE, ObservationLibrary
-from evalsuite.tools.simulated import Simulated, Simulator
-from evalsuite.tools.users import NOTHING_TO_ADD, ScriptedUser, SimulatedUser
+from evalsuite.tools.simulated import (
+    FILE,
+    NOTHING_TO_ADD,
+    ObservationLibrary,
+    ScriptedUser,
+    Simulated,
+    SimulatedUser,
+    Simulator,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

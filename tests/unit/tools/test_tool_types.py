@@ -128,7 +128,9 @@ def test_sphinx_fields_are_read_and_types_of_pydantic_become_schemas() -> None:
     assert document.properties["seats"]["description"] == "where, each once."
     assert document.properties["guest"]["description"] == "who."
     assert document.required == ("seats", "guest", "at")
-    assert document.resolved(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
+    assert (
+        document.follow_reference(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
+    )
     arguments, faults = check_arguments(document, SEATED)
     assert not faults
     assert asyncio.run(seat.executor.run(document, arguments, NOBODY)) == "3A Ada 10:30 1.0 None None"

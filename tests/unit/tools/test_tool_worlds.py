@@ -10,7 +10,7 @@ import pytest
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
 from evalsuite.gateway.handle import Effects
-from evalsuite.solvers.functions import functions
+from evalsuite.solvers.function_calling import tool_loop
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.worlds import World, open_tools
@@ -154,7 +154,7 @@ def test_a_slow_call_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
         waited.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("evalsuite.tools.faults.asyncio.sleep", note)
+    monkeypatch.setattr("evalsuite.tools.worlds.asyncio.sleep", note)
     results, _ = seen(World(Shop).slow("book", seconds=30.0), book("Oslo"), book("Lima"))
     assert (results, waited) == ([["Oslo"], ["Oslo", "Lima"]], [30.0])
 
@@ -168,8 +168,8 @@ def test_faults_are_counted_over_an_interruption() -> None:
 def test_each_fault_is_a_new_world_and_a_tag_of_its_cases() -> None:
     calm = World(Shop)
     both = calm.fails("book").poisoned("fail", "x", at=3)
-    assert functions([calm]).tags == {}
-    assert functions([both]).tags == {"faults": "book fails at call 1, fail is poisoned at call 3"}
+    assert tool_loop([calm]).tags == {}
+    assert tool_loop([both]).tags == {"faults": "book fails at call 1, fail is poisoned at call 3"}
 
 
 def test_a_fault_in_a_tool_that_is_not_there_is_refused() -> None:

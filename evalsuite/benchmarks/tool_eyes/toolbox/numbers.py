@@ -42,7 +42,7 @@ class Arithmetic(Stateless):
         """Works out an arithmetic expression with + - * / // % ** and brackets, sqrt, abs and round.
 
         Args:
-            expression: for example (3 + 4) * 2.5 or sqrt(81) - 2.
+            expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
         return _Expression(short("expression", expression, 300).lower()).value()
 
@@ -258,8 +258,8 @@ class Household(Stateless):
 
         Args:
             ingredients: amounts by ingredient.
-            servings: for how many the amounts are.
-            wanted: for how many they should be.
+            servings: the number of people whom the amounts serve.
+            wanted: the number of people to serve.
         """
         check_range("the number of ingredients", len(ingredients), 1, 100)
         factor = check_range("wanted", wanted, 1, 1000) / check_range("servings", servings, 1, 1000)
@@ -291,7 +291,7 @@ class Savings(Stateless):
         Args:
             amount: what is put in at the beginning.
             rate_percent: interest in percent a year.
-            years: for how many years, 0 to 100.
+            years: the number of years, 0 to 100.
         """
         _check(amount, rate_percent)
         return round(amount * (1 + rate_percent / 100) ** check_range("years", years, 0, 100), 2)

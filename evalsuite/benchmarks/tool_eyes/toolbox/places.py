@@ -139,7 +139,7 @@ class CalendarBook:
 
     @tool
     def free_times(self, day: str) -> list[dict[str, str]]:
-        """Lists the stretches of a day, between 08:00 and 18:00, in which there is no appointment.
+        """Lists the stretches of a day, between 08:00 and 18:00, without an appointment.
 
         Args:
             day: the day, as YYYY-MM-DD.
@@ -306,7 +306,7 @@ class Records:
         """Lists companies, if wanted only those of a city or a sector.
 
         Args:
-            city: where they are based.
+            city: the city in which they are based.
             sector: what they do, such as energy, food, toys or transport.
         """
         return self._rows(

@@ -21,7 +21,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
-from evalsuite.tools.registry import Registry, Tool
+from evalsuite.tools.execution import Registry, Tool
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
 QUERY = {"query": "What is it?", "path": "ToolEyes/Tool_Library/Cat/Sub", "scenario": "TG"}

@@ -20,7 +20,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation,
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample
 from evalsuite.tools.arguments import check_arguments
-from evalsuite.tools.registry import documents_of, tools_of
+from evalsuite.tools.execution import documents_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

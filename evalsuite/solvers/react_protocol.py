@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message
-from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, ToolLoop
-from evalsuite.solvers.turns import Call, Turn
+from evalsuite.solvers.episode import (
+    MAX_TURNS,
+    OBSERVATION_LIMIT,
+    PARAMETERS,
+    TOOL_SECONDS,
+    Call,
+    ToolLoop,
+    Turn,
+)
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
@@ -17,8 +24,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.tools.registry import ToolSource
-    from evalsuite.tools.users import User
+    from evalsuite.tools.simulated import User
+    from evalsuite.tools.worlds import ToolSource
 
 FORM = """\
 Thought: in a sentence or two, what you know so far and what to do next
@@ -54,7 +61,7 @@ class ReAct:
     finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
-        """A system message with the form and the tools, then the examples, then the sample's input."""
+        """Begin with a system message with the form and the tools, then the examples, then the sample's input."""
         shown = "\n".join(document.text() for document in documents)
         system = SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
         if self.examples:
@@ -62,23 +69,23 @@ class ReAct:
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", system), *chain.from_iterable(self.examples), *rest)
 
-    def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
-        """Nothing: the tools stand in the system message."""
+    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
+        """Offer nothing, because the system message has the tools."""
         return ()
 
     def read(self, completion: Completion) -> Turn:
         return read_turn(completion.text)
 
     def said(self, completion: Completion) -> Message:
-        """The text as the model wrote it, mistakes included."""
+        """Return the text as the model wrote it, mistakes included."""
         return Message("assistant", completion.text)
 
-    def observed(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
-        """The observation as a user message: chat models without tools have no other role for it."""
+    def show_observation(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
+        """Return the observation as a user message, because chat models without tools have no other role for it."""
         return Message("user", f"Observation: {observation}")
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
-        """What was wrong, and the form again."""
+        """Say what was wrong, and repeat the form."""
         return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
 
 
@@ -120,7 +127,7 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
-    """A solver that lets the model use tools through the ReAct text protocol.
+    """Let the model use tools through the ReAct text protocol.
 
     Args:
         tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each

@@ -1,29 +1,100 @@
-"""Applications as solvers, just as they are shipped: a function, or a program in any language."""
+"""Any function as a solver: its arguments, and the meaning of its result."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import inspect
 import json
 import os
 import shlex
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
-from evalsuite.core.threads import in_thread, is_async
-from evalsuite.solvers.any_function import ANSWER, read_result
+from evalsuite.core.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.types import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.applications.case_model import CaseModel
-    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.core.protocols import AnySolver
+    from evalsuite.core.types import Sample
+
+ANSWER = "answer"
+"""The field of an application's result that is the answer."""
+
+
+async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
+    """Solves a sample with an async function, or with a plain one in a thread of its own.
+
+    A plain function gets a model whose methods block. A model call that failed for good is the case's error even if the
+    function handled it: an answer without the model measures nothing.
+
+    Raises:
+        SolverError: the function returned something that is not an answer, or called `sys.exit`.
+        ModelError: a call failed for good.
+        Exception: whatever the function raised.
+    """
+    try:
+        result = await _result(solver, sample, model)
+    except RaisedInThread as error:
+        raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
+    except Exception as error:
+        if model.log.failures and error is not model.log.failures[0]:
+            raise model.log.failures[0] from error
+        raise
+    if model.log.failures:
+        raise model.log.failures[0]
+    return model.log.complete(read_result(result))
+
+
+async def _result(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
+    if is_async(solver):
+        return await solver(sample, model)
+    result = await in_thread(solver, sample, BlockingModel(model, asyncio.get_running_loop()))
+    return await result if inspect.isawaitable(result) else result
+
+
+def read_result(result: Any, answer: str = ANSWER) -> Transcript:
+    """Convert a solver's result to a transcript.
+
+    Text is the answer. In a mapping, a dataclass or a pydantic model, the field named by `answer` is the
+    answer, and the other fields become facts.
+
+    Raises:
+        SolverError: the result is of another type.
+    """
+    if isinstance(result, Transcript):
+        return result
+    if isinstance(result, str):
+        return Transcript(result)
+    fields = _fields(result)
+    if fields is None or not isinstance(fields.get(answer), str):
+        raise SolverError(
+            f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
+            f"an object whose field {answer!r} is text"
+        )
+    return Transcript(fields[answer], facts={name: value for name, value in fields.items() if name != answer})
+
+
+def _fields(result: Any) -> Mapping[str, Any] | None:
+    if isinstance(result, Mapping):
+        return result
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return dataclasses.asdict(result)
+    # A pydantic model, whose package need not be there.
+    dump = None if isinstance(result, type) else getattr(result, "model_dump", None)
+    dumped = dump(mode="json") if callable(dump) else None
+    return dumped if isinstance(dumped, Mapping) else None
+
 
 OFFERED = ("client", "endpoint", "model", "sample")
 """What a function may ask for by the names of its parameters."""
@@ -43,7 +114,7 @@ class FunctionApplication:
         """Calls the function once."""
         asynchronous = is_async(self.function)
         arguments = self._things(sample, model, asynchronous=asynchronous)
-        call = self.function if asynchronous else _threaded(self.function)
+        call = self.function if asynchronous else _run_in_thread(self.function)
         try:
             async with asyncio.timeout(self.timeout):
                 result = await call(_question(sample), **arguments)
@@ -66,7 +137,7 @@ class FunctionApplication:
         return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED}
 
 
-def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
+def _run_in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*args: Any, **kwargs: Any) -> Any:
         return await in_thread(function, *args, **kwargs)
 
@@ -128,7 +199,7 @@ class ProgramApplication:
 
 
 def _question(sample: Sample) -> str | list[dict[str, Any]]:
-    """The sample's input; a conversation in the OpenAI format."""
+    """Return the sample's input, a conversation in the OpenAI format."""
     if isinstance(sample.input, str):
         return sample.input
     return [encode_message(message) for message in sample.input]
@@ -142,7 +213,7 @@ def application(
     env: Mapping[str, str] | None = None,
     cwd: Path | str | None = None,
 ) -> FunctionApplication | ProgramApplication:
-    """A solver that runs an application just as it is shipped; the model under test answers its model calls.
+    """Run an application as it is shipped; the model under test answers its model calls.
 
     A **function** is called with the sample's input: text, or messages in the OpenAI format. Of its further
     parameters those named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,

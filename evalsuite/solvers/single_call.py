@@ -1,17 +1,19 @@
-"""One call: the sample's input is the prompt, the model's text is the answer."""
+"""Solvers of at most one call: ask the model, or take an answer that exists already."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.errors import SolverError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Transcript
+from evalsuite.models.answers import read_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.core.protocols import Model
+    from evalsuite.core.protocols import Model, Solver
     from evalsuite.core.types import Sample
 
 
@@ -24,7 +26,7 @@ class Generate:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """What the model is asked for this sample."""
+        """Make the messages for this sample."""
         head = (Message("system", self.system),) if self.system else ()
         if not isinstance(sample.input, str):
             return (*head, *sample.input)
@@ -44,7 +46,7 @@ class Generate:
 
 
 def generate(*, system: str | None = None, template: str = "{input}", **params: Any) -> Generate:
-    """A solver that makes one call.
+    """Make one call per sample.
 
     Args:
         system: a system message put before the input.
@@ -57,3 +59,38 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
         SettingsError: a parameter is unknown.
     """
     return Generate(system, template, generation_params(generate, params))
+
+
+async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
+    """Return the text under `answer` in the sample's metadata."""
+    return Transcript(answer_of(sample))
+
+
+def answer_of(sample: Sample) -> str:
+    """Return the fixed answer of a sample.
+
+    Raises:
+        SolverError: there is none.
+    """
+    answer = sample.metadata.get("answer")
+    if not isinstance(answer, str):
+        raise SolverError(f"sample {sample.id} has no text under 'answer' in its metadata")
+    return answer
+
+
+def ready_made(file: str, benchmark: str) -> Solver:
+    """Take each answer from a file instead of a model.
+
+    A sample is found by its id, or without its mode: an answer for `html-003` serves `html-003-direct`.
+
+    Args:
+        file: JSON lines of `{id, answer}`.
+        benchmark: the benchmark whose samples they answer.
+    """
+
+    async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
+        ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]
+        answer = read_answers(file).find(benchmark, ids)
+        return Transcript(answer, (Message("assistant", answer),))
+
+    return solve

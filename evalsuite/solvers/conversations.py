@@ -10,7 +10,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.solvers.episode import Episode, ToolLoop
-from evalsuite.solvers.functions import Functions, functions
+from evalsuite.solvers.function_calling import Functions, tool_loop
 from evalsuite.tools.worlds import open_tools
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.tools.personas import Speaker
-    from evalsuite.tools.registry import ToolSource
+    from evalsuite.tools.simulated import Speaker
+    from evalsuite.tools.worlds import ToolSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Conversation:
             episode.events.append({"kind": "user", "text": line})
             answer = await episode.reply()
             if answer is None:
-                return episode.exhausted() or "turn limit"
+                return episode.find_limit() or "turn limit"
             spoken.append(("agent", answer))
         return "exchange limit"
 
@@ -75,14 +75,14 @@ def conversation(
     policy: str | None = None,
     max_turns: int = 20,
 ) -> Conversation:
-    """A solver in which the model under test, as an agent with tools, talks to a user.
+    """Let the model under test, as an agent with tools, talk to a user.
 
     The transcript's answer is the agent's last message. Its facts hold the number of messages of the user
     (`exchanges`), what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`,
     `cost limit`), and the final `state` of the world if that has a method `state()`.
 
     Args:
-        agent: tools, or `functions(..., ending="text")` to configure the agent further.
+        agent: tools, or `tool_loop(..., ending="text")` to configure the agent further.
         user: a `Persona` or a `Scripted`.
         world: makes the world of each conversation; its tools are added to the agent's.
         policy: the agent's system prompt; None keeps that of `agent`.
@@ -91,10 +91,10 @@ def conversation(
     Raises:
         SettingsError: the agent ends its turns by a tool, or `max_turns` is less than 1.
     """
-    loop = agent if isinstance(agent, ToolLoop) else functions(list(agent), ending="text", max_turns=30)
+    loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=30)
     if not isinstance(loop.protocol, Functions) or loop.protocol.finishes:
         raise SettingsError(
-            "the agent of a conversation answers in plain text: functions(..., ending='text')"
+            "the agent of a conversation answers in plain text: tool_loop(..., ending='text')"
         )
     if max_turns < 1:
         raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")

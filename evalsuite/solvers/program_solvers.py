@@ -1,6 +1,7 @@
-"""Interleaved reasoning: plan, code, result, and again, then an answer in words.
+"""Program of thought: the model writes one Python program over the tables; what it prints is the answer.
 
-The form is that of TReB's ICoT mode (arXiv 2506.18421); variables live on from one round to the next.
+After Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588), in the form of TReB's PoT mode
+(arXiv 2506.18421).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.phrases import both_ends
 from evalsuite.core.threads import in_thread
-from evalsuite.core.types import Message, Transcript
+from evalsuite.core.types import Completion, Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.solvers import programs
 from evalsuite.solvers.boxed import last_boxed_answer
@@ -22,9 +23,102 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.core.protocols import Model
-from evalsuite.core.types import Completion, Sample
 
-PROMPT = """\
+PROGRAM_PROMPT = """\
+Answer the question about the data by writing one Python program.
+
+{tables}
+
+Question: {input}
+
+The data is loaded already, in pandas DataFrames under the names given above; do not read any file. Think \
+first if you like, then write the complete program in one block that starts with ```python and ends with \
+```. Whatever the program prints is taken as your answer, so print the answer and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOfThought:
+    """Asks for a program, runs it, and answers with what it prints; made by `program_of_thought`."""
+
+    sandbox: Sandbox
+    owns_sandbox: bool
+    prompt: programs.Prompt = PROGRAM_PROMPT
+    tables: programs.Tables = programs.metadata_tables
+    describe: programs.Describe | None = programs.describe_tables
+    timeout: float = 10.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Asks once and runs what comes."""
+        # They may be large files, which are read once for description and programs.
+        tables = await in_thread(programs.read_tables, self.tables, sample)
+        described = await programs.description(self.sandbox, tables, self.describe)
+        messages = programs.conversation(self.prompt, sample, described)
+        completion = await model.chat(messages, **self.params)
+        answer, ended = "", {"program": "missing"}
+        events: tuple[Mapping[str, Any], ...] = ()
+        found = find_program(completion.text)
+        if found is not None:
+            execution = await self.sandbox.run(found.code, tables, self.timeout)
+            ended = {**programs.ending(execution), "form": found.form}
+            events = (programs.event(found.code, execution),)
+            answer = execution.stdout.strip() if ended["program"] == "ok" else ""
+        return Transcript(
+            answer=answer,
+            messages=(*messages, Message("assistant", completion.text)),
+            reasoning=completion.reasoning,
+            events=events,
+            facts={**ended, "finish": completion.finish_reason},
+        )
+
+    def sandbox_for(self, _sample: Sample) -> Sandbox:
+        """Return the sandbox of the sample's program."""
+        return self.sandbox
+
+    async def aclose(self) -> None:
+        """Ends the sandbox, if it was made for this solver."""
+        if self.owns_sandbox:
+            await self.sandbox.aclose()
+
+
+def program_of_thought(
+    *,
+    prompt: programs.Prompt = PROGRAM_PROMPT,
+    tables: programs.Tables = programs.metadata_tables,
+    describe: programs.Describe | None = programs.describe_tables,
+    sandbox: Sandbox | None = None,
+    timeout: float = 10.0,
+    **params: Any,
+) -> ProgramOfThought:
+    """Ask for one program and run it in the sandbox.
+
+    The program in the answer runs: its last Python block, or what `find_program` reads more leniently (the fact
+    `form`). What it prints, without white space around it, is the answer; where a block is missing, or the program fails or takes too long, the answer is empty. The transcript's
+    fact `program` says which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (with its name as
+    the fact `package`) or `timed out`; the fact `sandbox` says which tier held it, the fact `files` what it wrote.
+    Its event of the kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any,
+    `figures` and `files` (see `Execution.files`).
+
+    Args:
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
+            tables) that returns the user's message or a whole conversation.
+        tables: the tables of a sample, by the names of the variables that hold them in the program; by
+            default what the sample's metadata have under `tables`.
+        describe: makes, from those names, the program whose output is the description; None: none is made.
+        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        timeout: seconds for one program.
+        params: generation parameters by their OpenAI names.
+
+    Raises, when it is called with a sample:
+        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxError: a table cannot be loaded.
+        ModelError: the call failed for good.
+    """
+    checked = generation_params(program_of_thought, params)
+    return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, checked)
+
+
+ROUNDS_PROMPT = """\
 Answer the question about the data step by step, with Python as your tool.
 
 {tables}
@@ -42,7 +136,7 @@ ShowResult = Callable[[Execution, int], str]
 
 
 def show_result(execution: Execution, left: int) -> str:
-    """What a round printed and how it failed, at most 4,000 characters of each, and what to do next."""
+    """Show what a round printed and how it failed, at most 4,000 characters of each, and what to do next."""
     printed = both_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
@@ -65,7 +159,7 @@ class Interleaved:
     sandbox: Sandbox
     owns_sandbox: bool
     rounds: int = 3
-    prompt: programs.Prompt = PROMPT
+    prompt: programs.Prompt = ROUNDS_PROMPT
     result: ShowResult = show_result
     tables: programs.Tables = programs.metadata_tables
     describe: programs.Describe | None = programs.describe_tables
@@ -105,7 +199,7 @@ class Interleaved:
         return completion
 
     def sandbox_for(self, _sample: Sample) -> Sandbox:
-        """Where the sample's programs would run."""
+        """Return the sandbox of the sample's programs."""
         return self.sandbox
 
     async def aclose(self) -> None:
@@ -117,7 +211,7 @@ class Interleaved:
 def interleaved(
     *,
     rounds: int = 3,
-    prompt: programs.Prompt = PROMPT,
+    prompt: programs.Prompt = ROUNDS_PROMPT,
     result: ShowResult = show_result,
     tables: programs.Tables = programs.metadata_tables,
     describe: programs.Describe | None = programs.describe_tables,
@@ -125,7 +219,7 @@ def interleaved(
     timeout: float = 10.0,
     **params: Any,
 ) -> Interleaved:
-    r"""A solver that lets the model run code in up to `rounds` rounds and answer in a last one without.
+    r"""Let the model run code in up to `rounds` rounds and answer in a last one without code.
 
     In each round the last Python block of the model's answer runs; an answer without one is the last, and
     after `rounds` rounds one more answer is asked for, whose code is not run. The answer is what stands

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, ToolCall
-from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, ToolLoop
-from evalsuite.solvers.turns import Call, Turn
+from evalsuite.solvers.episode import (
+    MAX_TURNS,
+    OBSERVATION_LIMIT,
+    PARAMETERS,
+    TOOL_SECONDS,
+    Call,
+    ToolLoop,
+    Turn,
+)
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
@@ -19,8 +26,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.tools.registry import ToolSource
-    from evalsuite.tools.users import User
+    from evalsuite.tools.simulated import User
+    from evalsuite.tools.worlds import ToolSource
 
 SYSTEM = """\
 You help a user by calling the tools on offer. Before each call say in a sentence or two what you know so \
@@ -36,7 +43,7 @@ class Functions:
     """The native protocol, in which the server separates calls from text.
 
     A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought
-    is the message's text, or the reasoning if there is no text. If `finish` is not offered, a message without calls is
+    is the message's text, or its reasoning if the text is empty. If `finish` is not offered, a message without calls is
     the answer.
 
     Attributes:
@@ -48,23 +55,23 @@ class Functions:
     finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        """A system message; then the sample's input."""
+        """Begin with a system message, then the sample's input."""
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
-    def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
-        """The tool documents in the OpenAI format."""
+    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
+        """Offer the tool documents in the OpenAI format."""
         return [document.openai() for document in documents]
 
     def read(self, completion: Completion) -> Turn:
-        """The calls of a message, or what is wrong with it: `no_call`, `empty_action`, `unparseable`."""
+        """Read the calls of a message, or what is wrong with it: `no_call`, `empty_action`, `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
             return Turn(completion.reasoning.strip(), answer=completion.text.strip())
         if not completion.tool_calls:
             return Turn(thought, (), "no_call", "The message calls no tool.")
         calls = []
-        for written in _numbered(completion):
+        for written in _number_calls(completion):
             if not written.name.strip():
                 return Turn(thought, (), "empty_action", "A call names no tool.")
             try:
@@ -77,26 +84,26 @@ class Functions:
         return Turn(thought, calls)
 
     def said(self, completion: Completion) -> Message:
-        """The message, with its calls repaired so that it can be sent again.
+        """Return the message, with its calls repaired so that it can be sent again.
 
         Servers refuse a conversation that contains a call with an invalid name or with arguments that are not JSON.
         What the model really wrote is in the turn's event.
         """
-        return Message("assistant", completion.text, tuple(map(_sendable, _numbered(completion))))
+        return Message("assistant", completion.text, tuple(map(_sendable, _number_calls(completion))))
 
-    def observed(self, call: Call, observation: str) -> Message:
-        """The observation as the answer to its call."""
+    def show_observation(self, call: Call, observation: str) -> Message:
+        """Return the observation as the answer to its call."""
         return Message("tool", observation, tool_call_id=call.id)
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
-        """What was wrong, as the answer to each call, because the protocol demands an answer to every call."""
+        """Say what was wrong in the answer to each call, because the protocol demands an answer to every call."""
         words = f"{turn.words} {REMINDER}"
-        answers = [Message("tool", words, tool_call_id=call.id) for call in _numbered(completion)]
+        answers = [Message("tool", words, tool_call_id=call.id) for call in _number_calls(completion)]
         return answers or [Message("user", words)]
 
 
-def _numbered(completion: Completion) -> list[ToolCall]:
-    """The calls with distinct ids, which not every server provides."""
+def _number_calls(completion: Completion) -> list[ToolCall]:
+    """Give the calls distinct ids, because not every server does."""
     ids = [call.id for call in completion.tool_calls]
     distinct = all(ids) and len(set(ids)) == len(ids)
     return [
@@ -114,7 +121,7 @@ def _sendable(call: ToolCall) -> ToolCall:
     return ToolCall(call.id, name, json.dumps(arguments, ensure_ascii=False))
 
 
-def functions(  # noqa: PLR0913 - each has a default and is given by name
+def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
     tools: Sequence[ToolSource],
     *,
     system: str | None = None,
@@ -129,7 +136,7 @@ def functions(  # noqa: PLR0913 - each has a default and is given by name
     dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
-    """A solver that lets the model use tools through the function calling of the OpenAI API.
+    """Let the model use tools through the function calling of the OpenAI API.
 
     Args:
         tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
@@ -147,9 +154,9 @@ def functions(  # noqa: PLR0913 - each has a default and is given by name
         dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
-    checked = {**PARAMETERS, **generation_params(functions, params)}
+    checked = {**PARAMETERS, **generation_params(tool_loop, params)}
     if ending not in {"finish", "text"}:
-        raise SettingsError(f"functions was given ending={ending!r}; an episode ends by 'finish' or 'text'")
+        raise SettingsError(f"tool_loop was given ending={ending!r}; an episode ends by 'finish' or 'text'")
     default = SYSTEM if ending == "finish" else ""
     protocol = Functions(default if system is None else system, ending == "finish")
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
