@@ -171,7 +171,7 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
         "index": 0,
         "message": message,
         "finish_reason": completion.finish_reason,
-        "logprobs": _logprobs(completion),
+        "logprobs": logprobs_of(completion),
     }
     return {
         **_head(model, number, "chat.completion"),
@@ -224,7 +224,8 @@ def _head(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
 
 
-def _logprobs(completion: Completion) -> dict[str, Any] | None:
+def logprobs_of(completion: Completion) -> dict[str, Any] | None:
+    """Write log probabilities in the API's format; None if the model gave none."""
     if completion.logprobs is None:
         return None
 

@@ -5,11 +5,12 @@ Source: the OpenAI API reference, "Create a model response" and "Streaming event
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, logprobs_of, pieces
 from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -17,7 +18,21 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Role
 
-SAME_NAME = ("temperature", "top_p", "parallel_tool_calls", "user", "seed", "top_logprobs")
+READ_ELSEWHERE = frozenset(
+    {
+        *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
+        *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
+        # They concern what the server keeps of a response, which the gateway does.
+        *("store", "metadata"),
+    }
+)
+"""Fields that are not sent under their own name; every other one is."""
+DEFAULTS: Mapping[str, Any] = {"background": False, "truncation": "disabled"}
+"""Values that ask for what chat completions do anyway; any other value of these fields is refused."""
+NOT_IN_CHAT = frozenset(
+    {"background", "context_management", "conversation", "max_tool_calls", "prompt", "truncation"}
+)
+LOGPROBS = "message.output_text.logprobs"
 
 
 def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
@@ -54,12 +69,18 @@ def _messages(items: Sequence[Any]) -> Iterator[Message]:
                 yield Message("assistant", text, tuple(calls))
                 calls, text = [], ""
             if kind == "function_call_output":
-                yield Message("tool", _text(item["output"]), tool_call_id=str(item["call_id"]))
+                output = _message("tool", item["output"])
+                yield dataclasses.replace(output, tool_call_id=str(item["call_id"]))
             elif kind == "message" and item["role"] == "assistant":
                 text = _text(item["content"])
             elif kind == "message":
                 yield _message(item["role"], item["content"])
-            elif kind != "reasoning":
+            elif (
+                kind != "reasoning"
+                or item.get("summary")
+                or item.get("encrypted_content")
+                or item.get("content")
+            ):
                 raise BadRequest(f"input: an item of the type {kind!r} cannot be sent to a chat model")
         except (KeyError, TypeError) as error:
             raise BadRequest(f"input: {str(item)[:200]} lacks {error}") from error
@@ -120,23 +141,70 @@ def _tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _params(body: Mapping[str, Any]) -> dict[str, Any]:
-    params = {name: body[name] for name in SAME_NAME if body.get(name) is not None}
-    if body.get("max_output_tokens"):
-        params["max_completion_tokens"] = body["max_output_tokens"]
-    if effort := (body.get("reasoning") or {}).get("effort"):
-        params["reasoning_effort"] = effort
-    form = (body.get("text") or {}).get("format") or {}
-    if form.get("type") == "json_schema":
-        schema = {name: value for name, value in form.items() if name != "type"}
-        params["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif form.get("type") == "json_object":
-        params["response_format"] = {"type": "json_object"}
-    choice = body.get("tool_choice")
-    if isinstance(choice, Mapping):
-        params["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}}
-    elif choice:
-        params["tool_choice"] = choice
+    """Convert the fields that say how the model answers; raise `BadRequest` for one that would be lost."""
+    given = {name: value for name, value in body.items() if value is not None}
+    for name in sorted(NOT_IN_CHAT & given.keys()):
+        if name not in DEFAULTS or given[name] != DEFAULTS[name]:
+            raise _refusal(name, given[name])
+    params = {name: value for name, value in given.items() if name not in READ_ELSEWHERE | NOT_IN_CHAT}
+    if given.get("max_output_tokens"):
+        params["max_completion_tokens"] = given["max_output_tokens"]
+    params |= _rename("reasoning", given.get("reasoning"), {"effort": "reasoning_effort"})
+    text = dict(given.get("text") or {})
+    params |= _format(text.pop("format", None) or {})
+    params |= _rename("text", text, {"verbosity": "verbosity"})
+    for wanted in given.get("include") or ():
+        if wanted != LOGPROBS:
+            raise _refusal("include", wanted)
+        params["logprobs"] = True
+    if given.get("top_logprobs"):
+        params["logprobs"] = True
+    if "tool_choice" in given:
+        params["tool_choice"] = _tool_choice(given["tool_choice"])
     return params
+
+
+def _refusal(name: str, value: Any) -> BadRequest:
+    return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
+
+
+def _rename(name: str, fields: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[str, Any]:
+    renamed = {}
+    for field, value in (fields or {}).items():
+        if value is not None:
+            if field not in names:
+                raise _refusal(f"{name}.{field}", value)
+            renamed[names[field]] = value
+    return renamed
+
+
+def _format(form: Mapping[str, Any]) -> dict[str, Any]:
+    match form.get("type", "text"):
+        case "text":
+            return {}
+        case "json_object":
+            return {"response_format": {"type": "json_object"}}
+        case "json_schema":
+            schema = {name: value for name, value in form.items() if name != "type"}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case other:
+            raise _refusal("text.format", other)
+
+
+def _tool_choice(choice: Any) -> Any:
+    match choice:
+        case str():
+            return choice
+        case {"type": "function", "name": str(name)}:
+            return {"type": "function", "function": {"name": name}}
+        case {"type": "allowed_tools", "tools": list(tools)}:
+            allowed = [_tool_choice(tool) for tool in tools]
+            return {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed},
+            }
+        case _:
+            raise _refusal("tool_choice", choice)
 
 
 def response_object(
@@ -178,7 +246,8 @@ def response_object(
 
 def _output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
     if completion.text or not completion.tool_calls:
-        part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": []}
+        logprobs = (logprobs_of(completion) or {}).get("content", [])
+        part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": logprobs}
         yield {
             "id": f"msg_{number}",
             "type": "message",

@@ -93,9 +93,10 @@ def program_of_thought(
     """Ask for one program and run it in the sandbox.
 
     The program in the answer runs: its last Python block, or what `find_program` reads more leniently (the fact
-    `form`). What it prints, without white space around it, is the answer; where a block is missing, or the program fails or takes too long, the answer is empty. The transcript's
-    fact `program` says which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (with its name as
-    the fact `package`) or `timed out`; the fact `sandbox` says which tier held it, the fact `files` what it wrote.
+    `form`). What it prints, without white space around it, is the answer; where a block is missing, or the program
+    fails or takes too long, the answer is empty. The transcript's fact `program` says which: `ok`, `missing`,
+    `printed nothing`, `failed`, `package missing` (with its name as the fact `package`) or `timed out`; the fact
+    `sandbox` says which tier held it, the fact `files` what it wrote.
     Its event of the kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any,
     `figures` and `files` (see `Execution.files`).
 

@@ -91,13 +91,13 @@ def python_block(text: str) -> str | None:
     A block counts as Python if its fence says so (`python`, `py`, `python3`, in any case), or if no block
     does and its fence says nothing. A block that is cut off by the end of the text counts as well.
     """
-    blocks = _fenced(text, _PYTHON) or _fenced(text, ("",))
+    blocks = _find_fenced(text, _PYTHON) or _find_fenced(text, ("",))
     return blocks[-1] if blocks else None
 
 
 def _candidates(text: str, *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
     """List the readings of an answer, the strictest first."""
-    fenced, unmarked = _fenced(text, _PYTHON), _fenced(text, ("",))
+    fenced, unmarked = _find_fenced(text, _PYTHON), _find_fenced(text, ("",))
     lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
     groups: tuple[tuple[list[str], ProgramForm], ...] = (
         (fenced, "fence"),
@@ -119,7 +119,7 @@ def _candidates(text: str, *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
         yield from ((code, "bare") for code in _bare_parts(text))
 
 
-def _fenced(text: str, languages: Collection[str]) -> list[str]:
+def _find_fenced(text: str, languages: Collection[str]) -> list[str]:
     """List the fenced blocks of these languages."""
     return [
         _without_margin(match["code"], match["margin"])

@@ -35,6 +35,41 @@ def test_pictures_are_sent_on() -> None:
     assert message.parts == ({"type": "image_url", "image_url": url},)
 
 
+def test_a_picture_in_a_tools_output_is_sent_on() -> None:
+    part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
+    item = {"type": "function_call_output", "call_id": "c1", "output": [part]}
+    (message,) = read_response({"input": [item]}).messages
+    url = {"url": "data:image/png;base64,AAAA", "detail": "low"}
+    assert message.tool_call_id == "c1"
+    assert message.parts == ({"type": "image_url", "image_url": url},)
+
+
+def test_no_parameter_is_lost() -> None:
+    body = {
+        "input": "x",
+        "text": {"verbosity": "low"},
+        "service_tier": "flex",
+        "include": ["message.output_text.logprobs"],
+        "top_k": 3,
+        "truncation": "disabled",
+        "background": False,
+    }
+    expected = {"verbosity": "low", "service_tier": "flex", "logprobs": True, "top_k": 3}
+    assert read_response(body).params == expected
+
+
+def test_a_choice_of_allowed_tools_keeps_them() -> None:
+    tools = [{"type": "function", "name": "weather"}]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": tools}
+    assert read_response({"input": "x", "tool_choice": choice}).params["tool_choice"] == {
+        "type": "allowed_tools",
+        "allowed_tools": {
+            "mode": "required",
+            "tools": [{"type": "function", "function": {"name": "weather"}}],
+        },
+    }
+
+
 def test_parameters_get_the_names_of_chat_completions() -> None:
     body = {
         "input": "x",
@@ -68,6 +103,16 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
         ({"input": [{"type": "item_reference", "id": "x"}]}, "'item_reference' cannot be sent"),
         ({"input": [{"role": "user"}]}, "lacks 'content'"),
         ({"input": ["x"]}, "cannot be sent"),
+        ({"input": "x", "conversation": "c"}, "conversation: 'c' cannot be sent"),
+        ({"input": "x", "prompt": {"id": "p"}}, "prompt: .*cannot be sent"),
+        ({"input": "x", "background": True}, "background: 'True' cannot be sent"),
+        ({"input": "x", "truncation": "auto"}, "truncation: 'auto' cannot be sent"),
+        ({"input": "x", "max_tool_calls": 2}, "max_tool_calls: '2' cannot be sent"),
+        ({"input": "x", "include": ["reasoning.encrypted_content"]}, "include: .*cannot be sent"),
+        ({"input": "x", "reasoning": {"summary": "auto"}}, "reasoning.summary: 'auto' cannot be sent"),
+        ({"input": "x", "text": {"format": {"type": "grammar"}}}, "text.format: 'grammar' cannot be sent"),
+        ({"input": "x", "tool_choice": {"type": "web_search"}}, "tool_choice: .*cannot be sent"),
+        ({"input": [{"type": "reasoning", "encrypted_content": "x"}]}, "'reasoning' cannot be sent"),
     ],
 )
 def test_what_a_chat_model_cannot_be_asked_is_refused(body: dict[str, Any], words: str) -> None:

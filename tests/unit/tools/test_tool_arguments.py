@@ -40,7 +40,7 @@ def test_arguments_are_parsed_with_what_follows_them() -> None:
 
 @pytest.mark.parametrize("text", ["5", "[1]", "'text'", "", "```json\n{}\n```"])
 def test_what_is_no_object_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not an object|no JSON value"):
+    with pytest.raises(ValueError, match=r"not an object|neither a JSON value"):
         parse_arguments(text)
 
 

@@ -103,5 +103,5 @@ def test_nesting_is_bounded_in_both_notations() -> None:
 
 
 def test_an_error_says_where_it_stands() -> None:
-    with pytest.raises(ValueError, match=r"'oops}' at character 7 is no JSON value"):
+    with pytest.raises(ValueError, match=r"'oops}' at character 7 is neither a JSON value"):
         read_value("{'a': oops}")
