@@ -165,7 +165,7 @@ class Each(OnScale):
         question: the question about each item.
         low: the worst score.
         high: the best; on a scale from 0 to 1, a score is yes or no.
-        none: the value if there is no such item.
+        none: the value without such an item.
     """
 
     item: str

@@ -117,9 +117,9 @@ def multiple_evidence(
     `samples` calls; twice as many with a rival, in both orders.
 
     Args:
-        aspects: as for `single`; with a rival at most one, on which both answers are scored.
+        aspects: see `single`; with a rival at most one, on which both answers are scored.
         samples: judgements in each order, at temperature 1 unless `params` say otherwise.
-        rival: as for `pairwise`; None scores the answer alone.
+        rival: see `pairwise`; None scores the answer alone.
         swap: whether both orders are judged.
         attempts: answers asked for at most, until one can be read.
         model: the judge model, if it is not the run's.
@@ -146,9 +146,9 @@ def weighted(
     `weights` names the method.
 
     Args:
-        aspects: as for `single`, but a bare name is scored from 1 to 5, and scales have one digit.
-        samples: judgements if there are no log-probabilities.
-        rival: as for `pairwise`; None scores the answer alone. Two answers are scored each by itself.
+        aspects: see `single`, but a bare name is scored from 1 to 5, and scales have one digit.
+        samples: number of judgements to take without log-probabilities.
+        rival: see `pairwise`; None scores the answer alone. Two answers are scored each by itself.
         attempts: answers asked for at most, until one can be read.
         model: the judge model, if it is not the run's.
         params: generation parameters, as for `single`.
@@ -185,9 +185,9 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             models of your own; or the number of known roles to take.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: turns of talk, before the final one in which each judges.
-        aspects: as for `multiple_evidence`.
-        rival: as for `pairwise`; None scores the answer alone.
-        decide: the rule for a rival: `vote`, a tie if there is no majority, or mean `scores`.
+        aspects: see `multiple_evidence`.
+        rival: see `pairwise`; None scores the answer alone.
+        decide: the rule for a rival: `vote`, a tie without a majority, or mean `scores`.
         swap: whether both orders are judged.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that sums up; None for the judge model.
