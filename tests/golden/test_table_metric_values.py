@@ -144,3 +144,9 @@ def test_what_would_take_minutes_is_refused() -> None:
     for metric in (teds, grits_content, rms):
         with pytest.raises(ScoringError, match=r"too many|at most"):
             metric(large, large, format="html")
+
+
+def test_teds_of_tables_without_anything_in_common_is_not_negative() -> None:
+    row = f"<table><tr>{'<td>a</td>' * 5}</tr></table>"
+    column = f"<table>{'<tr><td>b</td></tr>' * 5}</table>"
+    assert teds(row, column, format="html") == 0.0

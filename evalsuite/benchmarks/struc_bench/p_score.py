@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 HIGHEST = 10
 ASPECTS = ("content", "structure")
 SCALES = tuple(Aspect(aspect, low=0, high=HIGHEST) for aspect in ASPECTS)
+LABELS = {
+    "content": ("content_similarity", "content similarity"),
+    "structure": ("structural_similarity", "structural similarity", "structure similarity"),
+}
+"""The fields that the paper's own prompt asks for."""
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
 
 TEMPERATURE = 0.1
@@ -85,7 +90,7 @@ async def p_score(
         attempts: answers asked for at most in each order; one that is not in the form asked for is asked
             again.
         prompt: what the judge is asked, with the places {format}, {form}, {highest}, {half} and
-            {tables}, where both tables go.
+            {tables}, where both tables go, or {input1} and {input2}, as in the authors' prompts.
         system: the system message.
         params: generation parameters; the temperature is 0.1 where none is given.
 
@@ -125,7 +130,7 @@ def check_prompt(prompt: str) -> None:
             f"cannot be filled in ({type(error).__name__}: {error}); a brace that is text is written twice"
         ) from error
     if "table one" not in filled or "table two" not in filled:
-        raise ValueError("has no place {tables}, where the tables go")
+        raise ValueError("has no place {tables}, nor {input1} and {input2}, where the tables go")
 
 
 def parse_scores(text: str) -> dict[str, float]:
@@ -135,7 +140,7 @@ def parse_scores(text: str) -> dict[str, float]:
         ValueError: one is missing, off the scale, or given twice with different values; the message tells the judge.
     """
     try:
-        return read_scores(text, SCALES)
+        return read_scores(text, SCALES, LABELS)
     except ValueError as error:
         raise ValueError(f"{error} The form is {FORM}.") from error
 
@@ -149,4 +154,6 @@ def _prompt(prompt: str, first: str, second: str, written: str) -> str:
             [("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]
         ),
         half=HIGHEST // 2,
+        input1=first or "(nothing)",
+        input2=second or "(nothing)",
     )

@@ -128,7 +128,8 @@ def _grid_tree(table: CellGrid) -> tuple[Node, int]:
 
 
 def _similarity(one: Node, size: int, two: Node, other: int, *, with_content: bool) -> float:
-    return 1.0 - _distance(one, two, with_content=with_content) / max(size, other, 1)
+    # The distance can exceed the size, because a row cannot be paired with cells of another depth.
+    return max(0.0, 1.0 - _distance(one, two, with_content=with_content) / max(size, other, 1))
 
 
 def _distance(one: Node, two: Node, *, with_content: bool) -> float:

@@ -111,6 +111,8 @@ def test_a_call_that_fails_for_good_is_no_malformed_answer(scripted: Any) -> Non
         f"```json\n{answer(8, 10)}\n```\n```json\n{answer(8, 10)}\n```",
         f"<think>{answer(1, 1)}?</think>{answer(8, 10)}",
         '{"content": 8, "structure": "10/10"}',
+        '{"content_similarity": 8, "structural_similarity": 10}',
+        "Content similarity: 8/10\nStructural similarity: 10/10",
         "The same values, one caption is missing.\ncontent: 8\n**structure:** 10 out of 10",
     ],
 )
@@ -192,3 +194,14 @@ def test_a_prompt_of_the_users_own_is_asked(scripted: Any) -> None:
 def test_a_prompt_without_its_places_is_refused(prompt: str) -> None:
     with pytest.raises(ValueError, match=r"place|filled in"):
         check_prompt(prompt)
+
+
+def test_the_places_of_the_authors_prompts_are_filled(scripted: Any) -> None:
+    model = scripted(lambda _: answer(1, 2))
+    prompt = "Compare {input1} with {input2}."
+    check_prompt(prompt)
+    scored(model, prompt=prompt)
+    assert sorted(call.prompt.splitlines()[-1] for call in model.calls) == [
+        f"Compare {WANTED} with {SAID}.",
+        f"Compare {SAID} with {WANTED}.",
+    ]
