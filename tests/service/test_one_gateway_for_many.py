@@ -121,7 +121,7 @@ def test_nonsense_is_one_message(start_gateway: Any, chat_server: Any) -> None:
     for body in (None, [1, 2], {"request": {"model": 1}}):
         assert "cannot read this request" in service.post("/evalsuite/ask", body)[1]
     assert "model: name one" in service.post("/v1/chat/completions", {"messages": []})[1]
-    assert "NaN is no number of JSON" in service.chat("a", temperature=float("nan"))[1]
+    assert "NaN is not a JSON number" in service.chat("a", temperature=float("nan"))[1]
 
 
 def test_models_are_those_of_the_upstream_servers_unless_the_service_names_its_own(
