@@ -34,6 +34,9 @@ INCOMPLETE = 12
 PLAN = "plan "
 """Begins a worker's message that holds the plan; all others are JSON objects."""
 
+ENDED = "evalsuite ended the session, for the reason given above"
+"""What pytest prints of it; the reason itself stands in evalsuite's own lines."""
+
 
 class Listener:
     """The plugin that receives reports. Every session has one; it opens the run when the first case needs it.
@@ -45,6 +48,7 @@ class Listener:
     Attributes:
         planned: how many cases there are, as far as is known.
         broken: why a report cannot be written; empty if nothing went wrong.
+        ending: why evalsuite ended the session before its last test; empty if it did not.
         status: the exit status that the verdict gave.
         handlers: handlers of signals, to be restored.
         live: the benchmarks that this process has collected, by the node id of the test function.
@@ -53,7 +57,7 @@ class Listener:
     def __init__(self, config: pytest.Config, spec: RunSpec) -> None:
         self._config, self.spec, self.settings = config, spec, spec.settings
         self.planned = self.status = self._uncollected = 0
-        self.broken = ""
+        self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
         self.live: dict[str, Benchmark] = {}
         # The plan as a worker sent it.
@@ -200,11 +204,11 @@ class Listener:
 
     def _stop(self, reason: str) -> None:
         """End the session after the current test."""
-        reason = for_terminal(reason)
-        stop_distributing(self._config, reason)
+        self.ending = reason = for_terminal(reason)
+        stop_distributing(self._config, ENDED)
         session = self._config.stash[PROCESS].session
         if session is not None:
-            session.shouldstop = reason
+            session.shouldstop = ENDED
         for channel in self._channels:
             self.run.access.stop_worker(channel, reason)
 

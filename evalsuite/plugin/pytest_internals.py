@@ -80,6 +80,19 @@ def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
     return ReprExceptionInfo(trace, ReprFileLocation(path, line, message))
 
 
+def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
+    """Replace a text in what a report shows of a failure, the short summary included.
+
+    Without it, the reason for an early end stands once more for each case that ran into it.
+    """
+    if is_traceback(longrepr):
+        longrepr.sections[:] = [
+            (name, shown.replace(text, words), sep) for name, shown, sep in longrepr.sections
+        ]
+        if longrepr.reprcrash is not None:
+            longrepr.reprcrash.message = longrepr.reprcrash.message.replace(text, words)
+
+
 def terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
     """Return the file to which pytest writes; the live line needs its descriptor."""
     return terminal._tw._file  # noqa: SLF001

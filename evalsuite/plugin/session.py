@@ -18,6 +18,7 @@ from evalsuite.plugin.items import LEFT_OUT, MARK, cases_of
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, Listener
 from evalsuite.plugin.options import settings_of
 from evalsuite.plugin.process import PROCESS, Process
+from evalsuite.plugin.pytest_internals import replace_in_failure
 from evalsuite.plugin.xdist import data_of_worker, has_workers, is_worker, report_planned
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def conclude(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     run = listener.open()
-    stopped = _interruption(session, run)
+    stopped = _interruption(session, run, listener.ending)
     try:
         other_failures = max(0, session.testsfailed - listener.failed)
         run.conclude(stopped, listener.planned, other_failures)
@@ -162,18 +163,33 @@ def conclude(session: pytest.Session) -> None:
 
         report_decisions(config, run)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if run.hopeless is not None and terminal is not None:
+        _state_reason_once(terminal, listener.ending)
     if ending_signal() and terminal is not None:
         # pytest leaves out its own summary if a signal ended the session.
         show_summary(terminal)
 
 
-def _interruption(session: pytest.Session, run: OpenRun) -> str | None:
-    """Return why the session ended early, if it did and that was not the point."""
-    stopped = False if run.early.ended else session.shouldfail or session.shouldstop
+def _interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
+    """Return why the session ended early, if it did and that was not the point.
+
+    Args:
+        session: pytest's.
+        run: its run.
+        ending: why evalsuite itself ended the session; empty if it did not.
+    """
+    stopped = False if run.early.ended else ending or session.shouldfail or session.shouldstop
     stopped = stopped or ending_signal()
     if not (stopped or run.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = _describe_uncollected(session.config) or "interrupted from the keyboard"
     return str(stopped) if stopped else None
+
+
+def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
+    """Leave the reason for the end of the session to the lines of evalsuite, which come after those of the cases."""
+    for outcome in ("error", "failed"):
+        for report in terminal.stats.get(outcome, ()):
+            replace_in_failure(report.longrepr, reason, "stopped the run")
 
 
 def _describe_uncollected(config: pytest.Config) -> str:

@@ -39,6 +39,14 @@ def test_without_pytests_failure_classes_a_worker_loses_the_explanation_of_a_cas
     assert "answer  Osaka" in str(back.longrepr)
 
 
+def test_without_the_parts_of_a_failure_a_reason_stands_once_more_for_each_case() -> None:
+    shown = pytest_internals.show_failure(["test_x.py:3: assert x\n"], "test_x.py", 3, "401: wrong key")
+    shown.addsection("evalsuite", "error  401: wrong key", "-")
+    pytest_internals.replace_in_failure(shown, "401: wrong key", "see below")
+    assert "wrong key" not in f"{shown} {shown.reprcrash}"
+    assert "error  see below" in str(shown)
+
+
 def test_without_the_terminals_file_there_is_no_live_line_and_without_its_session_no_plan(
     request: pytest.FixtureRequest,
 ) -> None:
