@@ -30,7 +30,7 @@ PREFERENCE = "preference"
 
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 
-VERSION = 2
+VERSION = 3
 """Counts changes in how answers are read and combined, which no prompt shows."""
 
 UNDER_TEST = "the model under test"
