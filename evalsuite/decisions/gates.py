@@ -148,6 +148,10 @@ def _decide_with_missing(
     if worst is not None and gate.holds(worst):
         return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
     reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"
+    if all(row.outcome not in {"error", "skipped"} for row in missing):
+        reason += (
+            "; where only some kinds of cases have this score, gate these by a tag: benchmark[tag].metric"
+        )
     return replace(met, verdict="no data", reason=reason)
 
 

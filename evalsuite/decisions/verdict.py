@@ -80,6 +80,12 @@ class Verdict:
     id: str = ""
 
     @property
+    def reasons_beyond_gates(self) -> list[str]:
+        """Reasons that the lines of the gates' decisions do not state already."""
+        stated = tuple(f"gate {decision.gate.text}" for decision in self.decisions)
+        return [reason for reason in self.reasons if not reason.startswith(stated)]
+
+    @property
     def remarks(self) -> list[str]:
         """Remarks that do not affect the status but that readers need."""
         return [*([self.shortened] if self.shortened else []), *self.asides]

@@ -70,7 +70,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
         terminal.write_line(
             decision_line(decision), **{"green" if decision.verdict == "met" else "red": True}
         )
-    for line in (*verdict.reasons[len(verdict.faults) :], *verdict.remarks):
+    for line in (*verdict.reasons_beyond_gates[len(verdict.faults) :], *verdict.remarks):
         terminal.write_line(for_terminal(line))
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)

@@ -45,7 +45,7 @@ def test_a_node_that_dies_costs_nothing_and_the_report_is_that_of_one_session(
     assert status == 10, output
     assert "killed with" in output
     assert "on 1 node, " in output
-    assert "gate words.exact_match >= 0.9 is missed" in output
+    assert "missed  words.exact_match >= 0.9" in output
     assert len(chat_server.bodies) == 40
     chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
     status, output = _run(tmp_path, "-m", "pytest", "-q", "--run=alone", *asked)

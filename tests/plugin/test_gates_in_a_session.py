@@ -98,7 +98,7 @@ def test_a_gate_of_the_command_about_nothing_is_told_before_a_case_is_paid(
 
 def test_a_gate_about_every_metric_says_which_one_missed_it(suite: Suite) -> None:
     result = suite.run("--gate=capitals.* >= 0.9")
-    result.stdout.fnmatch_lines(["gate capitals.[*] >= 0.9 is missed by capitals.exact_match"])
+    result.stdout.fnmatch_lines(["  missed  capitals.[*] >= 0.9   capitals.exact_match: *"])
 
 
 def test_a_gate_that_cannot_be_read_stops_the_session_before_it_begins(suite: Suite) -> None:

@@ -227,7 +227,7 @@ def test_a_derived_metric_that_fails_is_one_line_and_a_gate_on_it_has_no_data(
     assert result.ret == 12
     output = result.stdout.str() + result.stderr.str()
     assert "Traceback" not in output
-    assert f"gate yes_no.spread <= 1: its function {reason}" in output
+    assert f"no data  yes_no.spread <= 1   yes_no.spread: its function {reason}" in output
     summary = own.summary()
     assert summary["benchmarks"]["yes_no"]["failed_metrics"] == {"spread": f"its function {reason}"}
     assert f"spread is not measured: its function {reason}." in own.report("one")

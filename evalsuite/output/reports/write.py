@@ -296,7 +296,7 @@ def first_screen(report: RunReport, file: Path) -> str:
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"
     lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']
-    decided = [*map(decision_line, verdict.decisions), *verdict.reasons, *verdict.remarks]
+    decided = [*map(decision_line, verdict.decisions), *verdict.reasons_beyond_gates, *verdict.remarks]
     if decided:
         lines.append(f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in decided)}</ul>")
     benches = report.run.benchmarks.items()
