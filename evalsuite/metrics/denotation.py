@@ -27,7 +27,7 @@ _TRUTHS = dict.fromkeys(["yes", "true", "correct", "right", "是", "是的", "�
 _TRUTHS |= dict.fromkeys(["no", "false", "incorrect", "wrong", "否", "不", "不是", "错", "错误", "假"], False)
 _MAGNITUDES = {
     "thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12,
-    "万": 1e4, "千": 1e3, "百万": 1e6, "千万": 1e7, "亿": 1e8,
+    "万": 1e4, "千": 1e3, "百万": 1e6, "千万": 1e7, "亿": 1e8, "万亿": 1e12,
 }  # fmt: skip
 _CURRENCIES = {
     "usd": "$",
@@ -54,11 +54,11 @@ _DATES = [
 ]
 _AMOUNT = re.compile(
     r"(?:(?:us)?(?P<before>[$€£¥])\s*)?(?P<number>[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)"
-    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万|千|亿|[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30})?"
+    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万亿|万|千|亿|(?<=\d)[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30})?"
 )
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
-_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3})\s*"
+_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"
 """A comma that does not stand between thousands."""
 _SEPARATORS = [
     re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)
@@ -164,6 +164,8 @@ def parse_amount(text: str) -> Quantity | None:
 
 
 def _chinese_number(text: str) -> float | None:
+    if len(text) > 1 and all(sign in _DIGITS for sign in text):  # 二〇二一
+        return float("".join(str(_DIGITS[sign]) for sign in text))
     total = section = 0
     digit: int | None = None
     for sign in text:
@@ -173,7 +175,15 @@ def _chinese_number(text: str) -> float | None:
             section += (1 if digit is None else digit) * _PLACES[sign]
             digit = None
         elif sign in {"万", "亿"}:
-            total = (total + section + (digit or 0)) * int(_MAGNITUDES[sign])
+            size, section = int(_MAGNITUDES[sign]), section + (digit or 0)
+            if not section and not total:
+                return None
+            # 亿 multiplies all before it (一万亿), 万 only what follows an 亿 (一亿三千万).
+            total = (
+                total + section * size
+                if total % size == 0 and total >= size and section
+                else (total + section) * size
+            )
             section, digit = 0, None
         else:
             return None

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_ITEMS = 100_000
+MOST_ITEMS = 10_000
 """Items of a generator that are taken for its values."""
 # By name: the types, how a value becomes parts that are plain or of these types, and how it is made of them.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
@@ -118,6 +118,7 @@ def decode(data: Any, stand_in: Any = None) -> Any:
 
 def _send(token: str, message: Any) -> None:
     sys.stdout.flush()
+    sys.set_int_max_str_digits(0)
     data = f"\n{token}{json.dumps(message)}".encode()
     while data:
         data = data[os.write(1, data) :]
@@ -222,7 +223,7 @@ class CheckProcess:
 
 def _take_over(argument: Any, left: Any) -> None:
     """Change an argument in place as the answer changed its copy."""
-    if type(argument) is not type(left) or argument == left:
+    if type(argument) is not type(left):
         return
     if isinstance(argument, list):
         argument[:] = left
@@ -237,7 +238,7 @@ def _make_error(name: str, message: str) -> Exception:
     if (
         isinstance(kind, type)
         and issubclass(kind, Exception)
-        and not issubclass(kind, AssertionError | UnicodeError)
+        and not issubclass(kind, AssertionError | UnicodeError | StopIteration | StopAsyncIteration)
     ):
         return kind(message)
     other: type[Exception] = type(name if name.isidentifier() else "Exception", (Exception,), {})

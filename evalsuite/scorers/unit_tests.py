@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Score
 from evalsuite.sandbox import Execution, Sandbox
+from evalsuite.sandbox.inside import Limits
 from evalsuite.solvers.program_text import bound_names, find_program, unbound_names
 
 if TYPE_CHECKING:
@@ -104,13 +105,13 @@ class PassesTests:
     async def _checks(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
             verdict = await self._check(code, tests, check)
-            if verdict == NOT_PLAIN:
+            if verdict is None:
                 verdict = await self._check_in_one_process(f"{tests.before}\n{code}", check)
             if verdict:
                 return [f"{verdict} ({check.splitlines()[-1][:100]})"]
         return []
 
-    async def _check(self, code: str, tests: UnitTests, check: str) -> str:
+    async def _check(self, code: str, tests: UnitTests, check: str) -> str | None:
         """Run a check in a process that never sees the answer's code; return why it failed, or an empty text."""
         seconds = self.timeout
 
@@ -134,7 +135,7 @@ class PassesTests:
             while execution.error is None:
                 kind, *rest = json.loads(sent)
                 if kind != "call":
-                    return NOT_PLAIN if kind == NOT_PLAIN else "".join(rest)
+                    return None if kind == NOT_PLAIN else "".join(rest)
                 execution, result = await run(answer, f"_answer.call({token!r}, {rest[0]!r})")
                 if execution.error is not None or execution.variables_lost or not result:
                     return _last_line(execution)
@@ -196,7 +197,9 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
         timeout: seconds for the program, and for each test or pair.
         sandbox: shared with others; by default one of its own.
     """
-    return PassesTests(sandbox or Sandbox(preload=()), sandbox is None, timeout)
+    return PassesTests(
+        sandbox or Sandbox(limits=Limits(output=32 << 20), preload=()), sandbox is None, timeout
+    )
 
 
 def read_tests(sample: Sample) -> UnitTests:

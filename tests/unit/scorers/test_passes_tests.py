@@ -109,6 +109,10 @@ ATTACKS = {
     "        frame = frame.f_back\n    return 0",
     "a patched encoder": "import json\njson.dumps = lambda *a, **k: '[\"passed\"]'\ndef add(a, b):\n    return 0",
     "an assertion that never fails": "import builtins\nbuiltins.AssertionError = Warning\ndef add(a, b):\n    return 0",
+    "an error that names the way out": "class All(int):\n    def __eq__(self, other): return True\n"
+    "    __hash__ = int.__hash__\nif __name__ == 'answer':\n    raise Exception('x\\nnot plain')\n"
+    "def add(a, b):\n    return All(0)",
+    "a call that ends the loop over the tests": "def add(a, b):\n    raise StopIteration",
     "a type of data that does not exist": "import json\njson.dumps = lambda *a, **k: "
     '\'["result", {"type": "os", "value": 1}, [null, null]]\'\ndef add(a, b):\n    return 0',
 }
@@ -151,6 +155,12 @@ def test_plain_values_are_compared_as_in_one_process(
         ("def f(x):\n    return lambda y: x + y", "assert f(1)(2) == 3"),
         ("def f(g, x):\n    return g(x)", "assert f(lambda x: x + 1, 1) == 2"),
         ("def f(x, *, by=1):\n    return x + by", "assert f(1, by=2) == 3"),
+        ("def f(x):\n    return sum(x)", "assert f(list(range(100_000))) == 4999950000"),
+        ("def f(x):\n    return 10 ** x", "assert f(5000) == 10 ** 5000"),
+        (
+            "def f(x):\n    return float(sum(x[0]))",
+            "import numpy\nassert f([numpy.array([1, 2])]) == 3",
+        ),
         ("def f(x):\n    return x\nif __name__ == '__main__':\n    1 / 0", "assert f(1) == 1"),
         (
             "import math\ndef f(x):\n    return math.pi",
@@ -169,6 +179,7 @@ def test_what_functions_usually_do_passes_from_process_to_process(
     [
         f"```python\n{ADD}\n```\nFor example:\n```python\nprint(add(1, 2))\n```",
         f"```python\n{ADD}\n```\nIts tests:\n```python\nassert add(1, 2) == 3\n```",
+        f"```python\n{ADD}\n```\nIts use:\n```python\nfrom solution import add\nprint(add(1, 2))\n```",
     ],
 )
 def test_a_solution_with_examples_after_it_passes(score: Callable[..., Any], answer: str) -> None:
