@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.core.errors import SpendLimitReached
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.conditions import JUDGE, near
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, score_of, select
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Estimate, Row, Tally
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
+
+UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
+"""Outcome and cause of a case for which --until-decided had no money left; those after it did not begin."""
 
 ROUNDING = 1e-12
 """Relative width below which an interval is a point but for floating-point noise."""
@@ -123,7 +127,11 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
     if not gate.holds(estimate):
         return GateDecision(gate, subject, "missed", estimate)
     missing = (
-        () if metric in measured.derived else tuple(row for row in cases if score_of(row, metric) is None)
+        ()
+        if metric in measured.derived
+        else tuple(
+            row for row in cases if (row.outcome, row.cause) != UNAFFORDABLE and score_of(row, metric) is None
+        )
     )
     if not missing:
         return GateDecision(gate, subject, "met", estimate)

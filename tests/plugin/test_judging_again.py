@@ -221,7 +221,7 @@ def test_without_criteria_the_judges_that_the_cases_declare_are_asked_again(
     assert any("leaning, preference" in line for line in lines)
     assert not any("leaning, preference" in line for line in certificate(own, "--score=long"))
     assert main(["judge", "base", "--judge=function:leanings:leaning", "--score=longer"]) == 2
-    assert "no score longer; the judges gave long, preference" in capsys.readouterr().err
+    assert "no judge gave the score longer; the judges gave long, preference" in capsys.readouterr().err
 
 
 def test_a_judge_that_likes_the_first_place_is_seen_by_its_flips(own: Suite) -> None:

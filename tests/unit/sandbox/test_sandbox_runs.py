@@ -118,7 +118,8 @@ def test_a_table_comes_from_a_path_as_data(lab: Lab, tmp_path: Path) -> None:
     path = tmp_path / "cities.csv"
     path.write_bytes(CITIES.content)
     found = lab.run(
-        f"print(df.shape, df.people.sum())\nprint(__import__('os').path.exists({str(path)!r}))", {"df": path}
+        f"print(df.shape, df.people.sum())\nprint(__import__('os').path.exists({str(tmp_path)!r}))",
+        {"df": path},
     )
     assert (found.stdout, found.error) == ("(2, 2) 709.0\nFalse\n", None)
     assert lab.run("print(df.city[0])", {"df": str(path)}).stdout == "Oslo\n"

@@ -50,7 +50,7 @@ TEAMS, PRICES, HOURS, LIST = json.loads({answers!r})
 def answer(messages):
     asked = messages[-1]["content"]
     if "Monday" in asked:
-        return HOURS.replace("50%", "50")
+        return HOURS.replace("50%", "50 %")
     if "milk" in asked:
         return LIST
     if "Otters" in asked:
