@@ -134,7 +134,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
     Raises:
         BadRequest: it has no readable messages, or asks for several answers at once.
     """
-    if body.get("n") not in {None, 1}:
+    if body.get("n") not in (None, 1):
         raise BadRequest(
             f"n={body['n']}: a request has one answer; send it {body['n']} times, because each equal "
             "request of a case gets an answer of its own"

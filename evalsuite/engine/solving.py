@@ -146,6 +146,8 @@ async def solve(case: Case, models: Models) -> Solved:
             scored = await _score_ahead(case, transcript, judge_of, models.model(case.epoch, meter))
     finally:
         model.close_endpoints()
+    # A call that was cancelled learns of it in the loop's next turn.
+    await asyncio.sleep(0)
     await models.note_cancelled(meter)
     return Solved(
         transcript,

@@ -286,7 +286,7 @@ class ModelHandle:
             base_url=self._base_url,
             epoch=self._epoch,
         )
-        if params.get("n") not in {None, 1}:
+        if params.get("n") not in (None, 1):
             raise RequestRefused(
                 f"n={params['n']}: a request has one answer; send it {params['n']} times, because each equal request "
                 "of a case gets an answer of its own"

@@ -194,15 +194,18 @@ def prompt_bound(request: Request, text: str | None = None) -> int:
     text = prompt_text(request) if text is None else text
     size = len(text) if text.isascii() else len(text.encode())
     parts = [part for message in request.messages for part in message.parts]
-    pictures = [part for part in parts if not isinstance(part, str) and part.get("type") != "text"]
+    pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
     size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
     # Schemas, predictions and whatever else a body has may be billed as well.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
     return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
 
 
+PICTURES = frozenset({"image_url", "input_image", "input_audio"})
+"""Types of parts that are not billed by their bytes; all other parts are text, or files that may hold text."""
+
 PICTURE = 4000
-"""Tokens that a picture, sound or file in a message may be billed as."""
+"""Tokens that a picture or sound in a message may be billed as."""
 
 MOST_TOKENS = 10**9
 """Most tokens of one call; a server that reports more is not believed."""
@@ -256,8 +259,8 @@ def bound_answer(request: Request) -> Request:
         RequestRefused: the body names another model, whose price is another.
     """
     api, extra = _api(request), _extra_body(request)
-    if extra.keys() & {"model", "models"}:
-        raise RequestRefused("extra_body names a model, whose price --max-cost cannot take into account")
+    if (request.params.keys() | extra.keys()) & {"model", "models", "fallbacks"}:
+        raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     body = _body(request)
     # A negative bound, or null, means no bound to some servers.
     endless = {name for name in BOUNDS & body.keys() if not _whole(body[name])}

@@ -15,7 +15,7 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused, SpendLimit
 from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
-from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price
+from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, prompt_bound
 from evalsuite.models import chat_format, responses_format
 from evalsuite.models.protocol import (
     LostAnswer,
@@ -296,15 +296,28 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
     assert virtual(main()) <= 2.0
 
 
+def test_text_is_reserved_by_its_bytes_in_every_part_that_is_not_a_picture() -> None:
+    text = "word " * 10_000
+    parts: list[dict[str, Any]] = [
+        {"type": "input_text", "text": text},
+        {"type": "file", "file": {"file_data": text}},
+    ]
+    for part in parts:
+        assert prompt_bound(Request("gpt-test", (Message("user", parts=(part,)),))) >= len(text)
+
+
+@pytest.mark.parametrize(
+    "params", [{"extra_body": {"model": "dear"}}, {"model": "dear"}, {"models": ["dear"]}]
+)
 def test_a_body_that_names_another_model_is_refused_where_money_is_limited(
-    house: House, virtual: Virtual
+    house: House, virtual: Virtual, params: dict[str, Any]
 ) -> None:
     backend = house.Backend(house.echo)
 
     async def main() -> None:
         gateway = house.gateway(backend, ledger=Ledger(1.0), prices=PRICES)
-        with pytest.raises(RequestRefused, match="extra_body names a model"):
-            await gateway.ask(house.request(params={"extra_body": {"model": "dear"}}))
+        with pytest.raises(RequestRefused, match="names another model"):
+            await gateway.ask(house.request(params=params))
         await gateway.aclose()
 
     virtual(main())
