@@ -118,7 +118,6 @@ def decode(data: Any, stand_in: Any = None) -> Any:
 
 def _send(token: str, message: Any) -> None:
     sys.stdout.flush()
-    sys.set_int_max_str_digits(0)
     data = f"\n{token}{json.dumps(message)}".encode()
     while data:
         data = data[os.write(1, data) :]

@@ -29,7 +29,11 @@ SHAPES = (
     "`outputs`, also within `input_output`)"
 )
 _DRIVER = files(__package__).joinpath("two_processes.py").read_text("utf-8")
-_BEGIN = "import types as _types\n_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
+# Integers of any length pass between the two processes as text.
+_BEGIN = (
+    "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
+    "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
+)
 NOT_PLAIN = "not plain"
 
 

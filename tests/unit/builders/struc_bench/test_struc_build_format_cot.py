@@ -209,8 +209,9 @@ def test_a_build_that_is_killed_asks_only_for_what_is_missing_when_it_is_called_
     assert "Traceback" not in told
     assert not items.with_name("html_cot.json").exists()
     assert call(*given).status == 0
-    asked_again = 1 if number == signal.SIGKILL else 0
-    assert len(chat_server.bodies) == len(ITEMS) + asked_again
+    # A kill loses the call under way, and the answer before it if that was still being written.
+    most = 2 if number == signal.SIGKILL else 0
+    assert len(ITEMS) <= len(chat_server.bodies) <= len(ITEMS) + most
     assert len(read_items(items.with_name("html_cot.json"))) == len(ITEMS)
 
 
