@@ -59,7 +59,8 @@ class RayCluster:
         _demand_listener(address)
         try:
             ray.init(
-                address=address,
+                # Without an address Ray would take up a cluster that it finds here, even one whose head has died.
+                address=address or "local",
                 runtime_env=environment,
                 log_to_driver=False,
                 logging_level=logging.WARNING,
