@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused
+from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.types import Message, Transcript
 from evalsuite.gateway.handle import Effects, ModelHandle, read_prompt
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
     from evalsuite.core.types import Completion, ToolCall
+    from evalsuite.gateway.handle import CaseAsker
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,8 @@ class CaseModel(ModelHandle):
         user_model: name and address of the model that plays users; None where the run has none.
     """
 
+    _asker: CaseAsker
+
     def __init__(
         self,
         *args: Any,
@@ -297,6 +300,20 @@ class CaseModel(ModelHandle):
             listener, endpoint = self._endpoints.pop()
             listener.close(endpoint)
 
+    async def finish(self) -> None:
+        """Close the endpoints and store which requests the case cancelled by itself; called at its end."""
+        self.close_endpoints()
+        # A call that was cancelled learns of it in the loop's next turn.
+        await asyncio.sleep(0)
+        for request, seconds in self.meter.cancelled:
+            with contextlib.suppress(RunError):
+                await self._asker.note_cancelled(request, seconds)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether `finish` has nothing to do."""
+        return not (self._endpoints or self.meter.cancelled)
+
 
 def _number_calls(completion: Completion, place: int) -> Completion:
     """Give tool calls distinct ids, because not every server does."""
@@ -359,6 +376,11 @@ class BlockingModel:
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
         return self._model.endpoint_on(self._loop)
+
+    def finish(self) -> None:
+        """Close the endpoints and store which requests were cancelled; called at the end of the test."""
+        if not (self._model.is_finished or self._loop.is_closed()):
+            self._wait(self._model.finish())
 
     def _wait(self, call: Coroutine[Any, Any, T]) -> T:
         refuse_in_child(self._process, call)

@@ -11,14 +11,16 @@ import os
 import secrets
 import socket
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from evalsuite.applications.case_api import CaseApi
+    from evalsuite.applications.chat_api import HttpAnswer
 
 LARGEST_REQUEST = 256 * 2**20
 """Bytes; pictures and recordings are large."""
@@ -66,6 +68,8 @@ class LoopbackServer:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._apis: dict[str, CaseApi] = {}
+        # Requests that are being answered, by the case's secret.
+        self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
         # Bound here and now, so that the address is known; who connects early waits in the queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
@@ -80,7 +84,8 @@ class LoopbackServer:
 
         application = web.Application(client_max_size=LARGEST_REQUEST)
         application.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        # A client that hangs up cancels its call, as an application's own time-out within the process does.
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         try:
             await web.SockSite(runner, self._socket).start()
@@ -95,33 +100,47 @@ class LoopbackServer:
         return Endpoint(f"http://127.0.0.1:{self.port}/{token}/v1", token)
 
     def close(self, endpoint: Endpoint) -> None:
-        """Close an address; the listener stays for the next case."""
+        """Close an address and cancel the requests without an answer; the listener stays for the next case."""
         self._apis.pop(endpoint.api_key, None)
+        for task in self._answering.pop(endpoint.api_key, ()):
+            if task is not None:
+                task.cancel()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
         from evalsuite.applications.chat_api import error_answer
 
-        api, path = self._find_api(request)
-        if api is None:
-            answer = error_answer(401, REFUSED, "authentication_error")
+        content = await request.read()
+        token, path = self._find_token(request)
+        if token in self._apis:
+            answer = await self._answer(token, request.method, path, content)
         else:
-            answer = await api.answer(request.method, path, await request.read())
+            answer = error_answer(401, REFUSED, "authentication_error")
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
-        await response.prepare(request)
-        for chunk in answer.chunks:
-            await response.write(chunk)
-        await response.write_eof()
+        # A client that is gone needs no answer.
+        with suppress(ConnectionError):
+            await response.prepare(request)
+            for chunk in answer.chunks:
+                await response.write(chunk)
+            await response.write_eof()
         return response
 
-    def _find_api(self, request: web.Request) -> tuple[CaseApi | None, str]:
-        """Find the API that a request is for, and the path after the base URL."""
+    async def _answer(self, token: str, method: str, path: str, content: bytes) -> HttpAnswer:
+        task, answering = asyncio.current_task(), self._answering.setdefault(token, set())
+        answering.add(task)
+        try:
+            return await self._apis[token].answer(method, path, content)
+        finally:
+            answering.discard(task)
+
+    def _find_token(self, request: web.Request) -> tuple[str, str]:
+        """Find the secret of the case that a request is for, and the path after the base URL."""
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:
-            return self._apis[first], "/" + rest.removeprefix("v1").lstrip("/")
+            return first, "/" + rest.removeprefix("v1").lstrip("/")
         key = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-        return self._apis.get(key), request.path.removeprefix("/v1")
+        return key, request.path.removeprefix("/v1")
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakKeyDictionary()

@@ -245,10 +245,11 @@ def lend(
     """
     from evalsuite.applications.case_model import BlockingModel
 
+    lent = BlockingModel(model, loop)
     try:
-        yield BlockingModel(model, loop)
+        yield lent
     finally:
-        model.close_endpoints()
+        lent.finish()
         if findings is not None:
             findings.used += model.meter.usage
             findings.asked = {**model.meter.fingerprints, **findings.asked}

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.core.errors import InternalError, JudgeError, ModelError, RunError, ScoringError, SettingsError
+from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
 from evalsuite.engine.scoring import A_SCORER, check_call, name_of, own_judge, read_scores
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.handle import Effects, Meter
@@ -86,12 +85,6 @@ class Models:
         """Return a meter for one case, or for another part of a session with its own draws."""
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
-    async def note_cancelled(self, meter: Meter) -> None:
-        """Store the requests that a case cancelled by itself; called after it is solved."""
-        for request, seconds in meter.cancelled:
-            with suppress(RunError):
-                await self._asker.note_cancelled(request, seconds)
-
     def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; the tool calls of a named case are kept."""
         base_url = self._settings.model_base_url
@@ -146,9 +139,7 @@ async def solve(case: Case, models: Models) -> Solved:
             scored = await _score_ahead(case, transcript, judge_of, models.model(case.epoch, meter))
     finally:
         model.close_endpoints()
-    # A call that was cancelled learns of it in the loop's next turn.
-    await asyncio.sleep(0)
-    await models.note_cancelled(meter)
+    await model.finish()
     return Solved(
         transcript,
         scored.scores,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,3 +86,68 @@ def test_a_replay_gives_every_draw_its_outcome_again(
     suite.run("-n", workers, "--replay=first", "--run=second").assert_outcomes(passed=2)
     assert len(chat_server.bodies) == requests
     assert without_times(suite.records("second")) == without_times(first)
+
+
+HURRIED = """
+import asyncio, json, urllib.request
+from evalsuite import Sample, Transcript, benchmark, exact_match
+
+def ask(endpoint, text, timeout):
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(endpoint.base_url + "/chat/completions", body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return json.load(answer)["choices"][0]["message"]["content"]
+    except TimeoutError:
+        return "gave up"
+
+async def program(sample, model):
+    endpoint = model.endpoint()
+    said = [await asyncio.to_thread(ask, endpoint, text, 0.5) for text in ("SLOW", "QUICK")]
+    # The case ends before this request is answered.
+    asyncio.get_running_loop().run_in_executor(None, ask, endpoint, "SLOW, TOO", 5.0)
+    await asyncio.sleep(0.3)
+    return Transcript("fine", facts={"said": said})
+
+@benchmark("programs", [Sample(id="a", input="a", target="fine")], solver=program, scorers=[exact_match()])
+def test_programs(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+TESTED = """
+def test_program(endpoint):
+    assert [ask(endpoint, text, 0.5) for text in ("SLOW", "QUICK")] == ["gave up", "an answer"]
+"""
+
+
+def test_a_replay_repeats_that_a_client_of_the_endpoint_gave_up(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_programs=HURRIED)
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    chat_server.reply = lambda body: chat_server.say(
+        "an answer", delay=2.0 * body["messages"][-1]["content"].startswith("SLOW")
+    )
+    suite.run("--run=first").assert_outcomes(passed=1)
+    first = suite.records("first")
+    assert first[0]["facts"]["said"] == ["gave up", "an answer"]
+    with closing(sqlite3.connect(suite.path / "reports" / "first" / "journal.sqlite")) as journal:
+        cancelled = journal.execute("SELECT count(*) FROM outcomes WHERE cancelled IS NOT NULL").fetchone()
+    assert cancelled == (2,)
+    suite.run("--replay=first", "--run=second").assert_outcomes(passed=1)
+    assert without_times(suite.records("second")) == without_times(first)
+
+
+def test_a_replay_repeats_that_a_client_of_the_fixture_endpoint_gave_up(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_programs=HURRIED.partition("async def program")[0] + TESTED)
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    chat_server.reply = lambda body: chat_server.say(
+        "an answer", delay=2.0 * (body["messages"][-1]["content"] == "SLOW")
+    )
+    suite.run("--run=first").assert_outcomes(passed=1)
+    suite.run("--replay=first", "--run=second").assert_outcomes(passed=1)
