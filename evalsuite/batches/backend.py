@@ -26,7 +26,7 @@ from evalsuite.batches.server import (
 )
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
 from evalsuite.core.phrases import number_of
-from evalsuite.gateway.concealment import Vault, older_key, request_key
+from evalsuite.gateway.concealment import UNBOUNDED, Vault, request_keys
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
@@ -91,11 +91,13 @@ class BatchBackend:
     async def complete(self, request: Request) -> Completion:
         """Waits for the answer in a batch, which an earlier session may have sent already."""
         self._begin()
-        concealed = Vault().conceal(request)
-        key, older = request_key(self.identity, concealed), older_key(self.identity, concealed)
-        if self._earlier and older in self._earlier and older not in self._waiting:
-            # A session from before draws sent it.
-            key = older
+        # Earlier versions named a batch's lines by the requests as sent, with the limits of `--max-cost`.
+        asked = (UNBOUNDED.get() or request, request)
+        keys = [
+            key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)
+        ]
+        sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
+        key = next(sent, keys[0])
         return self._read(key, request, await self._result(key, request))
 
     def _begin(self) -> None:

@@ -12,6 +12,7 @@ from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import Sample
 from evalsuite.decisions.early_stops import spread
 from evalsuite.engine.bound import Bound, check_ids
+from evalsuite.gateway.concealment import EPOCH_MARK
 from evalsuite.results.judge_labels import CANARY
 from evalsuite.samples.lazy import LazySamples, SampleStream, Unmade
 
@@ -59,8 +60,20 @@ class Case:
 
     @property
     def scope(self) -> str:
-        """The name under which its draws and tool calls are stored, unique within a run."""
-        return self.nodeid or self.id
+        """The name under which its draws and tool calls are stored, unique within a run. Its epoch is marked in it."""
+        name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
+        if self.bound.epochs == 1:
+            return name
+        # pytest escapes what is not ASCII.
+        ends = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
+        test, rest = self.bound.nodeid, name.removeprefix(self.bound.nodeid)
+        suffix = f"-e{self.epoch}"
+        return test + re.sub(
+            rf"(?<=[\[-])({ends})(?=[]-])",
+            lambda found: found[0].removesuffix(suffix) + EPOCH_MARK + suffix,
+            rest,
+            count=1,
+        )
 
     def sandboxes(self) -> Iterator[Sandbox]:
         """Yield the sandboxes of its solver and scorers, in which its programs run."""

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -177,22 +178,43 @@ KEY_MARK = f"{KEY_VERSION}-"
 """Beginning of a key, by which keys of older versions are recognized; they are hexadecimal digits alone."""
 
 
-def request_key(identity: str, request: Request) -> str:
-    """Computes the key under which a request's completion is stored: 64 characters.
+UNBOUNDED: ContextVar[Request | None] = ContextVar("UNBOUNDED", default=None)
+"""The request that is being sent as its case made it, before `--max-cost` limited its answer."""
 
-    Two requests have one key only if backend and address, model, every parameter, messages, tools, epoch and draw
-    are the same. Half a surrogate pair equals the question mark that is sent in its place.
+EPOCH_MARK = "\x1f"
+"""Precedes the epoch in a case's name, such as `-e2`. Names without it are equal for any number of epochs."""
+
+
+def name_without_epoch(name: str) -> str:
+    """Returns a case's name as keys have it: without the epoch, which a request holds separately."""
+    return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
+
+
+def name_with_epoch(name: str) -> str:
+    """Returns a case's name as pytest has it."""
+    return name.replace(EPOCH_MARK, "")
+
+
+def request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
+    """Computes the key under which a request's completion is stored, and after it those of older versions.
+
+    Two requests have one key of 64 characters only if backend and address, model, every parameter, messages, tools,
+    epoch and draw are the same. Half a surrogate pair equals the question mark that is sent in its place.
 
     Args:
         identity: the backend's `identity`: its kind and address.
         request: the request; its `base_url` is ignored because the identity contains it.
+        older: whether to add the key from before draws, where equal requests of an epoch shared one completion.
     """
+    names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
+    keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)
+    if not older:
+        return keys
+    return (*keys, _hash_request(identity, dataclasses.replace(request, draw=""), 1))
+
+
+def _mark_key(identity: str, request: Request) -> str:
     return KEY_MARK + _hash_request(identity, request, KEY_VERSION)[len(KEY_MARK) :]
-
-
-def older_key(identity: str, request: Request) -> str:
-    """Computes the key of journals from before draws, where equal requests of an epoch shared one completion."""
-    return _hash_request(identity, dataclasses.replace(request, draw=""), 1)
 
 
 def _hash_request(identity: str, request: Request, version: int) -> str:

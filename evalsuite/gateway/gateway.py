@@ -26,7 +26,7 @@ from evalsuite.core.errors import (
 )
 from evalsuite.core.types import Usage
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import Vault, older_key, request_key
+from evalsuite.gateway.concealment import UNBOUNDED, Vault, name_without_epoch, request_keys
 from evalsuite.gateway.handle import EffectLog
 from evalsuite.gateway.spend import (
     Attempt,
@@ -158,23 +158,24 @@ class Gateway:
     async def _ask(self, request: Request) -> Completion:
         upstream = self._upstream(request)
         request = self._vault.conceal(request)
-        key = request_key(upstream.backend.identity, request)
-        if self.store.outcomes and key in self.store.outcomes.cancelled:
-            await asyncio.sleep(SLACK + STRETCH * self.store.outcomes.cancelled[key])
+        keys = request_keys(upstream.backend.identity, request, older=self.store.holds_older)
+        key, outcomes = keys[0], self.store.outcomes
+        cancelled = (
+            [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
+        )
+        if cancelled:
+            await asyncio.sleep(SLACK + STRETCH * cancelled[0])
         call = self._calls.get(key)
         self.served["joined"] += call is not None
         if call is None:
-            kept = self.store.get(key)
-            if kept is None and self.store.holds_older:
-                older = older_key(upstream.backend.identity, request)
-                kept = self.store.get(older)
-                key = key if kept is None else older
-            if kept is not None:
-                self.served["kept"] += 1
-                self._used[key] = kept.usage
-                return kept
-            if self.store.read_only and self.store.outcomes:
-                failed = self.store.outcomes.error(key)
+            for each in keys:
+                kept = self.store.get(each)
+                if kept is not None:
+                    self.served["kept"] += 1
+                    self._used[each] = kept.usage
+                    return kept
+            if self.store.read_only and outcomes:
+                failed = next(filter(None, map(outcomes.error, keys)), None)
                 if failed is not None:
                     raise decode_error(failed)
             self.served["asked"] += 1
@@ -193,7 +194,8 @@ class Gateway:
         """
         if self.store.outcomes and not self.store.read_only:
             identity = self._upstream(request).backend.identity
-            self.store.outcomes.note_cancelled(request_key(identity, self._vault.conceal(request)), seconds)
+            key, *_ = request_keys(identity, self._vault.conceal(request))
+            self.store.outcomes.note_cancelled(key, seconds)
 
     async def recall(self, effect: Effect) -> Any:
         return EffectLog(self.store.tool_calls).recall(effect)
@@ -234,9 +236,8 @@ class Gateway:
             raise
         # The backend's identity is its address without secrets.
         self._storing.add(self._calls[key])
-        kept = await self._keep(
-            key, dataclasses.replace(request, base_url=upstream.backend.identity), completion
-        )
+        address, draw = upstream.backend.identity, name_without_epoch(request.draw)
+        kept = await self._keep(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
         self._used[key] = completion.usage
         return kept
 
@@ -300,6 +301,7 @@ class Gateway:
         self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
         """Make one call: reserve the most it may cost before, and book what it cost after."""
+        UNBOUNDED.set(request)
         # Only where money is limited, as the bound could cut off an answer.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
         answer = answer_bound(sent)
@@ -444,7 +446,7 @@ class Store(Protocol):
 
     @property
     def holds_older(self) -> bool:
-        """Whether it contains answers under keys without draws; see `older_key`."""
+        """Whether it contains answers under keys without draws; see `request_keys`."""
         ...
 
     @property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
 from evalsuite.core.json_codec import Plain, digest, encode_request
 from evalsuite.core.types import Message, Request, Usage, as_message
+from evalsuite.gateway.concealment import name_with_epoch, name_without_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ class Effect:
     """A tool call of a case and its place among the others.
 
     Attributes:
-        case: pytest's node id.
+        case: pytest's node id, with the epoch marked as in a draw.
         epoch: the case's epoch.
         number: its place within the case, from 1.
         name: the tool's name.
@@ -70,13 +71,16 @@ class EffectLog:
             ReplayMiss: this is a replay, and the journal does not hold the call.
             RunError: the journal cannot be read.
         """
-        kept = self._calls.get(effect.case, effect.epoch, effect.number)
+        # Older journals have the epoch in the name, too.
+        names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
+        found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
+        kept = next(filter(None, found), None)
         if kept is not None and kept[:2] == (effect.name, effect.arguments):
             return kept[2]
         if self._calls.read_only:
             instead = f"a call of {kept[0]} with {kept[1]!r:.200}" if kept else "nothing"
             raise ReplayMiss(
-                f"the journal holds {instead} where {effect.case} (epoch {effect.epoch}) makes its tool call "
+                f"the journal holds {instead} where {names[0]} (epoch {effect.epoch}) makes its tool call "
                 f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
             )
         return None
@@ -89,7 +93,14 @@ class EffectLog:
         """
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
-        self._calls.put(effect.case, effect.epoch, effect.number, effect.name, effect.arguments, result)
+        self._calls.put(
+            name_without_epoch(effect.case),
+            effect.epoch,
+            effect.number,
+            effect.name,
+            effect.arguments,
+            result,
+        )
 
 
 class Effects:

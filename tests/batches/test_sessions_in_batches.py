@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -191,6 +192,19 @@ def test_a_detached_session_ends_with_13_until_its_batches_are_finished(
     assert status == 0, output
     assert len(batch_server.asked()) == 6
     assert len(suite.records()) == 6
+
+
+def test_a_request_that_only_the_spend_limit_bounds_is_sent_once_with_and_without_it(
+    suite: Suite, batch_server: BatchServer
+) -> None:
+    suite.pytester.makepyfile(test_words=re.sub(r"max_tokens=\d+", "", CASES))
+    batch_server.fate = lambda batch: None
+    assert suite.run("--detach")[0] == 13
+    assert suite.run("--resume=last", "--detach", "--max-cost=5")[0] == 13
+    batch_server.fate = lambda batch: "completed"
+    status, output = suite.run("--resume=last", "--max-cost=6")
+    assert status == 0, output
+    assert len(batch_server.asked()) == 6
 
 
 def test_a_model_without_a_batch_interface_is_one_message(chat_server: Any) -> None:

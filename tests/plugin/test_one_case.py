@@ -190,3 +190,30 @@ def test_a_record_carries_fingerprints_that_tell_what_was_asked_and_how_it_was_s
     assert differing(0, warmer) == {"model", "params", "requests"}
     assert differing(0, changed) == {"params", "requests"}
     assert differing(1, changed) == {"input", "prompt", "params", "requests"}
+
+
+def test_further_epochs_ask_only_what_was_not_asked(
+    suite: Suite, chat_server: ChatServer, workers: tuple[str, ...]
+) -> None:
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    suite.pytester.makepyfile(
+        test_many="""
+        import pytest
+        from evalsuite import Sample, benchmark, generate
+
+        SAMPLES = [Sample(id="a", input="A"), Sample(id="a-e1", input="A"), Sample(id="é", input="A")]
+
+        @benchmark("many", SAMPLES, solver=generate(temperature=1.0))
+        def test_plain(scores):
+            pass
+
+        @pytest.mark.parametrize("more", ["a-e1", "b"])
+        @benchmark("more", SAMPLES, solver=generate(temperature=1.0))
+        def test_further(scores, more):
+            pass
+        """
+    )
+    suite.run(*workers, "--run=first", "test_many.py").assert_outcomes(passed=9)
+    assert len(chat_server.bodies) == 9
+    suite.run(*workers, "--resume=first", "--epochs=2", "test_many.py").assert_outcomes(passed=18)
+    assert len(chat_server.bodies) == 18

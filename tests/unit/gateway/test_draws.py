@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.types import Completion, Message, Request, Usage
-from evalsuite.gateway.concealment import older_key
+from evalsuite.gateway.concealment import EPOCH_MARK, request_keys
 from evalsuite.gateway.handle import Meter, ModelHandle
 from tests.unit.gateway.scripted_answers import journal_of
 
@@ -142,7 +142,7 @@ def test_a_journal_from_before_draws_still_answers_every_equal_request(
     async def main() -> None:
         gateway = house.gateway(backend)
         old = Request("m", (Message("user", "VOTE"),))
-        await journal_of(gateway).put(older_key("scripted", old), old, Completion("old"))
+        await journal_of(gateway).put(request_keys("scripted", old, older=True)[-1], old, Completion("old"))
         await gateway.aclose()
         resumed = house.gateway(backend)
         assert [await ask(handle(resumed, case), 2) for case in "ab"] == [["old", "old"]] * 2
@@ -151,3 +151,32 @@ def test_a_journal_from_before_draws_still_answers_every_equal_request(
 
     virtual(main())
     assert len(backend.asked) == 1
+
+
+def test_a_further_epoch_finds_the_answers_of_a_run_with_one(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        assert await ask(handle(gateway, "test[a]"), 2) == ["1", "2"]
+        assert await ask(handle(gateway, f"test[a{EPOCH_MARK}-e1]"), 2) == ["1", "2"]
+        assert await ask(handle(gateway, f"test[a{EPOCH_MARK}-e2]", 2), 2) == ["3", "4"]
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_a_journal_whose_draws_name_the_epoch_still_answers(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        # As earlier versions named them.
+        assert await ask(handle(gateway, "test[a-e1]")) == ["1"]
+        assert await ask(handle(gateway, "test[b-e1]")) == ["2"]
+        await gateway.aclose()
+        resumed = house.gateway(backend)
+        assert await ask(handle(resumed, f"test[a{EPOCH_MARK}-e1]")) == ["1"]
+        await resumed.aclose()
+
+    virtual(main())
