@@ -130,11 +130,16 @@ class LlamaCppBackend:
 
 
 def _import_llama_cpp() -> Any:
-    """xllamacpp, whose OpenMP reads how threads wait when it is loaded, and at no other time."""
+    """Imports xllamacpp, whose OpenMP reads how threads wait when it is loaded, and at no other time."""
     before = {name: os.environ.get(name) for name in ASLEEP}
     os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
     try:
         return importlib.import_module("xllamacpp")
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"llama.cpp cannot be loaded: {error}; OpenMP's library, which minimal systems lack, is Debian's package "
+            "libgomp1"
+        ) from error
     finally:
         for name, value in before.items():
             if value is None:

@@ -302,17 +302,19 @@ def micro_f1() -> CaseMetric:
 
 
 def confusion_matrix() -> CaseMetric:
-    """`labels_confused`: cases with another label than the target's; the report draws the matrix.
+    """`labels_confused`: the share of cases with another label than the target's; the report draws the matrix.
 
     Rows are targets, columns what `one_of` read; the last column is answers that named no label.
     """
-    return CaseMetric("labels_confused", _count_confused, _draw_confusion, lower_is_better=True)
+    return CaseMetric(
+        "labels_confused", _share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range
+    )
 
 
-def _count_confused(tally: Tally) -> Estimate | None:
+def _share_confused(tally: Tally) -> Estimate | None:
     targets, labels = _labels(tally)
     wrong = sum(target != label for target, label in zip(targets, labels, strict=True))
-    return Estimate(float(wrong), n=len(targets)) if targets else None
+    return Estimate(wrong / len(targets), n=len(targets)) if targets else None
 
 
 def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:

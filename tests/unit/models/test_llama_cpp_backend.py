@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,18 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
         BackendUnavailable, match="no such file; write the path of a GGUF file, or local:smollm2"
     ):
         LlamaCppBackend(str(tmp_path / "model.gguf")).check()
+
+
+def test_a_library_that_the_system_lacks_is_named_with_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once
+) -> None:
+    (tmp_path / "xllamacpp.py").write_text(
+        'raise ImportError("libgomp.so.1: cannot open shared object file")'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    with pytest.raises(BackendUnavailable, match=r"llama\.cpp cannot be loaded: .*libgomp1"):
+        once(LlamaCppBackend("smollm2"))
 
 
 def test_a_file_that_is_no_model_is_said_to_be_none(tmp_path: Path, once: Once) -> None:
