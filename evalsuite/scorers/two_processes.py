@@ -1,8 +1,10 @@
 """Runs in the sandbox, in two processes: the answer in one, its tests in another that never sees the answer's code.
 
-This file is sent as source, so it imports the standard library alone. The tests call a stand-in for each function of
-the answer. The stand-in encodes the arguments and stops its thread; the scorer takes them to the answer's process and
-brings back the encoded result. Only plain values pass, so that nothing the answer makes can change how it is compared.
+This file is sent as source, so it imports the standard library alone. The tests use a stand-in for each function, class
+and object of the answer. A stand-in encodes what is asked of it and stops its thread; the scorer takes the request to
+the answer's process and brings back the encoded result. Plain values pass as they are, and the answer's objects stay in
+its process. No value that the tests expect is sent there: values are compared in the tests' process, and two objects of
+the answer by their attributes.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import fractions
 import importlib
 import itertools
 import json
+import operator
 import os
 import queue
 import sys
@@ -29,12 +32,35 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 10_000
 """Items of a generator that are taken for its values."""
+FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
+
+
+def _split_items(value: Any) -> list[Any]:
+    return [part for pair in value.items() for part in pair]
+
+
+def _join_items(parts: list[Any]) -> dict[Any, Any]:
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
 # By name: the types, how a value becomes parts that are plain or of these types, and how it is made of them.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
-    "dict": (
-        dict,
-        lambda value: [part for pair in value.items() for part in pair],
-        lambda parts: dict(zip(parts[::2], parts[1::2], strict=True)),
+    "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
+    "OrderedDict": (
+        collections.OrderedDict,
+        _split_items,
+        lambda parts: collections.OrderedDict(_join_items(parts)),
+    ),
+    "defaultdict": (
+        collections.defaultdict,
+        lambda value: [getattr(value.default_factory, "__name__", None), *_split_items(value)],
+        lambda parts: collections.defaultdict(FACTORIES.get(parts[0]), _join_items(parts[1:])),
+    ),
+    "dict": (dict, _split_items, _join_items),
+    "namedtuple": (
+        (),
+        lambda value: [type(value).__name__, list(value._fields), *value],
+        lambda parts: collections.namedtuple(parts[0], parts[1])(*parts[2:]),  # noqa: PYI024 - read from data
     ),
     "tuple": (tuple, list, tuple),
     "set": (set, list, set),
@@ -42,7 +68,8 @@ KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], An
     "deque": (collections.deque, list, collections.deque),
     "keys": (type({}.keys()), list, lambda parts: dict.fromkeys(parts).keys()),
     "range": (range, lambda value: [value.start, value.stop, value.step], lambda parts: range(*parts)),
-    "bytes": ((bytes, bytearray), lambda value: [value.hex()], lambda parts: bytes.fromhex(*parts)),
+    "bytes": (bytes, lambda value: [value.hex()], lambda parts: bytes.fromhex(*parts)),
+    "bytearray": (bytearray, lambda value: [value.hex()], lambda parts: bytearray.fromhex(*parts)),
     "datetime": (
         dt.datetime,
         lambda value: [value.isoformat()],
@@ -74,43 +101,59 @@ class NotPlainError(TypeError):
     """A value cannot pass from one process to the other."""
 
 
-def encode(value: Any, functions: list[Any] | None = None) -> Any:
+def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
     """Convert a value to JSON.
 
     Args:
         value: JSON-like, one of `KINDS`, or a number or array of numpy.
-        functions: receives functions, which pass as their place in this list; None refuses them.
+        stay: converts a value that is something else and stays in its process; None refuses such values.
 
     Raises:
         NotPlainError: the value is something else.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if isinstance(value, list):
+        return [encode(item, stay) for item in value]
+    kind = _find_kind(value)
+    if kind is not None:
+        return {"type": kind, "value": [encode(part, stay) for part in KINDS[kind][1](value)]}
+    return _encode_other(value, stay)
+
+
+def _find_kind(value: Any) -> str | None:
+    if isinstance(value, tuple) and hasattr(type(value), "_fields"):
+        return "namedtuple"
+    return next(
+        (name for name, (types_of_kind, _, _) in KINDS.items() if isinstance(value, types_of_kind)), None
+    )
+
+
+def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
+    if isinstance(value, Remote):
+        identity = _read_own(value, "identity")
+        return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         listed = value.tolist()
         return {"type": "array", "value": [encode(listed)]} if isinstance(listed, list) else encode(listed)
-    if isinstance(value, list):
-        return [encode(item, functions) for item in value]
-    for name, (types_of_kind, split, _) in KINDS.items():
-        if isinstance(value, types_of_kind):
-            return {"type": name, "value": [encode(part, functions) for part in split(value)]}
-    for base in (int, float, str):
-        if isinstance(value, base):
-            return base(value)
-    if callable(value) and functions is not None:
-        functions.append(value)
-        return {"type": "function", "value": len(functions) - 1}
+    base = next((base for base in (int, float, str) if isinstance(value, base)), None)
+    if base is not None:
+        return base(value)
+    if stay is not None:
+        return {"type": "object", "value": stay(value)}
+    if isinstance(value, BaseException):  # what the answer raised must not be a way to its own process
+        raise TypeError("an exception cannot be passed to the answer")
     raise NotPlainError(f"a value of the type {type(value).__name__} is not plain data")
 
 
-def decode(data: Any, stand_in: Any = None) -> Any:
-    """Convert JSON back to the value; `stand_in` makes a function from its place."""
+def decode(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
+    """Convert JSON back to the value; `find` gets an object of the answer from what identifies it."""
     if not isinstance(data, dict):
-        return [decode(item, stand_in) for item in data] if isinstance(data, list) else data
+        return [decode(item, find) for item in data] if isinstance(data, list) else data
     kind, value = data["type"], data["value"]
-    if kind == "function" and stand_in is not None:
-        return stand_in(int(value))
-    parts = [decode(part, stand_in) for part in value]
+    if kind == "object" and find is not None:
+        return find(value)
+    parts = [decode(part, find) for part in value]
     if kind == "array":
         return importlib.import_module("numpy").array(*parts)
     return KINDS[kind][2](parts)
@@ -123,122 +166,284 @@ def _send(token: str, message: Any) -> None:
         data = data[os.write(1, data) :]
 
 
+def _read_state(value: Any) -> list[Any] | None:
+    """Read the attributes by which an object is compared; None if it equals only itself."""
+    kind = type(value)
+    slots = [slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if hasattr(value, slot)]
+    state = {**getattr(value, "__dict__", {}), **{slot: getattr(value, slot) for slot in slots}}
+    compares = any("__eq__" in vars(base) for base in kind.__mro__[:-1])
+    return [kind.__name__, state] if state and compares else None
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "call": lambda function, *args, **named: function(*args, **named),
+    "state": _read_state,
+    "iter": lambda value: list(itertools.islice(value, MOST_ITEMS)),
+    "getattr": getattr,
+    "setattr": setattr,
+    **{function.__name__: function for function in (len, str, repr, bool)},
+    **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem")},
+    **{name: getattr(operator, name) for name in ("add", "sub", "lt", "le", "gt", "ge")},
+}
+"""What the tests may ask of an object of the answer; the last six only with another of its objects."""
+
+
 class AnswerProcess:
-    """The answer's process: its module, whose functions are called by name."""
+    """The answer's process: its module, whose functions are called by name, and the objects that its tests use."""
 
     def __init__(self, code: str) -> None:
         module = types.ModuleType("answer")
         sys.modules["answer"] = module
         self.names = vars(module)
-        self.functions: list[Any] = []
+        self.objects: list[Any] = []
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
+    def describe(self, token: str, names: list[str]) -> None:
+        """Send which of these names are exceptions, each with the names of its bases."""
+        found = {name: self.names.get(name) for name in names}
+        _send(
+            token,
+            {
+                name: _list_bases(kind)
+                for name, kind in found.items()
+                if isinstance(kind, type) and issubclass(kind, BaseException)
+            },
+        )
+
     def call(self, token: str, request: str) -> None:
-        """Call a function and send its result, or what it raised, and the arguments as it left them."""
-        target, args, named = json.loads(request)
+        """Do what the tests ask, and send the result, or what was raised, and the arguments as they were left."""
+        operation, args, named = json.loads(request)
         message: Any
         try:
-            function = self.functions[target] if isinstance(target, int) else self._find(target)
-            positional, keywords = decode(args), decode(named)
-            result = encode(function(*positional, **keywords), self.functions)
-            message = ["result", result, _encode_lists(positional)]
-        except Exception as error:  # noqa: BLE001 - the answer may raise anything
-            words = str(error.args[0] if len(error.args) == 1 else error)
-            message = ["raised", type(error).__name__, words[:500]]
+            positional, keywords = decode(args, self._find), decode(named, self._find)
+            result = encode(OPERATIONS[operation](*positional, **keywords), self._stay)
+            message = ["result", result, self._encode_changed([*positional, *keywords.values()])]
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
+            parts = [list(error.args), vars(error)]
+            message = ["raised", _list_bases(type(error)), encode(parts, self._stay), str(error)[:500]]
         _send(token, message)
 
-    def _find(self, name: str) -> Any:
-        if name not in self.names:
-            raise NameError(f"name {name!r} is not defined")
-        return self.names[name]
+    def _find(self, reference: Any) -> Any:
+        if isinstance(reference, list):
+            return self.objects[reference[0]]
+        if reference not in self.names:
+            raise NameError(f"name {reference!r} is not defined")
+        return self.names[reference]
+
+    def _stay(self, value: Any) -> list[Any]:
+        place = next((place for place, known in enumerate(self.objects) if known is value), len(self.objects))
+        self.objects[place:] = self.objects[place:] or [value]
+        return [place, _list_bases(type(value))]
+
+    def _encode_changed(self, values: list[Any]) -> list[Any]:
+        """Encode the arguments that a function may have changed."""
+        return [encode(value, self._stay) if isinstance(value, MUTABLE) else None for value in values]
 
 
-def _encode_lists(values: list[Any]) -> list[Any]:
-    """Encode the arguments that a function may have changed."""
-    left: list[Any] = []
-    for value in values:
-        try:
-            left.append(encode(value) if isinstance(value, list | dict | set) else None)
-        except NotPlainError:
-            left.append(None)
-    return left
+MUTABLE = (list, dict, set, collections.deque, bytearray)
+
+
+def _list_bases(kind: type) -> list[str]:
+    return [base.__name__ for base in kind.__mro__]
+
+
+class Remote:
+    """Stands in the tests' process for a function, a class or an object of the answer.
+
+    Args:
+        process: the tests' process.
+        identity: its name, or its place among the answer's objects.
+        bases: the names of its class and of the bases of that.
+        may_call: whether the tests may call it.
+    """
+
+    __slots__ = ("__bases", "__identity", "__may_call", "__process")
+
+    def __init__(
+        self, process: CheckProcess, identity: str | int, bases: list[str], *, may_call: bool
+    ) -> None:
+        for name, value in (
+            ("process", process),
+            ("identity", identity),
+            ("bases", bases),
+            ("may_call", may_call),
+        ):
+            object.__setattr__(self, f"_Remote__{name}", value)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if not self.__may_call:
+            raise TypeError("a method of the answer's object is called only if the tests name its class")
+        return self.__process.ask("call", [self, *args], named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        trusted = isinstance(self.__identity, str) or self.__process.is_named(self.__bases)
+        return self.__process.ask("getattr", [self, name], {}, may_call=trusted)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__process.ask("setattr", [self, name, value], {})
+
+    def __iter__(self) -> Any:
+        return iter(self.__process.ask("iter", [self], {}))
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return self.__identity in (
+            [type(value).__name__] if not isinstance(value, Remote) else _read_own(value, "bases")
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Remote):
+            return NotImplemented
+        if self.__identity == other.__identity:
+            return True
+        states = [self.__process.ask("state", [value], {}) for value in (self, other)]
+        return bool(states[0] is not None and states[0] == states[1])
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__bases))  # equal objects may have different places
+
+
+def _read_own(remote: Remote, name: str) -> Any:
+    # A method could have the name of an attribute of the answer's object.
+    return object.__getattribute__(remote, f"_Remote__{name}")
+
+
+def _add_operation(name: str, *, between_objects: bool) -> None:
+    def operation(self: Remote, *args: Any) -> Any:
+        if between_objects and not isinstance(args[0], Remote):
+            return NotImplemented  # the tests may expect this value, which the answer must not see
+        return _read_own(self, "process").ask(name, [self, *args], {})
+
+    setattr(Remote, f"__{name}__", operation)
+
+
+for _name in ("len", "str", "repr", "bool", "getitem", "setitem", "delitem"):
+    _add_operation(_name, between_objects=False)
+for _name in ("add", "sub", "lt", "le", "gt", "ge"):
+    _add_operation(_name, between_objects=True)
 
 
 class CheckProcess:
-    """The tests' process: one check in a thread, which waits for the result of each call."""
+    """The tests' process: one check in a thread, which waits for the result of each request.
 
-    def __init__(self, token: str, before: str, check: str, functions: list[str]) -> None:
+    Args:
+        token: precedes each message.
+        before: code that runs before the check.
+        check: the check's code.
+        names: what the check uses of the answer.
+        errors: JSON: those of the names that are exceptions, with the names of their bases.
+    """
+
+    def __init__(self, token: str, before: str, check: str, names: list[str], errors: str) -> None:
         self._token = token
         self._requests: queue.Queue[Any] = queue.Queue()
         self._results: queue.Queue[str] = queue.Queue()
-        self._got_function = False
-        self._thread = threading.Thread(target=self._run, args=(before, check, functions), daemon=True)
+        self._classes = {name for name in names if name[:1].isupper()}
+        self._errors: dict[str, type[BaseException]] = {}
+        self._remotes: dict[Any, Remote] = {}
+        self._got_object = False
+        self._thread = threading.Thread(target=self._run, args=(before, check, names, errors), daemon=True)
 
     def start(self) -> None:
-        """Run the check up to its first call."""
+        """Run the check up to its first request."""
         self._thread.start()
         _send(self._token, self._requests.get())
 
     def go_on(self, result: str) -> None:
-        """Take the result of the last call, and run the check up to its next one."""
+        """Take the result of the last request, and run the check up to its next one."""
         self._results.put(result)
         _send(self._token, self._requests.get())
 
-    def _run(self, before: str, check: str, functions: list[str]) -> None:
+    def is_named(self, bases: list[str]) -> bool:
+        """Check whether the tests name a class, or one of its bases."""
+        return not self._classes.isdisjoint(bases)
+
+    def ask(self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True) -> Any:
+        """Let the answer's process do an operation; raise what that raises."""
+        self._requests.put(["call", json.dumps([operation, encode(args), encode(named)])])
+        outcome = json.loads(self._results.get())
+        try:
+            if outcome[0] == "raised":
+                raised = self._make_error(*outcome[1:])
+            else:
+                raised, result = None, decode(outcome[1], lambda data: self._remote(*data, may_call=may_call))
+                for argument, left in zip([*args, *named.values()], outcome[2], strict=True):
+                    _take_over(argument, decode(left, lambda data: self._remote(*data)))
+        except Exception as error:
+            raise ValueError(f"the answer's result cannot be read: {error}") from error
+        if raised is not None:
+            raise raised
+        return result
+
+    def _run(self, before: str, check: str, wanted: list[str], errors: str) -> None:
         names: dict[str, Any] = {"__name__": "tests"}
         try:
+            for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
+                self._errors[name] = self._error_class(bases)
             with contextlib.suppress(
                 SyntaxError
             ):  # the beginning of a function, which the answer goes on with
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
-            for name in functions:
-                names[name] = self._stand_in(name)
+            for name in wanted:
+                names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)
             exec(compile(check, "<program check>", "exec", dont_inherit=True), names)  # noqa: S102 - as above
             self._requests.put(["passed"])
         except NotPlainError as error:
-            # A function that the answer returned must not be a way to be tested in its own process.
-            self._requests.put(["failed" if self._got_function else "not plain", str(error)])
+            # An object that a function returned must not be a way to be tested in the answer's process.
+            self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ")])
 
-    def _stand_in(self, target: str | int) -> Any:
-        self._got_function = self._got_function or isinstance(target, int)
+    def _remote(self, place: int, bases: list[str], *, may_call: bool = True) -> Remote:
+        self._got_object = self._got_object or not self.is_named(bases)
+        key = (int(place), may_call)
+        return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call))
 
-        def call(*args: Any, **named: Any) -> Any:
-            self._requests.put(["call", json.dumps([target, encode(list(args)), encode(named)])])
-            outcome = json.loads(self._results.get())
-            if outcome[0] == "raised":
-                raise _make_error(str(outcome[1]), str(outcome[2]))
-            try:
-                result = decode(outcome[1], self._stand_in)
-                for argument, left in zip(args, outcome[2], strict=True):
-                    _take_over(argument, decode(left))
-            except Exception as error:
-                raise ValueError(f"the answer's result cannot be read: {error}") from error
-            return result
+    def _make_error(self, bases: list[str], encoded: Any, text: str) -> BaseException:
+        args, attributes = decode(encoded, lambda data: self._remote(*data))
+        kind = self._error_class(bases)
+        error = kind.__new__(kind, *args)
+        error.args = tuple(args)
+        vars(error).update(attributes, **({} if kind.__module__ == "builtins" else {"_text": text}))
+        if isinstance(error, SystemExit):
+            error.code = args[0] if args else None
+        return error
 
-        return call
+    def _error_class(self, bases: list[str]) -> type[BaseException]:
+        """Find or make the exception class of that name: the tests' own, a built-in one, or one that only bears it."""
+        name, *others = bases
+        if name in self._errors:
+            return self._errors[name]
+        kind = getattr(builtins, name, None)
+        if (
+            isinstance(kind, type)
+            and issubclass(kind, Exception | SystemExit)
+            and not issubclass(kind, NOT_RAISED)
+        ):
+            return kind
+        base = (
+            self._error_class(others)
+            if others and others[0] not in {"BaseException", "object"}
+            else Exception
+        )
+        return type(name, (base,), {"__str__": _error_text})
+
+
+NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
+"""Exceptions that would end a check or its loops in another way than the answer's, or that need more than a text."""
+
+
+def _error_text(error: BaseException) -> str:
+    return str(vars(error).get("_text", Exception.__str__(error)))
 
 
 def _take_over(argument: Any, left: Any) -> None:
     """Change an argument in place as the answer changed its copy."""
     if type(argument) is not type(left):
         return
-    if isinstance(argument, list):
+    if isinstance(argument, list | bytearray):
         argument[:] = left
-    elif isinstance(argument, dict | set):
+    elif isinstance(argument, dict | set | collections.deque):
         argument.clear()
-        argument.update(left)
-
-
-def _make_error(name: str, message: str) -> Exception:
-    """Make the built-in exception of that name; for any other, one that only bears it."""
-    kind = getattr(builtins, name, None)
-    if (
-        isinstance(kind, type)
-        and issubclass(kind, Exception)
-        and not issubclass(kind, AssertionError | UnicodeError | StopIteration | StopAsyncIteration)
-    ):
-        return kind(message)
-    other: type[Exception] = type(name if name.isidentifier() else "Exception", (Exception,), {})
-    return other(message)
+        (argument.extend if isinstance(argument, collections.deque) else argument.update)(left)

@@ -34,6 +34,8 @@ _BEGIN = (
     "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
     "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
 )
+# What stands under `if __name__ == "__main__":` is not for tests.
+_AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 NOT_PLAIN = "not plain"
 
 
@@ -110,7 +112,7 @@ class PassesTests:
         for check in tests.checks:
             verdict = await self._check(code, tests, check)
             if verdict is None:
-                verdict = await self._check_in_one_process(f"{tests.before}\n{code}", check)
+                verdict = await self._check_in_one_process(code, tests.with_imports(check))
             if verdict:
                 return [f"{verdict} ({check.splitlines()[-1][:100]})"]
         return []
@@ -130,10 +132,12 @@ class PassesTests:
         token = secrets.token_hex(16)
         begin = _BEGIN.format(driver=_DRIVER)
         async with self.sandbox.session() as answer, self.sandbox.session() as checker:
-            execution, _ = await run(answer, f"{begin}_answer = _driver.AnswerProcess({code!r})")
+            names = tests.functions(check)
+            describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.describe({token!r}, {names!r})"
+            execution, errors = await run(answer, begin + describe)
             if execution.error is not None or execution.variables_lost:
                 return _last_line(execution)
-            parts = (token, tests.before, tests.with_imports(check), tests.functions(check))
+            parts = (token, tests.before, tests.with_imports(check), names, errors)
             start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start()"
             execution, sent = await run(checker, begin + start)
             while execution.error is None:
@@ -152,6 +156,7 @@ class PassesTests:
         # passed test would print, has not passed.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
+            await session.run(_AS_MODULE)
             execution = await session.run(code)
             if execution.error is None:
                 execution = await session.run(f"{check}\n__import__('os').write(1, {word!r}.encode())\nNone")
@@ -218,8 +223,11 @@ def read_tests(sample: Sample) -> UnitTests:
             name = about["entry_point"]
             return UnitTests(about.get("prompt", ""), name, (f"{about['test']}\ncheck({name})",))
         if "test_list" in about:
-            setup = [about.get("test_setup_code") or "", *about.get("test_imports", ())]
-            return UnitTests("\n".join(setup), "", tuple(map(str, about["test_list"])))
+            setup = "\n".join([about.get("test_setup_code") or "", *about.get("test_imports", ())])
+            if unbound_names(_parse_or_nothing(setup)) - set(sys.stdlib_module_names):
+                # It uses the answer's classes, so it belongs to the tests.
+                return UnitTests("", "", tuple(f"{setup}\n{test}" for test in about["test_list"]))
+            return UnitTests(setup, "", tuple(map(str, about["test_list"])))
         pairs = about.get("input_output", about)
         pairs = json.loads(pairs) if isinstance(pairs, str) else pairs
         read = tuple(zip(map(_text, pairs["inputs"]), map(_text, pairs["outputs"]), strict=True))
@@ -245,7 +253,20 @@ def program(answer: str, tests: UnitTests) -> tuple[str, str]:
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
     # A completion may continue the prompt in the middle of a function.
-    return (f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
+    return _put_futures_first(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
+
+
+def _put_futures_first(code: str) -> str:
+    """Move `from __future__ import` before the code that was put in front of it."""
+    lines = code.splitlines(keepends=True)
+    futures = [
+        node
+        for node in _parse_or_nothing(code).body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    for node in futures:
+        lines[node.lineno - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - node.lineno + 1)
+    return "".join(f"{ast.unparse(node)}\n" for node in futures) + "".join(lines)
 
 
 def _text(value: Any) -> str:

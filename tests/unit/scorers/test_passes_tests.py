@@ -146,6 +146,24 @@ def test_plain_values_are_compared_as_in_one_process(
     assert score(f"def f(x):\n    return {value}", {"test_list": [test]})[:2] == (1.0, "passed")
 
 
+PAIR = """
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+def f(pairs, n):
+    return sum(pair.b - pair.a for pair in pairs[:n])
+"""
+STACK = """
+class Stack:
+    def __init__(self):
+        self.items = []
+    def push(self, item):
+        self.items.append(item)
+    def pop(self):
+        return self.items.pop()
+"""
+
+
 @pytest.mark.parametrize(
     ("answer", "test"),
     [
@@ -166,12 +184,40 @@ def test_plain_values_are_compared_as_in_one_process(
             "import math\ndef f(x):\n    return math.pi",
             "assert math.isclose(f(0), 3.14, abs_tol=0.01)",
         ),
+        (PAIR, "assert f([Pair(5, 24), Pair(15, 25)], 2) == 29"),
+        (STACK, "stack = Stack()\nstack.push(1)\nassert stack.pop() == 1 and stack.items == []"),
+        (
+            "def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0",
+            "assert f(lambda x: x + 1, 1) == 2",
+        ),
     ],
 )
 def test_what_functions_usually_do_passes_from_process_to_process(
     score: Callable[..., Any], answer: str, test: str
 ) -> None:
     assert score(answer, {"test_list": [test]})[:2] == (1.0, "passed")
+
+
+TREE = "class Node:\n    def __init__(self, data):\n        self.data, self.left = data, None\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "metadata"),
+    [
+        (f"from __future__ import annotations\n{ADD}", MBPP),
+        (
+            TREE + "def height(node):\n    return 0 if node is None else 1 + height(node.left)",
+            {
+                "test_setup_code": "root = Node(1)\nroot.left = Node(2)",
+                "test_list": ["assert height(root) == 2"],
+            },
+        ),
+    ],
+)
+def test_setup_code_and_answer_stand_in_the_order_that_python_needs(
+    score: Callable[..., Any], answer: str, metadata: dict[str, Any]
+) -> None:
+    assert score(answer, metadata)[:2] == (1.0, "passed")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import collections
 import datetime as dt
 import decimal
 import fractions
+import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,38 @@ from evalsuite.scorers.two_processes import AnswerProcess, CheckProcess, NotPlai
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+TOKEN = "token of this check"
 NOT_PLAIN = "a value of the type object is not plain data"
+UNSUPPORTED = "TypeError: unsupported operand type(s) for {}: '{}' and '{}'"
+PAIR = """
+from dataclasses import dataclass
+@dataclass
+class Pair:
+    a: int
+    b: int
+    def swap(self): self.a, self.b = self.b, self.a
+    def __len__(self): return 2
+    def __iter__(self): yield from (self.a, self.b)
+    def __getitem__(self, place): return (self.a, self.b)[place]
+    def __add__(self, other): return Pair(self.a + other.a, self.b + other.b)
+"""
+OWN = """
+class Own(ValueError):
+    def __init__(self, code):
+        super().__init__(code)
+        self.code = code
+"""
+FOOL = """
+class Fool:
+    def __eq__(self, other): return True
+    def __hash__(self): return 1
+    def __sub__(self, other): return 0
+    def __contains__(self, other): return True
+    def __iter__(self): return iter([0])
+    def __lt__(self, other): return True
+    def startswith(self, other): return True
+def f(x): return Fool()
+"""
 plain = st.recursive(
     st.none()
     | st.booleans()
@@ -44,6 +76,10 @@ def test_a_plain_value_comes_back_equal_and_of_its_type(value: Any) -> None:
         {1, 2},
         frozenset({"a"}),
         collections.deque([1]),
+        collections.Counter("aab"),
+        collections.OrderedDict(a=1),
+        collections.defaultdict(int, a=1),
+        bytearray(b"ab"),
         range(2, 9, 3),
         1 - 2j,
         decimal.Decimal("1.10"),
@@ -55,7 +91,15 @@ def test_a_plain_value_comes_back_equal_and_of_its_type(value: Any) -> None:
     ],
 )
 def test_a_value_of_the_standard_library_comes_back(value: Any) -> None:
-    assert decode(json.loads(json.dumps(encode(value)))) == value
+    back = decode(json.loads(json.dumps(encode(value))))
+    assert (back, type(back)) == (value, type(value))
+
+
+def test_a_named_tuple_keeps_its_fields_and_a_counter_its_methods() -> None:
+    back = decode(encode(inspect.ArgInfo([], None, None, {})))
+    assert (back.args, type(back).__name__) == ([], "ArgInfo")
+    assert decode(encode(collections.Counter("aab"))).most_common(1) == [("a", 2)]
+    assert decode(encode(collections.defaultdict(list)))["missing"] == []
 
 
 def test_numbers_and_arrays_of_numpy_and_iterators_come_back() -> None:
@@ -65,7 +109,7 @@ def test_numbers_and_arrays_of_numpy_and_iterators_come_back() -> None:
     assert list(decode(encode({"a": 1}.items()))) == [("a", 1)]
 
 
-@pytest.mark.parametrize("value", [object(), len, Exception("x"), type])
+@pytest.mark.parametrize("value", [object(), len, type])
 def test_anything_else_cannot_pass(value: Any) -> None:
     with pytest.raises(NotPlainError):
         encode(value)
@@ -75,14 +119,17 @@ def test_anything_else_cannot_pass(value: Any) -> None:
 def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
     def run(code: str, check: str) -> list[Any]:
         """Carries calls and results between the two until the check has ended."""
-        answer, tests = AnswerProcess(code), CheckProcess("T", "", check, ["f"])
+        names = [name for name in ("f", "Own", "Pair", "Stack", "Color") if name in check]
+        answer = AnswerProcess(code)
+        answer.describe(TOKEN, names)
+        tests = CheckProcess(TOKEN, "", check, names, capfd.readouterr().out.rpartition(TOKEN)[2])
         tests.start()
         while True:
-            message: list[Any] = json.loads(capfd.readouterr().out.rpartition("T")[2])
+            message: list[Any] = json.loads(capfd.readouterr().out.rpartition(TOKEN)[2])
             if message[0] != "call":
                 return message
-            answer.call("T", message[1])
-            tests.go_on(capfd.readouterr().out.rpartition("T")[2])
+            answer.call(TOKEN, message[1])
+            tests.go_on(capfd.readouterr().out.rpartition(TOKEN)[2])
 
     return run
 
@@ -100,12 +147,56 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         ("def f(x): return lambda y: y + x", "assert f(1)(2) == 3", ["passed"]),
         ("def g(x): return x", "f(1)", ["failed", "NameError: name 'f' is not defined"]),
         ("def f(x): return x", "f(object())", ["not plain", NOT_PLAIN]),
+        ("def f(x): return object()", "f(1)", ["passed"]),
+        ("def f(x): return lambda: 1", "f(f(1), object())", ["failed", NOT_PLAIN]),
         (
-            "def f(x): return object()",
-            "f(1)",
-            ["failed", "NotPlainError: a value of the type object is not plain data"],
+            "def f(x): raise ValueError",
+            "try:\n    f(1)\nexcept ValueError as e:\n    f(e)",
+            ["failed", "TypeError: an exception cannot be passed to the answer"],
         ),
-        ("def f(x): return lambda: 1", "f(f(1))", ["failed", NOT_PLAIN.replace("object", "function")]),
+        ("def f(*, x): x.append(1)", "a = []\nf(x=a)\nassert a == [1]", ["passed"]),
+        (
+            f"{PAIR}def f(x): return max(p.b for p in x)",
+            "assert f([Pair(5, 24), Pair(1, 2)]) == 24",
+            ["passed"],
+        ),
+        (f"{PAIR}def f(x): return Pair(x, 2)", "assert f(1) == Pair(1, 2) != Pair(2, 1)", ["passed"]),
+        (PAIR, "p = Pair(1, 2)\np.swap()\np.b = 7\nassert (p.a, p.b) == (2, 7)", ["passed"]),
+        (PAIR, "p = Pair(1, 2)\nassert list(p) == [1, 2] and len(p) == 2 and p[1] == 2 and p", ["passed"]),
+        (PAIR, "assert isinstance(Pair(1, 2), Pair) and not isinstance(3, Pair)", ["passed"]),
+        (PAIR, "assert repr(Pair(1, 2) + Pair(1, 0)) == 'Pair(a=2, b=2)'", ["passed"]),
+        (
+            "import enum\nclass Color(enum.Enum):\n    RED = 1\ndef f(x): return Color.RED",
+            "assert f(0) == Color.RED and f(0).value == 1",
+            ["passed"],
+        ),
+        (
+            f"{OWN}def f(x): raise Own(x)",
+            "try:\n    f(3)\nexcept Own as e:\n    assert (e.code, e.args, str(e)) == (3, (3,), '3')",
+            ["passed"],
+        ),
+        (f"{OWN}def f(x): raise Own(x)", "try:\n    f(3)\nexcept ValueError:\n    pass", ["passed"]),
+        (
+            "import sys\ndef f(x): sys.exit(x)",
+            "try:\n    f(3)\nexcept SystemExit as e:\n    assert e.code == 3",
+            ["passed"],
+        ),
+        (FOOL, "assert f(1) == 3", ["failed", "AssertionError"]),
+        (FOOL, "assert abs(f(1) - 3) < 1e-6", ["failed", UNSUPPORTED.format("-", "Remote", "int")]),
+        (
+            FOOL,
+            "assert f(1) < 3",
+            ["failed", "TypeError: '<' not supported between instances of 'Remote' and 'int'"],
+        ),
+        (FOOL, "assert 3 in f(1)", ["failed", "AssertionError"]),
+        (
+            FOOL,
+            "assert f(1).startswith('a')",
+            [
+                "failed",
+                "TypeError: a method of the answer's object is called only if the tests name its class",
+            ],
+        ),
     ],
 )
 def test_a_check_ends_as_it_would_beside_the_answer(
