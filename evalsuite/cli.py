@@ -1,4 +1,4 @@
-"""The command `evalsuite`: the table of its commands and their forms, each a file in `commands/`."""
+"""The command `evalsuite`: the table of its commands and their forms, which are functions in `commands/`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import EvalsuiteError, in_words
 
@@ -19,13 +19,23 @@ class CommandForm(NamedTuple):
     """One form of a command.
 
     Attributes:
-        module: its file in `commands/`.
+        name: its name in the functions `add_NAME_arguments` and `run_NAME`; its earlier name as a command.
         summary: what it does, in a line.
+        takes_more: whether options that are not its own are for pytest.
     """
 
-    module: str
+    name: str
     summary: str
+    takes_more: bool = False
 
+
+MODULES = {
+    "doctor": "commands.suites",
+    "plan": "commands.suites",
+    "ray": "commands.gateway",
+    "build": "builders",
+}
+"""Modules of commands that have none of their own name in `commands`."""
 
 COMMANDS = {
     "init": {
@@ -105,17 +115,19 @@ COMMANDS = {
     },
     "ray": {
         "": CommandForm(
-            "ray", "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status"
+            "ray",
+            "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status",
+            takes_more=True,
         )
     },
 }
 """Each command with its forms; a word behind the command's name picks one, and none picks the first."""
 
 EARLIER = {
-    form.module: f"{command} {word}"
+    form.name: f"{command} {word}"
     for command, forms in COMMANDS.items()
     for word, form in forms.items()
-    if form.module not in COMMANDS
+    if form.name not in COMMANDS
 }
 """Commands by their earlier names, which keep working."""
 
@@ -144,30 +156,33 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         return _overview().parse_args(words)
     forms = COMMANDS[words[0]]
     word = words[1] if len(words) > 1 and words[1] in forms else ""
-    module = import_module(f"evalsuite.commands.{forms[word].module}")
+    form = forms[word]
     parser = make_parser(words[0], word)
     options, further = parser.parse_known_args(words[2 if word else 1 :])
-    if further and not hasattr(module, "FURTHER"):
+    if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
-    options.further, options.run = further, module.run
+    options.further, options.run = further, _function(words[0], f"run_{form.name}")
     return options
 
 
 def make_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     """Make the parser of one form of a command."""
     forms = COMMANDS[name]
-    module = import_module(f"evalsuite.commands.{forms[word].module}")
     summary = forms[word].summary
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
     )
-    module.add_arguments(parser)
+    _function(name, f"add_{forms[word].name}_arguments")(parser)
     if not word and len(forms) > 1:
         others = "; ".join(
             f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other
         )
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
+
+
+def _function(command: str, name: str) -> Any:
+    return getattr(import_module(f"evalsuite.{MODULES.get(command, f'commands.{command}')}"), name)
 
 
 def _overview() -> argparse.ArgumentParser:

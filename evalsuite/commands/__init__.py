@@ -1,1 +1,52 @@
-"""The commands of `evalsuite`, one file each: `add_arguments(parser)` and `run(options) -> exit status`."""
+"""The commands, and the arguments that several of them take."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.core.declarations import Declarations
+from evalsuite.core.errors import SettingsError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+
+def add_reports_folder(parser: argparse.ArgumentParser) -> None:
+    """Add `--reports`, the folder in which runs are looked for."""
+    parser.add_argument(
+        "--reports",
+        type=Path,
+        default=Path("reports"),
+        metavar="DIR",
+        help="folder of the runs (default: reports)",
+    )
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add a run that exists, as `name`, and `--reports`."""
+    add_reports_folder(parser)
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+
+
+def own_declarations() -> Declarations:
+    """Find benchmarks of installed packages, and those of test files below the current directory."""
+    return Declarations(Path.cwd())
+
+
+def demand_suite(*paths: str) -> None:
+    """Check that suites are there, given as for pytest: a file or folder, perhaps with the id of a case.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    for path in paths:
+        if not Path(path.partition("::")[0]).exists():
+            raise SettingsError(f"{path}: no such file or folder")
+
+
+def write_lines(lines: Iterable[object]) -> None:
+    """Write each line to standard output."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)

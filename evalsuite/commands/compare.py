@@ -1,19 +1,30 @@
-"""`evalsuite compare A B ...`: puts runs side by side, the first being the baseline."""
+"""`evalsuite compare`: runs side by side, by `cases`, by cells of `tables`, or over releases (`history`)."""
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.results.run_folders import find_folder
+from evalsuite.commands import add_reports_folder, own_declarations, write_lines
+from evalsuite.commands.score import read_table, score_pair
+from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.phrases import number_of
+from evalsuite.output.reports.case_block import baseline_line, case_block
+from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Row
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, and where the comparison goes."""
     add_reports_folder(parser)
     parser.add_argument(
@@ -34,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_compare(options: argparse.Namespace) -> int:
     """Write the comparison."""
     from evalsuite.output.reports.compare import write_comparison
 
@@ -44,3 +55,198 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{written.at_a_glance()}\n\ncomparison: {written.file}\n")
     sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One case that came out differently.
+
+    Attributes:
+        case: its id.
+        before: its outcome in the first run.
+        after: its outcome in the second.
+        by: the greatest difference of a score, second minus first; 0.0 where only the outcome changed.
+    """
+
+    case: str
+    before: str
+    after: str
+    by: float
+
+
+def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the two runs."""
+    add_reports_folder(parser)
+    parser.add_argument("first", metavar="A", help="a run's name or folder, or `last`")
+    parser.add_argument("second", metavar="B", help="another, as for A")
+    parser.add_argument("--answers", action="store_true", help="show question and answers of each, too")
+    parser.add_argument("--most", type=int, default=50, metavar="N", help="cases to list (default: 50)")
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Print the differences; intervals and tests are the business of `evalsuite compare`."""
+    before, after = (load_run(find_folder(options.reports, name)) for name in (options.first, options.second))
+    changes = find_changes(before, after)
+    for change in changes[: options.most]:
+        sys.stdout.write(
+            for_terminal(f"{change.before:>7} -> {change.after:<7} {change.by:+.4f}  {change.case}") + "\n"
+        )
+        if options.answers:
+            block = case_block(after.read(change.case))
+            sys.stdout.write(f"{block}\n{baseline_line(before.read(change.case))}\n\n")
+    write_lines(_summarise_changes(before, after, changes, options.most))
+    return 0
+
+
+def find_changes(before: Run, after: Run) -> list[Change]:
+    """Find cases of both runs with another outcome or other scores: flipped ones first, then by size of the change."""
+    rows = {row.case: row for row in before.all_rows()}
+    pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
+    changes = [Change(old.case, old.outcome, new.outcome, _by(old, new)) for old, new in pairs]
+    real = [change for change in changes if change.by or change.before != change.after]
+    return sorted(real, key=lambda change: (change.before == change.after, -abs(change.by), change.case))
+
+
+def _by(old: Row, new: Row) -> float:
+    differences = [new.scores[name] - old.scores[name] for name in new.scores if name in old.scores]
+    return max(differences, key=abs, default=0.0)
+
+
+def _summarise_changes(before: Run, after: Run, changes: list[Change], most: int) -> Iterator[str]:
+    if len(changes) > most:
+        yield f"... and {len(changes) - most} more"
+    both = len(before.offsets.keys() & after.offsets.keys())
+    flipped = sum(change.before != change.after for change in changes)
+    rescored = len(changes) - flipped
+    yield f"{number_of(both, 'case')} in both runs: {flipped} with another outcome, {rescored} with other scores alone"
+    for run, other in ((before, after), (after, before)):
+        if alone := len(run.offsets.keys() - other.offsets.keys()):
+            yield f"{number_of(alone, 'case')} in {run.folder.name} alone"
+
+
+def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the two tables and the form of the output."""
+    parser.add_argument("first", type=Path, metavar="A", help="a file with a table, such as a model's answer")
+    parser.add_argument("second", type=Path, metavar="B", help="the file with the wanted table")
+    parser.add_argument("--format", metavar="MARKUP", help="markdown, html or latex (default: found in B)")
+    parser.add_argument("--any-order", action="store_true", help="rows may stand in any order")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the diff as a page")
+    parser.add_argument("--most", type=int, default=50, metavar="N", help="cells to list (default: 50)")
+
+
+def run_table_diff(options: argparse.Namespace) -> int:
+    """Print the table with its differences, then a line for each cell that differs."""
+    pair = {"prediction": read_table(options.first), "reference": read_table(options.second)}
+    score = score_pair(pair, options.format, any_order=options.any_order)
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    differing = [cell for cell in score.cells if cell.state != "equal"]
+    sys.stdout.write(f"{score.show(colour=colour)}\n\n")
+    write_lines(differing[: options.most])
+    if len(differing) > options.most:
+        sys.stdout.write(f"... and {len(differing) - options.most} more (--most)\n")
+    if not differing:
+        sys.stdout.write("no cell differs\n")
+    if options.html:
+        from evalsuite.metrics.tables.difference import html_page
+
+        options.html.write_text(html_page(score), "utf-8")
+    return 0
+
+
+T = TypeVar("T")
+
+DRIFTED = 11
+"""The exit status where the newest release has fallen behind a reference: a regression's."""
+
+
+def add_history_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the runs, the references and the output folder."""
+    parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
+    add_reports_folder(parser)
+    parser.add_argument(
+        "names",
+        metavar="RUN",
+        nargs="*",
+        help="releases in their order: names or folders (default: all finished runs of the folder, by time)",
+    )
+    parser.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="RUN",
+        help="run that every later release is held against; may be repeated (default: the first release)",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="DIR",
+        help="folder for history.md, page and pictures (default: reports/history)",
+    )
+
+
+def run_history(options: argparse.Namespace) -> int:
+    """Write the history and report what has drifted.
+
+    Raises:
+        RunError: there are fewer than two releases, or one cannot be read.
+    """
+    from evalsuite.decisions.history import trace
+    from evalsuite.decisions.verdict import comparison_rules
+    from evalsuite.output.page.write import COMPARISON
+    from evalsuite.output.reports.compare import write_history
+    from evalsuite.output.reports.markdown import in_terminal
+
+    runs = _releases(options)
+    references = _references(options, runs)
+    courses = trace(runs, references, comparison_rules(runs[-1].info.get("settings", {})))
+    target = options.to or options.reports / "history"
+    file = write_history(runs, courses, target)
+    latest = [line for course in courses for line in course.drifts(latest_only=True)]
+    sys.stdout.write(
+        f"{in_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
+    )
+    return DRIFTED if latest else 0
+
+
+def _releases(options: argparse.Namespace) -> list[Run]:
+    declarations = own_declarations()
+    if options.names:
+        runs = [load_run(find_folder(options.reports, name), declarations) for name in options.names]
+        if len(runs) < 2:
+            raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
+        return runs
+    runs = _readable(_find_finished(options.reports), lambda folder: load_run(folder, declarations))
+    if len(runs) < 2:
+        raise RunError(
+            f"a history needs two releases or more; {options.reports} holds {number_of(len(runs), 'finished run')}"
+        )
+    return runs
+
+
+def _find_finished(reports: Path) -> list[RunFolder]:
+    """Find all finished runs that are not shards, oldest first."""
+    folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
+    whole = [
+        (info.get("started", ""), folder.name, folder)
+        for folder, info in _readable(folders, lambda folder: (folder, folder.info()))
+        if interruption(info) is None and not info.get("settings", {}).get("shard")
+    ]
+    return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
+
+
+def _readable(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
+    """Read folders that nobody named; a damaged one is left out with a remark."""
+    results = []
+    for folder in folders:
+        try:
+            results.append(read(folder))
+        except RunError as error:
+            sys.stderr.write(f"{folder.name} is left out: {for_terminal(str(error))}\n")
+    return results
+
+
+def _references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
+    by_path = {each.folder.path.resolve(): each for each in runs}
+    folders = [find_folder(options.reports, name) for name in options.reference]
+    named = [by_path.get(folder.path.resolve()) or load_run(folder, own_declarations()) for folder in folders]
+    return named or [runs[0]]

@@ -1,21 +1,28 @@
-"""`evalsuite export RUN ... --to FORMAT`: a run's cases, or its numbers, for other tools."""
+"""`evalsuite export`: cases or numbers for other tools, a `paper`, a `bundle`, or a leaderboard's `submission`."""
 
 from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 import sys
+import zipfile
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands.arguments import add_reports_folder, own_declarations
+from evalsuite.commands import add_reports_folder, add_run, own_declarations, write_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import encode_record
+from evalsuite.core.phrases import number_of
 from evalsuite.output.exports import inert, inspect_file_name, inspect_log, lm_eval_results
-from evalsuite.output.paper import latex_table
+from evalsuite.output.paper import latex_table, write_paper
 from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
+from evalsuite.output.reports.plots import can_draw
 from evalsuite.output.reports.section import Table
-from evalsuite.results.run_folders import find_folder
+from evalsuite.results.record_file import JOURNAL, RECORDS
+from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_folder
 from evalsuite.results.runs import columns_of, flat_row, load_run
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_export_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, the format, and where the file goes."""
     add_reports_folder(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
@@ -44,14 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> int:
     """Write what was asked for and say where."""
     runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)
     target.parent.mkdir(parents=True, exist_ok=True)
-    for file in write(runs, target):
-        sys.stdout.write(f"{file}\n")
+    write_lines(write(runs, target))
     return 0
 
 
@@ -136,3 +142,141 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
     "lm-eval": (_write_lm_eval, "results.json"),
 }
 """What writes each format, and where without `-o`."""
+
+
+def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the runs, what they are called, and where the files go."""
+    add_reports_folder(parser)
+    parser.add_argument(
+        "names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline"
+    )
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="NAME", help="one for each run, in order"
+    )
+    parser.add_argument(
+        "--to", type=Path, default=Path("paper"), metavar="DIR", help="folder (default: paper)"
+    )
+    parser.epilog = (
+        "Include tables.tex, figures.tex and appendix.tex in a document that loads the packages booktabs and graphicx. "
+        "Scripts beyond Latin need lualatex or xelatex with a font that has them."
+    )
+
+
+def run_paper(options: argparse.Namespace) -> int:
+    """Write tables.tex, figures.tex with its figures, and appendix.tex.
+
+    Raises:
+        RunError: there is only one run, or the labels do not fit the runs.
+    """
+    runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
+    if len(runs) < 2:
+        raise RunError("a paper's tables compare two runs or more; of one, see `evalsuite export --to latex`")
+    labels = options.label or label_runs(runs)
+    if len(labels) != len(runs) or len(set(labels)) < len(runs):
+        raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(labels)}")
+    write_lines(write_paper(runs, labels, options.to))
+    if not can_draw():
+        sys.stdout.write("no figures: they need matplotlib (pip install 'evalsuite[plots]')\n")
+    return 0
+
+
+TEXTS = (INFO, RECORDS, SUMMARY, REPORT)
+"""What a bundle holds beside the journal."""
+
+
+def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run and the file."""
+    add_run(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
+    parser.epilog = (
+        "`evalsuite runs verify RUN.zip` compares every printed number with the answers inside. To run the cases on "
+        "those answers again: unzip it into reports/RUN, then `pytest cases/ --replay RUN`."
+    )
+
+
+def run_bundle(options: argparse.Namespace) -> int:
+    """Write the bundle."""
+    folder = find_folder(options.reports, options.name)
+    target = options.output or Path(f"{folder.name}.zip")
+    journal = folder.path / JOURNAL
+    if not journal.is_file():
+        raise RunError(f"{folder.path} has no {JOURNAL}: there is nothing to replay from")
+    with TemporaryDirectory() as draft, zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as bundle:
+        # What a session may still be writing to is copied at one instant, its log included.
+        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            database.execute("VACUUM INTO ?", [str(Path(draft) / JOURNAL)])
+        bundle.write(Path(draft) / JOURNAL, JOURNAL)
+        for name in TEXTS:
+            if (folder.path / name).is_file():
+                bundle.write(folder.path / name, name)
+    sys.stdout.write(f"{target}\n")
+    return 0
+
+
+def unpack(bundle: Path, folder: Path) -> None:
+    """Unpacks a bundle into a folder: the files that a run has, and nothing else that it may hold.
+
+    Raises:
+        RunError: it is not a bundle.
+    """
+    try:
+        with zipfile.ZipFile(bundle) as archive:
+            names = set(archive.namelist())
+            if not {JOURNAL, INFO} <= names:
+                raise RunError(f"{bundle} is not a bundle of a run: it lacks {JOURNAL} or {INFO}")
+            for name in (JOURNAL, *TEXTS):
+                if name in names:
+                    archive.extract(name, folder)
+    except zipfile.BadZipFile as error:
+        raise RunError(f"{bundle} is not a bundle, or a damaged one: {error}") from error
+
+
+def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the benchmark, the run, the modes that are handed in, and where the file goes."""
+    add_reports_folder(parser)
+    parser.add_argument("benchmark", choices=["treb"], help="the benchmark, which is that of the leaderboard")
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    parser.add_argument(
+        "--mode",
+        action="append",
+        default=[],
+        help="of a question that ran in several modes, the answer in this one; may be repeated, in order of preference",
+    )
+    parser.add_argument(
+        "--model-name", metavar="NAME", help="as the leaderboard is to show it (default: the run's)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: RUN.jsonl, in the present folder"
+    )
+    parser.epilog = (
+        "Each line has id, model_name, question, generation and pred_answer. Questions without references are run like "
+        "any others: they are answered, and not scored. Exit status 1 where an answer is missing."
+    )
+
+
+def run_submit(options: argparse.Namespace) -> int:
+    """Write the file; a case in error has no answer to submit."""
+    from evalsuite.benchmarks.treb.report import choose_rows, write_line
+
+    folder = find_folder(options.reports, options.name)
+    loaded = load_run(folder)
+    if options.benchmark not in loaded.benchmarks:
+        raise RunError(
+            f"{folder.path} has no case of {options.benchmark}; it has {', '.join(loaded.benchmarks)}"
+        )
+    bench = loaded.benchmarks[options.benchmark]
+    rows = choose_rows(bench.tally, options.mode)
+    answered = [row for row in rows if row.outcome != "error"]
+    output: Path = options.output or Path(f"{folder.name}.jsonl")
+    name = options.model_name or bench.model
+    with output.open("w", encoding="utf-8", errors="replace") as file:
+        for row in answered:
+            file.write(json.dumps(write_line(loaded.read(row.case), name), ensure_ascii=False) + "\n")
+    sys.stdout.write(f"{output}: {number_of(len(answered), 'answer')} of {name}\n")
+    missing = len(rows) - len(answered)
+    if missing:
+        sys.stdout.write(
+            f"without an answer, as their cases are errors: {number_of(missing, 'question')}; "
+            f"pytest ... --resume {folder.name} asks again\n"
+        )
+    return int(bool(missing))

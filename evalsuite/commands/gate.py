@@ -1,23 +1,33 @@
-"""`evalsuite gate RUN`: decide a run's gates, or others, again; the exit status is what a run would have had."""
+"""`evalsuite gate`: decide a run's gates, or others, again, and post a verdict's `comment` from a CI job."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
-from typing import TYPE_CHECKING
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.commands.report_again import add_target, report_again
-from evalsuite.commands.verdict_lines import print_verdict
+from evalsuite.commands import add_run
+from evalsuite.commands.report import add_target, report_again
+from evalsuite.core.errors import EvalsuiteError, SettingsError, for_terminal
+from evalsuite.output.reports.markdown import decision_line
 from evalsuite.results.run_folders import REPORT
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Iterator, Mapping
+
+    from evalsuite.decisions.verdict import Verdict
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run, and what is decided instead of the run's own gates."""
-    add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    add_run(parser)
     parser.add_argument(
         "--gate", action="append", metavar="CONDITION", help="instead of the run's own; may be repeated"
     )
@@ -32,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run keeps what it decided."""
     from evalsuite.decisions.conditions import parse_gates
     from evalsuite.output.reports.write import append_step_output, append_step_summary, comment
@@ -48,3 +58,223 @@ def run(options: argparse.Namespace) -> int:
     if options.to is not None:
         sys.stdout.write(f"report: {options.to / REPORT}\n")
     return int(verdict.status)
+
+
+def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
+    """Print each gate, the reasons, and the headline.
+
+    Args:
+        verdict: the run's.
+        status: the command's exit status.
+        asides: what else must be known.
+    """
+    for decision in verdict.decisions:
+        sys.stdout.write(f"{decision_line(decision)}\n")
+    for line in (*verdict.reasons, *verdict.remarks, *asides):
+        sys.stdout.write(f"{for_terminal(line)}\n")
+    sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
+
+
+SECONDS = 30.0
+"""Longest wait for an answer of the forge."""
+
+PER_PAGE, MOST_PAGES = 100, 20
+"""Comments that are looked through for an earlier one."""
+
+
+class CommentError(EvalsuiteError):
+    """A comment could not be posted."""
+
+
+def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the folder, and the verdict that must be in it."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or that of `gate --to`")
+    parser.add_argument(
+        "--verdict",
+        metavar="ID",
+        help="the id that `gate` printed, or that the step's output `verdict` holds; any other verdict is refused",
+    )
+    parser.epilog = (
+        "On GitHub the token is GITHUB_TOKEN or GH_TOKEN; on GitLab it is GITLAB_TOKEN, a project access token with "
+        "the scope `api`. Outside of such a job the comment is printed."
+    )
+
+
+def run_comment(options: argparse.Namespace) -> int:
+    """Post the verdict's comment, in place of an earlier commit's; without a valid verdict, post that and return 2.
+
+    Nothing of the folder is imported or executed, so that the step that holds the token runs no code of the change
+    under test. A missing verdict is posted, because an old "passed" must not stay on a commit that it is not about.
+    """
+    from evalsuite.output.reports.markdown import escape
+    from evalsuite.output.reports.write import MARKER
+
+    try:
+        body, refused = read_comment(options.folder, options.verdict), None
+    except SettingsError as error:
+        refused = error
+        body = f"# ⚠️ no verdict\n\n- {escape(str(error))}\n\n{MARKER}none -->\n"
+    forge = find_forge(os.environ)
+    if isinstance(forge, str):
+        sys.stdout.write(f"{body}\n" if not forge else f"not posted: {forge}\n")
+    else:
+        sys.stdout.write(f"{forge.post(body, MARKER)}\n")
+    if refused is not None:
+        raise refused
+    return 0
+
+
+def read_comment(folder: Path, wanted: str | None) -> str:
+    """Read a folder's comment.
+
+    Args:
+        folder: holds `comment.md` and `summary.json`.
+        wanted: the verdict's id; None accepts any verdict on which both files agree.
+
+    Raises:
+        SettingsError: the verdict is missing, or is another one.
+    """
+    from evalsuite.output.reports.write import MARKER
+    from evalsuite.results.run_folders import COMMENT, SUMMARY
+
+    if wanted is not None and not re.fullmatch(r"[0-9a-f]{16}", wanted):
+        raise SettingsError(
+            f"--verdict={wanted!r:.40} is not an id, because the step that decides ended without a verdict; "
+            "its log says why"
+        )
+    try:
+        body = (folder / COMMENT).read_text("utf-8")
+        summary = json.loads((folder / SUMMARY).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(
+            f"{folder} holds no verdict: pytest, or `evalsuite gate --to={folder}`, ended without one; the log of "
+            "that step says why"
+        ) from error
+    id_ = summary.get("verdict_id") if isinstance(summary, dict) else None
+    marked = re.search(rf"^{MARKER}(\w+) -->$", body, re.MULTILINE)
+    found = marked[1] if marked else None
+    if not isinstance(id_, str) or found != id_ or wanted not in {None, id_}:
+        raise SettingsError(
+            f"{folder} holds the verdict {found} in {COMMENT} and {id_} in {SUMMARY}, not {wanted or 'one verdict'}; "
+            "post from the folder that `evalsuite gate --to` wrote"
+        )
+    return body
+
+
+@dataclass(frozen=True, slots=True)
+class Forge:
+    """The comments of one pull request or merge request.
+
+    Attributes:
+        comments: address of the list of comments.
+        one: address of one comment, by its id.
+        headers: authorisation.
+        edit: method that replaces a comment.
+        own: whether a comment may be an earlier one of ours.
+    """
+
+    comments: str
+    one: Callable[[int], str]
+    headers: Mapping[str, str]
+    edit: str
+    own: Callable[[Mapping[str, Any]], bool]
+
+    def post(self, body: str, marker: str) -> str:
+        """Replace the earlier comment that holds the marker, or add one; return what was done."""
+        comments = (comment for page in self._pages() for comment in page)
+        ours = (each for each in comments if marker in str(each.get("body")) and self.own(each))
+        earlier = next((int(each["id"]) for each in ours), None)
+        if earlier is None:
+            self._call("POST", self.comments, {"body": body})
+            return "posted a comment"
+        self._call(self.edit, self.one(earlier), {"body": body})
+        return f"replaced comment {earlier}"
+
+    def _pages(self) -> Iterator[list[dict[str, Any]]]:
+        for number in range(1, MOST_PAGES + 1):
+            page = self._call("GET", f"{self.comments}?per_page={PER_PAGE}&page={number}")
+            yield page
+            if len(page) < PER_PAGE:
+                return
+
+    def _call(self, method: str, url: str, content: Mapping[str, str] | None = None) -> Any:
+        data = None if content is None else json.dumps(content).encode()
+        headers = {**self.headers, "Content-Type": "application/json", "User-Agent": "evalsuite"}
+        # The address is that of the CI server, which the job's environment names.
+        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310
+        try:
+            with urllib.request.build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            advice = (
+                "the token may not write comments: on GitHub the job needs `permissions: pull-requests: write`, on "
+                "GitLab the token needs the scope `api`"
+                if error.code in {401, 403, 404}
+                else "the forge's own message is in the job's log"
+            )
+            raise CommentError(
+                f"{method} {url} was answered with {error.code} {error.reason}: {advice}"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect, since urllib would send the token along to another host."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def find_forge(environment: Mapping[str, str]) -> Forge | str:
+    """Find where the CI job's comments go; otherwise why there is nothing to post to, empty outside of CI."""
+    if environment.get("GITHUB_ACTIONS") == "true":
+        return _github(environment)
+    return _gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""
+
+
+def _github(environment: Mapping[str, str]) -> Forge | str:
+    repository = environment["GITHUB_REPOSITORY"]
+    event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text("utf-8"))
+    pull = event.get("pull_request")
+    if pull is None:
+        return "this job is not for a pull request; the verdict is on the job's page"
+    if ((pull.get("head") or {}).get("repo") or {}).get("full_name") != repository:
+        return "GitHub gives a pull request from a fork no token that may comment; the verdict is on the job's page"
+    token = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")
+    if not token:
+        raise CommentError(
+            "GITHUB_TOKEN is not set: add `env: GITHUB_TOKEN: ${{ github.token }}` to this step"
+        )
+    api = f"{environment.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{repository}/issues"
+    return Forge(
+        f"{api}/{int(pull['number'])}/comments",
+        lambda id_: f"{api}/comments/{id_}",
+        {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
+        "PATCH",
+        lambda comment: (comment.get("user") or {}).get("type") == "Bot",
+    )
+
+
+def _gitlab(environment: Mapping[str, str]) -> Forge | str:
+    number = environment.get("CI_MERGE_REQUEST_IID")
+    if not number:
+        return "this job is not for a merge request; its artifacts hold the report"
+    if environment.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != environment["CI_PROJECT_ID"]:
+        return (
+            "a merge request from a fork has no token that may comment; the job's artifacts hold the report"
+        )
+    token = environment.get("GITLAB_TOKEN")
+    if not token:
+        raise CommentError(
+            "GITLAB_TOKEN is not set: make a project access token with the scope `api`, and store it as a masked "
+            "CI/CD variable of this name"
+        )
+    notes = f"{environment['CI_API_V4_URL']}/projects/{environment['CI_PROJECT_ID']}/merge_requests/{number}/notes"
+    return Forge(
+        notes,
+        lambda id_: f"{notes}/{id_}",
+        {"PRIVATE-TOKEN": token},
+        "PUT",
+        lambda comment: comment.get("system") is False,
+    )

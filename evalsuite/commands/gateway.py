@@ -1,16 +1,27 @@
-"""`evalsuite gateway`: serve one gateway to many sessions."""
+"""`evalsuite gateway`, one gateway for many sessions, and `evalsuite ray`, a suite's shards on a cluster behind one."""
 
 from __future__ import annotations
 
+import argparse
+import math
+import os
+import shlex
+import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from evalsuite.commands import demand_suite, own_declarations
+from evalsuite.commands.gate import print_verdict
+from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import read_settings
+from evalsuite.core.phrases import number_of
 from evalsuite.core.settings import OPTIONS
 from evalsuite.service.clients import PORT
 
 if TYPE_CHECKING:
-    import argparse
+    from evalsuite.clusters.ray_engine import RayCluster
 
 SHARED = (
     *("max_connections", "max_rpm", "max_tpm", "max_cost", "price", "patience"),
@@ -18,16 +29,16 @@ SHARED = (
 )
 """Settings that mean the same here as in a session."""
 
-EPILOG = """\
+GATEWAY_EPILOG = """\
 The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions come with
 --gateway URL, other programs with OPENAI_BASE_URL=URL/v1; a client's token is in EVALSUITE_GATEWAY_TOKEN or is the
 API key. docs/scaling.md has an example for a CI matrix.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
     """Add where it listens, whom it serves, what it asks, and its limits."""
-    parser.epilog = EPILOG
+    parser.epilog = GATEWAY_EPILOG
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes a free one")
     parser.add_argument(
@@ -80,12 +91,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_gateway(options: argparse.Namespace) -> int:
     """Serve until a signal comes."""
-    import math
-    import sys
-
-    from evalsuite.core.errors import SettingsError
     from evalsuite.service.serving import Service, serve
 
     if not options.max_age >= 0:
@@ -110,3 +117,160 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     return 0
+
+
+MODELS = ("model", "judge_model", "user_model")
+ADDRESSES = (("model_base_url", "model_key_env"), ("judge_base_url", "judge_key_env"), ("user_base_url", ""))
+RAY_EPILOG = """\
+All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. What limits and
+pays calls (--max-rpm, --max-cost, --price ...) goes to the gateway that all shards ask by way of. Keys stay in this
+process's environment. A shard whose node dies is run again elsewhere; what was answered is not asked again.
+"""
+
+
+def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the suite, the cluster, and what goes to its nodes."""
+    parser.epilog = RAY_EPILOG
+    # An abbreviation would take an option of pytest's for one of these.
+    parser.allow_abbrev = False
+    parser.add_argument(
+        "suite", metavar="SUITE", help="folder or file of the cases, below the current directory"
+    )
+    parser.add_argument(
+        "--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's"
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="HOST:PORT of the cluster, or `auto` to find one (default: start one on this machine)",
+    )
+    parser.add_argument(
+        "--gateway",
+        metavar="URL",
+        help="gateway service that all shards ask by way of (default: one of its own, where all nodes are on this "
+        "host); its token is in EVALSUITE_GATEWAY_TOKEN",
+    )
+    parser.add_argument(
+        "--cpus",
+        type=float,
+        default=1.0,
+        metavar="N",
+        help="cores that Ray sets aside for each shard (default: 1)",
+    )
+    parser.add_argument(
+        "--pip",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="to be installed on every node; may be repeated",
+    )
+    parser.add_argument(
+        "--run",
+        dest="name",
+        metavar="NAME",
+        help="name of the joined run's folder (default: ray- and the time)",
+    )
+    parser.add_argument(
+        "--reports",
+        type=Path,
+        default=Path("reports"),
+        metavar="DIR",
+        help="folder of the runs (default: reports)",
+    )
+
+
+def run_ray(options: argparse.Namespace) -> int:
+    """Run all shards and join them; the exit status is that of one session."""
+    from evalsuite.clusters.ray_engine import RayCluster
+    from evalsuite.clusters.sharded_run import STORE, ShardedRun
+
+    if options.shards < 1:
+        raise SettingsError(f"--shards {options.shards}: it must be a whole number of at least 1")
+    if not options.cpus >= 0 or math.isinf(options.cpus):
+        raise SettingsError(f"--cpus {options.cpus:g}: it must be a number of at least 0")
+    demand_suite(options.suite)
+    name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
+    command = shlex.join(["evalsuite", "ray", options.suite, "--shards", str(options.shards)])
+    with ExitStack() as ends:
+        cluster = RayCluster(options.address, Path.cwd(), options.pip, options.cpus)
+        ends.callback(cluster.close)
+        sharded = ShardedRun(options.reports, name, command)
+        gateway, arguments = _ways(options, cluster, sharded.path, ends)
+        report = sharded.join(_results(options, cluster, gateway, arguments, sharded), own_declarations())
+    # All that it kept is in the run's journal.
+    (sharded.path / STORE).unlink(missing_ok=True)
+    status = sharded.status(int(report.verdict.status))
+    print_verdict(report.verdict, status)
+    sys.stdout.write(f"report: {sharded.path / 'report.md'}\n")
+    return status
+
+
+def _ways(
+    options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
+) -> tuple[str, list[str]]:
+    """Find the gateway, which is started where the user names none, and the arguments of sessions."""
+    from evalsuite.clusters.sharded_run import STORE, own_gateway
+
+    own, rest = _divide_arguments(options.further)
+    if options.gateway:
+        if own:
+            raise SettingsError(
+                f"{shlex.join(own)}: these are the gateway's; give them to `evalsuite gateway`"
+            )
+        return options.gateway, [options.suite, *rest]
+    if not cluster.is_on_one_host:
+        raise SettingsError(
+            "nodes of this cluster are on other hosts, which cannot reach this one's loopback: start `evalsuite "
+            "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
+        )
+    served = own_gateway([*own, *_upstream(rest)], Path.cwd(), folder / STORE)
+    return ends.enter_context(served), [options.suite, *rest]
+
+
+def _divide_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Divide arguments into the gateway's and the sessions'."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in OPTIONS:
+        if option.name in SHARED:
+            parser.add_argument(option.flag, action="append", default=[])
+    recognised, rest = parser.parse_known_args(arguments)
+    flags = {option.name: option.flag for option in OPTIONS}
+    return [f"{flags[name]}={value}" for name, values in vars(recognised).items() for value in values], rest
+
+
+def _upstream(arguments: list[str]) -> list[str]:
+    """List the models that the sessions will ask, as arguments of the gateway."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in OPTIONS:
+        if option.name in {*MODELS, *(name for pair in ADDRESSES for name in pair)}:
+            parser.add_argument(option.flag)
+    values: dict[str, Any] = vars(parser.parse_known_args(arguments)[0])
+    options = [f"--model={values[name]}" for name in MODELS if values.get(name)]
+    for address, key in ADDRESSES:
+        if values.get(address):
+            variable = values.get(key)
+            options.append(f"--upstream={values[address]}{f',{variable}' if variable else ''}")
+    return options
+
+
+def _results(
+    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
+) -> Any:
+    from evalsuite.clusters.shard import ShardJob
+    from evalsuite.service.clients import TOKEN
+
+    jobs = [
+        ShardJob(part, options.shards, arguments, gateway, os.environ.get(TOKEN))
+        for part in range(1, options.shards + 1)
+    ]
+    last_line = ""
+
+    def tell(words: str) -> None:
+        nonlocal last_line
+        line = f"{words}, {number_of(sharded.cases, 'case')}\n"
+        if line != last_line:
+            last_line = line
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+    return cluster.run(jobs, sharded.add_records, tell)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.commands import write_lines
 from evalsuite.commands.init_ci import find_repository, write_new, write_workflow
 from evalsuite.models.choice import INSTALL_LOCAL
 
@@ -78,7 +79,7 @@ class PytestFile:
         return TOML_GATE if self.path.suffix == ".toml" else INI_GATE
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the folder, and what the workflow needs."""
     parser.add_argument(
         "folder",
@@ -107,11 +108,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_init(options: argparse.Namespace) -> int:
     """Write what is not there yet, and say what comes next."""
     root: Path = options.folder
-    for line in (*_write_files(root), *_write_gate(root)):
-        sys.stdout.write(f"{line}\n")
+    write_lines((*_write_files(root), *_write_gate(root)))
     if options.ci:
         return write_workflow(root, options.ci, options.model)
     sys.stdout.write(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.commands import write_lines
 from evalsuite.models.scripted import MODEL, SCRIPT
 
 if TYPE_CHECKING:
@@ -168,8 +169,7 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
         0 where the commands were green and red as they should be, else 1.
     """
     installer = find_installer(root)
-    for line in (*_write_baseline(root, model), *_write_file(root, forge, model, installer)):
-        sys.stdout.write(f"{line}\n")
+    write_lines((*_write_baseline(root, model), *_write_file(root, forge, model, installer)))
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:

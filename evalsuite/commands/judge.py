@@ -1,38 +1,49 @@
-"""`evalsuite judge RUN --judge MODEL`: judges an earlier run's answers, and says how far the judge can be trusted."""
+"""`evalsuite judge`: judge a run's answers again, and make a `sheet` for people to label."""
 
 from __future__ import annotations
 
+import argparse
+import csv
 import math
+import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.commands.judge_gates import decide_judges, status
+from evalsuite.commands import add_reports_folder, add_run, own_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
-from evalsuite.commands.report_again import AGAIN
+from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.settings import OPTIONS
-from evalsuite.decisions.conditions import parse_gates
+from evalsuite.decisions.conditions import JUDGE, parse_gates
+from evalsuite.decisions.gates import decide
+from evalsuite.decisions.measured import Measured
+from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import mean_labels, read_sheet
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges.certificate import certificate
+from evalsuite.output.exports import inert
+from evalsuite.output.reports.judges.certificate import certificate, labels_by_case
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
+from evalsuite.results.judge_labels import JUDGE_METRICS
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Record
+    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import GateDecision
     from evalsuite.judges.rubrics import Rubric
     from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Row
 
 TAKEN = (
     "judge_base_url",
@@ -47,7 +58,7 @@ TAKEN = (
 """Those of the house's options that this command has."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run, the judges, what they judge, and people's labels."""
     add_reports_folder(parser)
     parser.add_argument(
@@ -99,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_judge(options: argparse.Namespace) -> int:
     """Print the certificate, write it beside the judges' answers, which are paid for once, and decide the gates."""
     gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
@@ -129,7 +140,7 @@ def run(options: argparse.Namespace) -> int:
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(for_terminal(f"nothing that {judge.name} said could be read") + "\n")
-    return int(status(decisions, judges))
+    return int(_status(decisions, judges))
 
 
 def _of_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
@@ -225,3 +236,123 @@ def _judged(
         return background.run(judged_again(settings, subject, options.probes, store))
     finally:
         background.close()
+
+
+def decide_judges(
+    gates: Sequence[Gate],
+    judges: Sequence[JudgeResults],
+    people: Mapping[str, float],
+    benchmark: str,
+    sheets: Sequence[Mapping[str, float]] = (),
+) -> list[GateDecision]:
+    """Decide every gate on every judge.
+
+    Args:
+        gates: conditions on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`.
+        judges: those that have been asked.
+        people: their labels, by case.
+        benchmark: the one whose answers were judged.
+        sheets: the labels of each person.
+    """
+    decisions = []
+    for judge in judges:
+        tally = labelled_tally(judge, people, sheets)
+        agreeing = Tally(tuple(row for row in tally if row.facts))
+        measured = {benchmark: Measured(tally, {})}
+        if len(agreeing):
+            measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
+        decisions += [
+            replace(decision, subject=f"{judge.name}: {decision.subject}")
+            for decision in decide(gates, measured)
+        ]
+    return decisions
+
+
+def labelled_tally(
+    judge: JudgeResults, people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
+) -> Tally:
+    """Make the judge's cases as a run has them: people's labels among the facts, errors where it was unreadable."""
+    labels = labels_by_case(people, sheets)
+    return Tally(
+        tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally)
+    )
+
+
+def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
+    if row.case not in judge.scores:
+        return replace(row, outcome="error", facts={})
+    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts={})
+    if label is None:
+        return scored
+    compared = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
+    if judge.verdict(label) is not None:
+        verdict = judge.people_verdict(labels)
+        compared["verdict"] = 0.5 if verdict is None else verdict
+    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
+
+
+def _status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults] = ()) -> Status:
+    """Choose the _status of a run with these decisions alone; incomplete if a judge gave nothing readable."""
+    verdicts = {decision.verdict for decision in decisions}
+    if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
+        return Status.INCOMPLETE
+    return Status.GATE_MISSED if "missed" in verdicts else Status.GOOD
+
+
+COLUMNS = ("case", "input", "answer", "label")
+
+
+def add_label_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run, how many cases, and where the sheet goes."""
+    add_run(parser)
+    parser.add_argument(
+        "--cases", type=_number_of_cases, default=50, metavar="N", help="how many (default: 50)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice (default: 0)")
+    parser.add_argument("--benchmark", metavar="NAME", help="of this benchmark alone")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("labels.csv"), metavar="FILE", help="default: labels.csv"
+    )
+    parser.epilog = (
+        "The sheet shows neither scores nor the model. Each person fills in the column `label` of a copy of their own: "
+        "yes or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with them."
+    )
+
+
+def run_label(options: argparse.Namespace) -> int:
+    """Write the sheet; one that is there already may hold labels and is left alone."""
+    folder = find_folder(options.reports, options.name)
+    run = load_run(folder)
+    names = [options.benchmark] if options.benchmark else list(run.benchmarks)
+    if unknown := [name for name in names if name not in run.benchmarks]:
+        raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")
+    cases = [row.case for name in names for row in run.benchmarks[name].tally]
+    records = choose_records((run.read(case) for case in cases), options.cases, options.seed)
+    if not records:
+        raise RunError(f"{folder.path} has no case with an answer to label")
+    try:
+        with options.output.open("x", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([COLUMNS, *map(_sheet_row, records)])
+    except FileExistsError as error:
+        raise RunError(
+            f"{options.output} already exists and may hold labels; choose another file with -o"
+        ) from error
+    sys.stdout.write(f"{options.output}: {len(records)} of {len(cases)} cases to label\n")
+    return 0
+
+
+def choose_records(records: Iterable[Record], count: int, seed: int) -> list[Record]:
+    """Choose a random part of the cases that have an answer, in random order."""
+    answered = [record for record in records if record.transcript is not None]
+    return random.Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
+
+
+def _sheet_row(record: Record) -> list[str]:
+    answer = record.transcript.answer if record.transcript else ""
+    return [inert(record.case), inert(record.input), inert(answer), ""]
+
+
+def _number_of_cases(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of cases from 1; got {text!r}")
+    return int(text)

@@ -1,26 +1,40 @@
-"""`evalsuite report RUN`: print a run's report, made again from its records."""
+"""`evalsuite report`: a run's report made again, one of its cases (`case`), or its page in the browser (`page`)."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
-from typing import TYPE_CHECKING
+import time
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.commands.report_again import add_target, report_again
-from evalsuite.results.run_folders import REPORT
+from evalsuite.commands import add_reports_folder, add_run, own_declarations, write_lines
+from evalsuite.core.errors import RunError, SettingsError, for_terminal
+from evalsuite.core.json_codec import encode_record
+from evalsuite.core.phrases import number_of
+from evalsuite.output.reports.case_block import case_block
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder, is_run
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from evalsuite.core.types import Record
+    from evalsuite.output.reports.write import RunReport
+    from evalsuite.results.run_folders import RunFolder
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run, and whether the report is kept."""
-    add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    add_run(parser)
     add_target(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_report(options: argparse.Namespace) -> int:
     """Print the report: as Markdown into a file or a pipe, without its escapes on a terminal."""
     from evalsuite.output.reports.markdown import in_terminal
 
@@ -30,3 +44,191 @@ def run(options: argparse.Namespace) -> int:
     if options.to is not None:
         sys.stdout.write(f"report: {options.to / REPORT}\n")
     return 0
+
+
+AGAIN = "again"
+"""The folder, in that of a run, for judgements that are made of it afterwards."""
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add `--to`."""
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        help="also write report.md, report.html, summary.json, comment.md and pictures to this folder; "
+        "what the run itself decided and wrote stays as it is",
+    )
+
+
+def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
+    """Make the report of the run that a command names, and write it to the folder of `--to`.
+
+    Args:
+        options: the command's; `name`, `reports` and `to` are used.
+        instead: settings that take the place of the run's own.
+
+    Raises:
+        RunError: the run, or its baseline, cannot be read.
+        SettingsError: `--to` names a run.
+    """
+    from evalsuite.output.reports.write import make_report, write_report
+
+    if options.to is not None:
+        _empty(options.to)
+    run = load_run(find_folder(options.reports, options.name), own_declarations())
+    settings = {**run.info.get("settings", {}), **instead}
+    report = make_report(replace(run, info={**run.info, "settings": settings}))
+    if options.to is not None:
+        write_report(report, options.to)
+    return report
+
+
+def _empty(target: Path) -> None:
+    """Remove an earlier verdict, so that a command that fails leaves none behind for others to post."""
+    from evalsuite.output.page.write import PAGE
+
+    if is_run(target):
+        raise SettingsError(f"--to {target}: this is a run, which keeps its own report; name another folder")
+    for name in (COMMENT, SUMMARY, REPORT, PAGE):
+        (target / name).unlink(missing_ok=True)
+
+
+MOST = 20
+"""Cases whose names are listed where a part of a name fits several."""
+
+
+def add_show_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the case and its run."""
+    add_reports_folder(parser)
+    parser.add_argument(
+        "case", metavar="CASE", help="its id as pytest shows it, or any part that only it has"
+    )
+    parser.add_argument("--run", dest="name", default="last", metavar="RUN", help="default: the newest")
+    parser.add_argument("--full", action="store_true", help="the conversation too, and nothing shortened")
+    parser.add_argument("--json", action="store_true", help="the record as JSON instead")
+
+
+def run_show(options: argparse.Namespace) -> int:
+    """Print the case."""
+    loaded = load_run(find_folder(options.reports, options.name))
+    record = loaded.read(find_case(loaded.offsets, options.case))
+    if options.json:
+        sys.stdout.write(json.dumps(encode_record(record), indent=1, ensure_ascii=True, default=str) + "\n")
+        return 0
+    base_url = loaded.info.get("settings", {}).get("model_base_url")
+    write_lines(_lines(record, base_url, full=options.full))
+    return 0
+
+
+def find_case(cases: Iterable[str], part: str) -> str:
+    """Find the one case with this id, or with this part in its id.
+
+    Raises:
+        RunError: there is none, or there are several; the message names them.
+    """
+    names = list(cases)
+    if part in names:
+        return part
+    fitting = [name for name in names if part in name]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        example = f", for example {names[0]}" if names else ""
+        raise RunError(f"no case of this run has {part!r} in its id; it has {len(names)}{example}")
+    more = f"\n  and {len(fitting) - MOST} more" if len(fitting) > MOST else ""
+    raise RunError(
+        f"{part!r} is in the ids of {len(fitting)} cases:\n  " + "\n  ".join(fitting[:MOST]) + more
+    )
+
+
+def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
+    yield for_terminal(f"{record.case}: {record.outcome}")
+    yield case_block(record, most=None if full else 1000)
+    usage = record.usage
+    yield (
+        f"{'took':10}{record.seconds:.1f} s, {number_of(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens read, "
+        f"{usage.completion_tokens:,} written, ${usage.cost:.4f}"
+    )
+    if full and record.transcript is not None:
+        for message in record.transcript.messages:
+            calls = "".join(f"\n  calls {call.name}({call.arguments})" for call in message.tool_calls)
+            yield for_terminal(f"\n[{message.role}]\n{message.content}{calls}")
+        for event in record.transcript.events:
+            yield for_terminal(f"\n[{event.get('kind', 'event')}]\n{json.dumps(event, ensure_ascii=False)}")
+    options = [
+        record.case,
+        f"--model={record.model}",
+        *([f"--model-base-url={base_url}"] if base_url else []),
+    ]
+    yield f"{'again':10}pytest {shlex.join(map(for_terminal, options))}"
+
+
+BETWEEN_LOOKS = 2.0
+"""Seconds between two looks at a run in progress."""
+
+
+def add_view_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the runs, and whether a browser is opened."""
+    add_reports_folder(parser)
+    parser.add_argument(
+        "names",
+        metavar="RUN",
+        nargs="*",
+        help="names or folders, or `last`: one shows its page, several an index of them (default: an index of all)",
+    )
+    parser.add_argument(
+        "--no-open", action="store_true", help="write the page and say where; open no browser"
+    )
+
+
+def run_view(options: argparse.Namespace) -> int:
+    """Write the page or the index, opens it, and follows a run in progress.
+
+    Raises:
+        RunError: the run does not exist, or no run exists.
+    """
+    from evalsuite.output.page.view import all_runs, goes_on, page_of, write_index
+
+    folders = [find_folder(options.reports, name) for name in options.names] or all_runs(options.reports)
+    if not folders:
+        raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")
+    going_on = [folder for folder in folders if goes_on(folder)]
+    if len(options.names) == 1:
+        _make_page(folders[0], live=bool(going_on))
+        address = page_of(folders[0])
+    else:
+        address = write_index(folders, options.reports).absolute().as_uri()
+    sys.stdout.write(f"{address}\n")
+    sys.stdout.flush()
+    if not options.no_open:
+        webbrowser.open(address)
+    if len(going_on) == 1:
+        _follow(going_on[0])
+    return 0
+
+
+def _make_page(folder: RunFolder, *, live: bool) -> None:
+    from evalsuite.output.page.view import write_live_page
+    from evalsuite.output.page.write import PAGE
+    from evalsuite.output.reports.write import write_run
+
+    if live:
+        write_live_page(folder, own_declarations())
+    elif not (folder.path / PAGE).is_file():
+        write_run(folder, own_declarations())
+
+
+def _follow(folder: RunFolder) -> None:
+    from evalsuite.output.page.view import follow
+
+    def tell(cases: int) -> None:
+        sys.stdout.write(
+            f"{folder.name}: {number_of(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
+        )
+        sys.stdout.flush()
+
+    try:
+        follow(folder, own_declarations(), tell, lambda: time.sleep(BETWEEN_LOOKS))
+    except KeyboardInterrupt:
+        sys.stdout.write("\n")

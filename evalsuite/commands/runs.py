@@ -1,26 +1,32 @@
-"""`evalsuite runs`: a table of the runs in the folder of reports, the newest first."""
+"""`evalsuite runs`: the runs there are, joined from shards (`merge`), removed (`prune`), or proven (`verify`)."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import shutil
 import sys
+from itertools import zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands import add_reports_folder, own_declarations
 from evalsuite.core.errors import RunError
-from evalsuite.output.page.view import all_runs
+from evalsuite.core.phrases import number_of
+from evalsuite.output.page.view import all_runs, goes_on
 from evalsuite.output.reports.markdown import terminal_table
 from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.run_folders import SUMMARY, begun
+from evalsuite.results.run_folders import REPORT, SUMMARY, begun, check_name, find_folder
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from evalsuite.journal.journal import Journal
     from evalsuite.output.reports.section import Cell
     from evalsuite.results.run_folders import RunFolder
 
-COLUMNS = (
+RUN_COLUMNS = (
     Column("run"),
     Column("started"),
     Column("model"),
@@ -30,12 +36,12 @@ COLUMNS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the folder of runs."""
     add_reports_folder(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_runs(options: argparse.Namespace) -> int:
     """Print the table.
 
     Raises:
@@ -45,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")
     rows = [_row(folder) for folder in folders]
-    sys.stdout.write(f"{terminal_table(Table('', COLUMNS, rows))}\n")
+    sys.stdout.write(f"{terminal_table(Table('', RUN_COLUMNS, rows))}\n")
     return 0
 
 
@@ -81,3 +87,157 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return summary if isinstance(summary, dict) else {}
+
+
+def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the shards, and the name of the joined run."""
+    add_reports_folder(parser)
+    parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
+    parser.add_argument("--to", required=True, metavar="NAME", help="name of the joined run")
+
+
+def run_merge(options: argparse.Namespace) -> int:
+    """Join shards and write their report; the gates are then decided with `evalsuite gate`."""
+    from evalsuite.output.reports.write import write_run
+    from evalsuite.results.merge import merge_runs
+
+    check_name(options.reports, options.to, otherwise="choose another --to")
+    folders = [find_folder(options.reports, name) for name in options.names]
+    joined = merge_runs(folders, options.reports / options.to)
+    report = write_run(joined, own_declarations())
+    sys.stdout.write(f"{report.verdict.headline}\nreport: {joined.path / REPORT}\n")
+    return 0
+
+
+def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add how many runs stay, and the word that removes the others."""
+    add_reports_folder(parser)
+    parser.add_argument(
+        "--keep", type=_count, default=10, metavar="N", help="newest runs to keep (default: 10)"
+    )
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="RUN", help="keep this one, too; repeatable"
+    )
+    parser.add_argument("--yes", action="store_true", help="remove them; without it they are only listed")
+    parser.epilog = (
+        "A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline "
+        "of a run that stays."
+    )
+
+
+def run_prune(options: argparse.Namespace) -> int:
+    """List or remove all but the newest runs."""
+    runs = newest_first(all_runs(options.reports))
+    kept = {*options.also, *_baselines(runs[: options.keep])}
+    old = [folder for folder in runs[options.keep :] if folder.name not in kept and not goes_on(folder)]
+    for folder in old:
+        if options.yes:
+            shutil.rmtree(folder.path)
+        sys.stdout.write(f"{'removed' if options.yes else 'would remove'} {folder.path}\n")
+    if old and not options.yes:
+        sys.stdout.write("nothing is removed yet: add --yes\n")
+    elif not old:
+        sys.stdout.write("nothing to remove\n")
+    return 0
+
+
+def _baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
+    """Name the runs that these were compared with, because later ones will be compared with them, too."""
+    for folder in runs:
+        for name in folder.info().get("settings", {}).get("baseline") or ():
+            # It may have been named by its folder, or by a file in it.
+            yield from (part for part in Path(name).parts[-2:])
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number of runs from 0; got {text!r}")
+    return int(text)
+
+
+def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run."""
+    add_reports_folder(parser)
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Print what was checked; 1 where something is not what the journal says, else 0."""
+    from evalsuite.commands.export import unpack
+    from evalsuite.results.run_folders import RunFolder, find_folder
+
+    bundle = Path(options.name)
+    if bundle.suffix != ".zip" or not bundle.is_file():
+        return _verify(find_folder(options.reports, options.name))
+    with TemporaryDirectory() as unpacked:
+        folder = Path(unpacked) / bundle.stem
+        unpack(bundle, folder)
+        return _verify(RunFolder(folder))
+
+
+def _verify(folder: RunFolder) -> int:
+    from evalsuite.journal.journal import Journal
+    from evalsuite.results.record_file import JOURNAL
+
+    journal = Journal(folder.path / JOURNAL, read_only=True)
+    try:
+        checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder)]
+    finally:
+        journal.close()
+    for subject, fault in checks:
+        sys.stdout.write(f"{'WRONG' if fault else 'ok':<6} {subject}{f': {fault}' if fault else ''}\n")
+    return int(any(fault for _, fault in checks))
+
+
+def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
+    """Check the file as a whole and each answer in it, and say what is wrong, if anything is."""
+    state = str(journal.database.one("PRAGMA quick_check(1)")[0])
+    yield "the journal's file", "" if state == "ok" else state
+    damaged = journal.answers.check()
+    yield (
+        number_of(len(journal.answers), "answer"),
+        f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
+    )
+    open_calls = journal.database.one("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
+    yield f"sessions: {len(journal.sessions())}; calls that were sent and never ended: {open_calls}", ""
+
+
+def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
+    """`records.jsonl` against the records in the journal."""
+    from evalsuite.results.record_file import RECORDS
+
+    counted = journal.find_counted()
+    fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
+    kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.lines())
+    with (folder.path / RECORDS).open("rb") as written:
+        if any(line != record for line, record in zip_longest(written, kept)):
+            fault = fault or f"{RECORDS} holds other records than the journal"
+    records, left_out = number_of(counted.cases, "record"), number_of(len(counted.left_out), "case")
+    yield f"{records}, {left_out} of earlier sessions left out", fault
+
+
+def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
+    """`summary.json` and the report's text against what the records come to now."""
+    from evalsuite.output.reports.write import heading, make_report, summarise
+    from evalsuite.results.run_folders import REPORT, SUMMARY
+    from evalsuite.results.runs import load_run
+
+    report = make_report(load_run(folder, own_declarations()))
+    summary = summarise(report.run, report.verdict, report.measured, report.sections)
+    fault = _difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
+    yield f"every number of {SUMMARY}", fault
+    text = (folder.path / REPORT).read_text("utf-8", "replace")
+    begins = text.startswith(heading(report.verdict, report.run.info.get("model")))
+    yield "the verdict on report.md", "" if begins else "it begins with another verdict"
+
+
+def _difference(file: Path, computed: dict[str, Any]) -> str:
+    """Find what in a file of JSON differs from what was computed; empty where all of it is."""
+    try:
+        kept = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        return f"it cannot be read ({error})"
+    if not isinstance(kept, dict):
+        return f"it holds {type(kept).__name__}, no object"
+    differing = sorted(name for name in {*kept, *computed} if kept.get(name) != computed.get(name))
+    return f"{', '.join(differing)} differ" if differing else ""

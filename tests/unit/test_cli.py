@@ -21,7 +21,7 @@ def test_what_the_terminal_s_encoding_lacks_is_written_as_an_escape(monkeypatch:
         sys.stdout.write("# ❌ missed, café\n")
         return 0
 
-    monkeypatch.setattr(command, "run", run)
+    monkeypatch.setattr(command, "run_report", run)
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="cp1252"))
     assert main(["report", "last"]) == 0

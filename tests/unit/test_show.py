@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalsuite.commands.show import _lines
+from evalsuite.commands.report import _lines
 from evalsuite.core.types import Record
 
 
