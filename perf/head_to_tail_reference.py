@@ -18,9 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.head_to_tail import imdb_wording as words
-from evalsuite.builders.head_to_tail.drawing import lot
-from evalsuite.builders.head_to_tail.questions import distinct, is_fit
+from evalsuite.builders.head_to_tail import imdb as words
+from evalsuite.builders.head_to_tail.drawing import distinct, is_fit, lot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Agreement of judges with people over all samples, for gates and tables.
+"""Agreement of judges with people over all samples, and the modes compared by paired tests and as in figure 3.
 
 A comparison without a usable verdict counts as disagreement, in accuracy and, as a label that people never give, in
 kappa. A dialogue without a usable judgement has no score to correlate; tables show how many there are.
@@ -9,21 +9,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, read_mode
+from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.judges import corrected_mean
+from evalsuite.output.reports.judges.ballots import read_ballots
+from evalsuite.output.reports.judges.estimates import gain, kappa_gain
+from evalsuite.output.reports.section import Chart, Column, Passage, Series, Table
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate
 from evalsuite.stats.clustering import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.solver import JudgingMode
     from evalsuite.output.reports.judges import Corrected
+    from evalsuite.output.reports.judges.estimates import Gain
+    from evalsuite.output.reports.section import Cell, Style
     from evalsuite.results.tally import Row, RunView, Tally
+
+    Lines = Mapping[str, Mapping[int, Tally]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +184,171 @@ def _hidden(
     shown = [(people if at < kept else None, judge) for at, (_, people, judge) in enumerate(order)]
     truth = math.fsum(people for _, people, _ in scores) / len(scores)
     return corrected_mean(question, shown, truth, bounds)
+
+
+_Answers = tuple[str, str, str]
+"""The verdicts on one comparison: people's, one mode's, and the other's."""
+
+COLUMNS = (
+    Column("Mode"),
+    Column("Other mode"),
+    Column("Accuracy gained", "percent"),
+    Column("p", "pvalue"),
+    Column("Kappa gained", "number", 2),
+    Column("p", "pvalue"),
+    Column("Pairs", "count"),
+)
+NOTE = (
+    "Of the other mode over the first, on the comparisons that both judged. Accuracy's p is McNemar's exact test; "
+    "kappa's interval and p are the jackknife's, by question."
+)
+RHO_COLUMNS = (
+    Column("Mode"),
+    Column("Other mode"),
+    Column("Spearman's rho gained", "number", 2),
+    Column("p", "pvalue"),
+    Column("Responses", "count"),
+)
+RHO_NOTE = (
+    "Of the other mode over the first, on the responses that both scored: the mean correlation over the four aspects. "
+    "Interval and p are the jackknife's, by conversation."
+)
+
+
+def paired_modes(views: Sequence[RunView]) -> list[Table]:
+    """Compare each two modes of a run: one table for comparisons and one for dialogue responses."""
+    on_pairs: list[tuple[Cell, ...]] = []
+    on_dialogues: list[tuple[Cell, ...]] = []
+    for view in views:
+        for two in combinations(view.tally.groups("mode").items(), 2):
+            on_pairs += _pairs_row(view.label, *two)
+            on_dialogues += _rho_row(view.label, *two)
+    tables = [
+        Table("Modes compared, pair by pair", COLUMNS, on_pairs, NOTE),
+        Table("Modes compared, response by response", RHO_COLUMNS, on_dialogues, RHO_NOTE),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _pairs_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
+    from evalsuite.stats import mcnemar
+
+    answers = _answers(one[0], pairs(one[1]), other[0], pairs(other[1]))
+    if not answers:
+        return []
+    before = [float(people == first) for people, first, _ in answers]
+    after = [float(people == second) for people, _, second in answers]
+    gained = (math.fsum(after) - math.fsum(before)) / len(answers)
+    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
+    return [(*names, gained, mcnemar(before, after), *kappa_gain(*zip(*answers, strict=True)), len(answers))]
+
+
+def _rho_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
+    first, second = _by_question(one[0], dialogues(one[1])), _by_question(other[0], dialogues(other[1]))
+    both = [at for at in first if at in second]
+    if not both:
+        return []
+    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
+    gained = _rho_gained([first[at] for at in both], [second[at] for at in both])
+    return [(*names, *gained, len(both))]
+
+
+def _rho_gained(first: Sequence[Row], second: Sequence[Row]) -> Gain:
+    (before, least), (after, most) = (
+        RatedResponses(rows, [row.facts["judged"] for row in rows]).replicates("spearman", ASPECT_NAMES)
+        for rows in (first, second)
+    )
+    return gain(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
+
+
+def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
+    rows, others = _by_question(one, first), _by_question(other, second)
+    return [
+        (row.facts["human"], _verdict(row), _verdict(others[at])) for at, row in rows.items() if at in others
+    ]
+
+
+def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
+    # If there are several modes, a sample's id ends with its mode.
+    return {f"{row.sample.removesuffix(mode.replace(':', '-'))} {row.epoch}": row for row in tally}
+
+
+def _verdict(row: Row) -> str:
+    return row.facts["verdict"] or "none"
+
+
+THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
+    "roles": ("ChatGPT [1], one_by_one, 2 turns", published.BY_ROLES),
+    "turns": ("ChatGPT [1], one_by_one, 2 roles", published.BY_TURNS),
+}
+
+
+def growth(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
+    """Draw accuracy and kappa for panels of one model that differ only in roles, or only in turns."""
+    by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
+    by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
+    charts = [
+        *(_charts(by_roles, "roles") if by_roles else []),
+        *(_charts(by_turns, "turns") if by_turns else []),
+    ]
+    return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
+
+
+def _lines(
+    judges: Sequence[JudgeSetting],
+    along: Callable[[JudgingMode], int],
+    fixed: Callable[[JudgingMode], str],
+) -> Lines:
+    lines: dict[str, dict[int, JudgeSetting]] = {}
+    for judge in (judge for judge in judges if judge.mode.strategy):
+        same = ", same role" if judge.mode.same_role else ""
+        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
+        line = f"{_model(judge)}, {alike}"
+        # A second run of the same panel gets its own line.
+        line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
+        lines.setdefault(line, {})[along(judge.mode)] = judge
+    for points in lines.values():
+        _begin_with_single_agent(points, judges)
+    return {
+        line: {at: pairs(judge.tally) for at, judge in points.items()}
+        for line, points in lines.items()
+        if len(points) > 1
+    }
+
+
+def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[JudgeSetting]) -> None:
+    """Add `paper:single` as point 1 of a line of the paper's panels, as in the paper."""
+    panel = next(iter(points.values()))
+    for single in judges:
+        alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
+        if alone and single.mode.same_role == panel.mode.same_role and _model(single) == _model(panel):
+            points.setdefault(1, single)
+
+
+def _charts(lines: Lines, name: str) -> list[Chart]:
+    their_line, theirs = THEIRS[name]
+    numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
+    labels = [str(number) for number in numbers]
+
+    def chart(metric: str, read: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
+        series = [
+            Series(line, [read(points[at]) if at in points else None for at in numbers])
+            for line, points in lines.items()
+        ]
+        values = [getattr(theirs[at], metric) if at in theirs else None for at in numbers]
+        series.append(Series(their_line, values))
+        title = f"{metric.capitalize()} against the number of {name}"
+        unit: Style = "percent" if metric == "accuracy" else "number"
+        stem = f"chat_eval_{metric}_by_{name}"
+        return Chart("lines", stem, title, labels, series, unit, limits, name, metric)
+
+    return [
+        chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)),
+        chart("kappa", kappa, (-1.0, 1.0)),
+    ]
+
+
+def _model(judge: JudgeSetting) -> str:
+    """Return the debating model, because several runs of one model share a line."""
+    models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
+    return ", ".join(models) or judge.view.label

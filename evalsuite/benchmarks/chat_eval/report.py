@@ -12,12 +12,13 @@ from evalsuite.benchmarks.chat_eval.agreement import (
     correct_means,
     correlation,
     dialogues,
+    growth,
     judge_settings,
     kappa,
+    paired_modes,
     pairs,
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
-from evalsuite.benchmarks.chat_eval.mode_comparisons import growth, paired_modes
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
 from evalsuite.output.reports.judges.ballots import write_log

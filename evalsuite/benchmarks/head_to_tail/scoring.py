@@ -7,24 +7,26 @@ H = 1 - A - M and missing rate M, all in [0, 1].
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
+from datetime import date
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, judge_prompt, paper_prompts
-from evalsuite.benchmarks.head_to_tail.variants import add_variants
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.parsing import AnswerField, AnswerForm, Choice, NoStatementError
+from evalsuite.metrics.numbers import parse_number
 from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.core.types import Sample, Transcript
-
 
 # The rules, keyed by the suffixes of `accuracy_em` and so on.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
@@ -221,3 +223,254 @@ def _names_something(answer: str) -> bool:
         and not _START.match(rest)
         and not _WHOLE.fullmatch(rest)
     )
+
+
+_PERSON = re.compile(
+    r"^\W*(?:what/)?who(?:m|se)?\b|\b(?:by|for|from|of|to|with) whom\b"
+    r"|^\W*(?:which|what|name (?:a|the)) (?:actor|actress|architect|artist|author|child|composer|director|"
+    r"inventor|painter|person|poet|politician|scientist|singer|writer)\b",
+    re.IGNORECASE,
+)
+# Questions with "who" whose answers are seldom persons. Only what is asked for counts, because a question may
+# mention a company ("Who wrote Emma (published in 1815)?").
+_COMPANY = re.compile(
+    r"^\W*who (?:(?:distribut|develop|maintain|manufactur|publish)(?:ed|es|s)|(?:is|was|are|were) the (?:\w+ )?"
+    r"(?:band|club|company|developer|distributor|label|maintainer|manufacturer|organi[sz]ation|publisher|"
+    r"studio|team)s?)\b",
+    re.IGNORECASE,
+)
+# Letters that Unicode does not decompose into a plain letter and an accent.
+_UNDIVIDED = str.maketrans(
+    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe"}
+)
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_ARTICLE = re.compile(r"(?:the|an?) (?=\S)", re.IGNORECASE)
+_INVERTED = re.compile(r"(?P<rest>.+), (?P<article>the|an?)", re.IGNORECASE)
+_SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
+
+
+def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
+    """Return the answers and their variants without repetition, the answers first.
+
+    The question determines whether the answer is a person, and its unit.
+    """
+    persons = asks_for_person(question)
+    texts: dict[str, None] = dict.fromkeys(answers)
+    for answer in answers:
+        texts.update(dict.fromkeys(_variants(answer, question, persons=persons)))
+    if persons:
+        texts.update(dict.fromkeys(_together(answers)))
+    texts.update(dict.fromkeys([_without_accents(text) for text in texts]))
+    return tuple(text for text in texts if text in answers or any(map(str.isalnum, text)))
+
+
+def asks_for_person(question: str) -> bool:
+    """Tell whether the answer should be a person's name."""
+    return bool(_PERSON.search(question)) and not _COMPANY.search(question)
+
+
+def _variants(answer: str, question: str, *, persons: bool) -> Iterable[str]:
+    if persons:
+        yield from person_variants(answer)
+        return
+    if others := (*number_variants(answer, question), *date_variants(answer)):
+        yield from others
+        return
+    yield from _title_variants(answer)
+
+
+def _title_variants(title: str) -> Iterable[str]:
+    if inverted := _INVERTED.fullmatch(title):
+        yield f"{inverted['article']} {inverted['rest']}"
+        yield inverted["rest"]
+    for text in (title, _SUBTITLE.sub("", title, count=1)):
+        yield text
+        yield _ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text
+
+
+def _together(answers: Sequence[str]) -> Iterable[str]:
+    """Join all persons of a short list, in any order."""
+    if 2 <= len(answers) <= 3:
+        for order in permutations(answers):
+            yield ", ".join(order)
+            yield f"{', '.join(order[:-1])} and {order[-1]}"
+
+
+def _without_accents(text: str) -> str:
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_UNDIVIDED)
+
+
+_SUFFIX = re.compile(r",?\s+(?:jr|sr|ii|iii|iv)\b\.?", re.IGNORECASE)
+_DISAMBIGUATION = re.compile(r"\s*\([^)]*\)|\s+\d{4}$")
+_INITIALS = re.compile(r"(?:\w\.\s?)+")
+# Maximum words of a person's name.
+_LONGEST = 6
+
+
+def person_variants(name: str) -> Iterable[str]:
+    """Yield other spellings of a person's name, and each of its endings, because any may be the surname.
+
+    Examples of endings: Nolan; van Beethoven and Beethoven; García Márquez and Márquez. A suffix (Jr.) and a
+    disambiguation, as in DBpedia ("John Smith (actor)") and DBLP ("John Smith 0001"), may be left out. A name of one
+    word, or of more than six, has no variants.
+    """
+    bare = _DISAMBIGUATION.sub("", name)
+    plain = _SUFFIX.sub("", bare)
+    yield from (bare, plain)
+    words = _name_words(plain)
+    if 2 <= len(words) <= _LONGEST:
+        yield from _endings(words)
+        yield from _with_initials(words[:-1], words[-1])
+        yield f"{words[-1]}, {' '.join(words[:-1])}"
+
+
+def _name_words(name: str) -> list[str]:
+    """Split a name into words; initials written together (J.R.R.) are split, too."""
+    return _INITIALS.sub(lambda initials: initials[0].replace(".", ". "), name).split()
+
+
+def _endings(words: Sequence[str]) -> Iterable[str]:
+    first = words[0]
+    for start in range(1, len(words)):
+        ending = " ".join(words[start:])
+        yield from (ending, f"{first} {ending}", f"{first[0]}. {ending}")
+
+
+def _with_initials(first_names: Sequence[str], surname: str) -> Iterable[str]:
+    """Yield J. R. R. Tolkien, J.R.R. Tolkien, John R. R. Tolkien, John R.R. Tolkien."""
+    initials = [f"{word[0]}." for word in first_names]
+    yield " ".join((*initials, surname))
+    yield f"{''.join(initials)} {surname}"
+    if len(first_names) > 1:
+        yield " ".join((first_names[0], *initials[1:], surname))
+        yield f"{first_names[0]} {''.join(initials[1:])} {surname}"
+
+
+_SMALL = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_UNIT = re.compile(
+    r"\b(?:in|how many) (minutes|hours|days|years|pages|episodes|met(?:re|er)s|kilomet(?:re|er)s|miles)\b",
+    re.IGNORECASE,
+)
+
+
+def number_variants(answer: str, question: str) -> Iterable[str]:
+    """Yield other spellings of a whole number; none if the answer is not one."""
+    value = _whole(answer)
+    if value is None:
+        return
+    yield str(value)
+    yield f"{value:,}"
+    if 0 <= value < 1000:
+        yield from dict.fromkeys((in_words(value), in_words(value).replace("-", " ")))
+    if unit := _UNIT.search(question):
+        yield from _with_unit(value, unit[1].lower())
+
+
+def in_words(number: int) -> str:
+    """Spell a number from 0 to 999 in English: "twenty-one", "three hundred and five"."""
+    if number < 20:
+        return _SMALL[number]
+    if number < 100:
+        tens = _TENS[number // 10 - 2]
+        return f"{tens}-{_SMALL[number % 10]}" if number % 10 else tens
+    hundreds = f"{_SMALL[number // 100]} hundred"
+    return f"{hundreds} and {in_words(number % 100)}" if number % 100 else hundreds
+
+
+_FIGURES = {
+    spelt: number
+    for number in range(1000)
+    for spelt in (in_words(number), in_words(number).replace("-", " "))
+}
+
+
+def _whole(answer: str) -> int | None:
+    if (number := _FIGURES.get(answer.strip().lower())) is not None:
+        return number
+    read = parse_number(answer)
+    # An ISBN or a telephone number that begins with a zero is not a quantity.
+    if read is None or read.unit or re.match(r"0\d", answer.strip()):
+        return None
+    return int(read.value) if abs(read.value) < 10**15 and read.value == int(read.value) else None
+
+
+def _with_unit(value: int, unit: str) -> Iterable[str]:
+    yield f"{value} {unit}"
+    yield f"{value} {unit.removesuffix('s')}"
+    if unit == "minutes":
+        hours, minutes = divmod(value, 60)
+        yield f"{value} min"
+        yield f"{hours} hours {minutes} minutes"
+        yield f"{hours} hours and {minutes} minutes"
+        yield f"{hours} hour {minutes} minutes"
+        yield f"{hours}h {minutes}m"
+
+
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_NUMBER_OF = {name[:3].lower(): number for number, name in enumerate(_MONTHS, 1)}
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_MONTH = r"(?P<month>[A-Za-z]{3,9})\.?"
+_YEAR = r"(?P<year>\d{4})"
+_WRITTEN = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})",
+        rf"{_DAY}(?: of)? {_MONTH},? {_YEAR}",
+        rf"{_MONTH} {_DAY},? {_YEAR}",
+    )
+)
+
+
+def date_variants(answer: str) -> Iterable[str]:
+    """Yield other spellings of a date; none if the answer is not one.
+
+    The answer may be 1990-07-16, 16 July 1990 or July 16, 1990, with month names abbreviated or not. Figures in other
+    orders (07/16/1990) are left alone, because their meaning depends on the country.
+    """
+    if (day := _parse_date(answer.strip())) is None:
+        return
+    month, nth = _MONTHS[day.month - 1], f"{day.day}{_ordinal(day.day)}"
+    yield day.isoformat()
+    for name in dict.fromkeys((month, month[:3])):
+        for number in (str(day.day), nth):
+            yield f"{number} {name} {day.year}"
+            yield f"{name} {number}, {day.year}"
+    yield f"{nth} of {month} {day.year}"
+
+
+def _parse_date(answer: str) -> date | None:
+    written = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(answer))), None)
+    if written is None:
+        return None
+    month = written["month"]
+    number = int(month) if month.isdigit() else _month(month.lower())
+    try:
+        return date(int(written["year"]), number, int(written["day"]))
+    except ValueError:  # no such month, or no such day in it
+        return None
+
+
+def _month(name: str) -> int:
+    number = _NUMBER_OF.get(name[:3], 0)
+    return number if number and _MONTHS[number - 1].lower().startswith(name) else 0
+
+
+def _ordinal(day: int) -> str:
+    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day not in (11, 12, 13) else 0, "th")

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.tool_eyes.capabilities import OVERALL, RELEASED_MODES
-from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.dataset import OVERALL, RELEASED_MODES, load
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE
 

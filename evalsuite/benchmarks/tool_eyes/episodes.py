@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.capabilities import RELEASED_MODES
-from evalsuite.benchmarks.tool_eyes.dataset import ToolEyesOptions
-from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
+from evalsuite.benchmarks.tool_eyes.dataset import RELEASED_MODES, ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Message
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.function_calling import tool_loop
 from evalsuite.solvers.react_protocol import react
@@ -22,12 +22,31 @@ from evalsuite.tools.simulated import ObservationLibrary, ScriptedUser, Simulate
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from evalsuite.core.protocols import Model, Setup
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.tools.execution import Executor
     from evalsuite.tools.simulated import User
+
+
+_EXAMPLES = Path(__file__).parent / "data" / "examples.json"
+
+
+def _read_examples() -> Iterator[tuple[Message, ...]]:
+    for example in json.loads(_EXAMPLES.read_text(encoding="utf-8")):
+        messages = [Message("user", example["request"])]
+        for turn in example["turns"]:
+            written = json.dumps(turn["input"])
+            said = f"Thought: {turn['thought']}\nAction: {turn['action']}\nAction Input: {written}"
+            messages.append(Message("assistant", said))
+            if turn["observation"]:
+                messages.append(Message("user", f"Observation: {turn['observation']}"))
+        yield tuple(messages)
+
+
+FIVE_EXAMPLES = tuple(_read_examples())
+"""Worked episodes: the model's turns, each followed by an observation except the last."""
 
 
 class ToolEyesSolver:

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, Step, is_finished, steps_of
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, steps_of
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Message, Score
 from evalsuite.solvers.episode import Call, Turn

@@ -12,8 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, RELEASED_MODES, RULES
-from evalsuite.benchmarks.tool_eyes.dataset import SCENARIOS
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
 from evalsuite.core.phrases import beginning, number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 

@@ -1,12 +1,285 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
 `dump_reader` decompresses a dump into a pipe, and `workspace` reads it as a table. The source's own module (`imdb`,
-`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions (`questions`). `drawing` cuts entities by popularity, draws lots,
-and chooses equally many questions of each template. `command` writes them.
+`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions, and `drawing` cuts entities by popularity, draws lots,
+and chooses equally many questions of each template.
 """
 
 from __future__ import annotations
 
-from evalsuite.builders.head_to_tail.command import add_arguments, run
+import json
+import sys
+from argparse import ArgumentTypeError
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["add_arguments", "run"]
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, predicates_path, stats_path
+from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
+from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
+from evalsuite.builders.head_to_tail.drawing import choose
+from evalsuite.builders.head_to_tail.dump_reader import locate
+from evalsuite.builders.head_to_tail.workspace import Workspace
+from evalsuite.core.errors import DatasetError, SettingsError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evalsuite.builders.head_to_tail.drawing import (
+        Answer,
+        Candidate,
+        Partition,
+        QuestionSource,
+        QuestionTemplate,
+        Selection,
+    )
+
+    Read = Callable[[Workspace, Path, "Path | None"], QuestionSource]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("source", choices=sorted(SOURCES), help="the knowledge source")
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where its files lie, as downloaded",
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
+    parser.add_argument(
+        "--per-template",
+        type=_at_least_one,
+        metavar="N",
+        help="the most questions of a template in each of head, torso and tail; by default as many as it "
+        "takes to come to 1,000 there (3,000 for dbpedia)",
+    )
+    parser.add_argument(
+        "--mix",
+        choices=("own", "paper"),
+        default="own",
+        help="own (by default): what people may well ask; paper: the paper's templates, ISBN, ISSN and DOI "
+        "included, and as many questions of each as its scripts make",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the choice among questions; 0 by default")
+    parser.add_argument(
+        "--templates", type=Path, metavar="FILE", help="question templates a predicate, for dbpedia"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Build the questions and report their number.
+
+    Returns:
+        0.
+
+    Raises:
+        DatasetError: a file of the source is missing, damaged or malformed.
+        SettingsError: the output cannot be written, or the arguments do not fit the source.
+    """
+    origin = SOURCES[args.source]
+    files = [locate(args.folder, name) for name in origin.files]
+    with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
+        with closing(Workspace(folder, progress, args.seed)) as workspace:
+            source = origin.read(workspace, args.folder, args.templates)
+            of_paper = args.mix == "paper"
+            selection = choose(
+                source,
+                source.paper_templates if of_paper else source.templates,
+                per_template=args.per_template or (origin.paper_cap if of_paper else None),
+                target=origin.target,
+            )
+        count = _count(selection, args.folder)
+        page = _write_stats(args.source, args.seed, selection, source.partitions, source.dropped)
+        write(page, stats_path(args.to), folder)
+        if source.template_popularity:
+            table = _write_predicates(selection, source.template_popularity, source.partitions["predicate"])
+            write(table, predicates_path(args.to), folder)
+        write(_write_published(selection, source.partitions), args.to, folder)
+    sys.stdout.write(f"{count:,} questions in {args.to}, counted in {stats_path(args.to)}\n")
+    return 0
+
+
+def _count(selection: Selection, folder: Path) -> int:
+    count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
+    if not count:
+        problem = "no template with a question for each of head, torso and tail"
+        raise DatasetError(folder, "", problem, "a dump that is large enough to be asked about")
+    return count
+
+
+def _at_least_one(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A knowledge source.
+
+    Attributes:
+        files: names in the order of reading; a file that is read twice is listed twice.
+        target: number of questions per bucket unless a number per template is given.
+        paper_cap: maximum number of questions per template and bucket in the paper's scripts.
+        read: reads the files of a folder into a workspace; the last argument is the user's file of
+            templates, if any.
+    """
+
+    files: tuple[str, ...]
+    target: int
+    paper_cap: int
+    read: Read
+
+
+def _plain(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
+    """Adapt a source that takes no templates from the user."""
+
+    def reads(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
+        if templates:
+            raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
+        return read(workspace, folder)
+
+    return reads
+
+
+SOURCES = {
+    "dblp": Origin(dblp.FILES, 1000, 100, _plain(dblp.Dblp)),
+    "dbpedia": Origin(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
+    "goodreads": Origin(goodreads.FILES, 1000, 250, _plain(goodreads.Goodreads)),
+    "imdb": Origin(imdb.FILES, 1000, 85, _plain(imdb.Imdb)),
+    "mag": Origin(mag.FILES, 1000, 100, _plain(mag.Mag)),
+}
+
+
+def _write_published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+    """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
+
+    Within a bucket, questions are sorted by popularity, most popular first. Entities of different types are compared by
+    the share of popularity above them. Several right answers are a list.
+    """
+    return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
+
+
+def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
+    """Write the popularity of the predicates (the paper's Table 6) as tab-separated lines."""
+    lines = ["\t".join(HEADER)]
+    for template, buckets in selection.questions.items():
+        if any(buckets.values()):
+            own = popularity[template.id]
+            lines.append(f"{template.id}\t{own}\t{cut.bucket(own)}")
+    return "\n".join(lines) + "\n"
+
+
+def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
+    questions = [
+        (template, candidate)
+        for template, buckets in selection.questions.items()
+        for candidate in buckets[bucket]
+    ]
+
+    def place(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+        template, candidate = entry
+        return (
+            partitions[template.entities].above(candidate.popularity),
+            candidate.entity,
+            template.id,
+            candidate.turn,
+        )
+
+    lines = ",\n".join(
+        f"  {_write_line(template, candidate)}" for template, candidate in sorted(questions, key=place)
+    )
+    return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
+
+
+def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
+    answer: Answer | list[Answer] = (
+        candidate.answers[0] if len(candidate.answers) == 1 else [*candidate.answers]
+    )
+    return json.dumps([candidate.entity, template.id, candidate.question, answer], ensure_ascii=False)
+
+
+def _write_stats(
+    source: str,
+    seed: int,
+    selection: Selection,
+    partitions: Mapping[str, Partition],
+    dropped: Mapping[str, str],
+) -> str:
+    """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates.
+
+    `dropped` has the reason for each template that is not used, by id.
+    """
+    reasons = {**dropped, **{template.id: _lacking(buckets) for template, buckets in selection.empty.items()}}
+    parts = [
+        f"# Head-to-Tail from {source}",
+        f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
+        "## Entities by popularity",
+        "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
+        _markdown_table(_ENTITIES, _entity_rows(partitions)),
+        "## Questions",
+        "The paper's Table 2.",
+        _markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [_totals(selection)]),
+        "## Questions by template",
+        _markdown_table(("Template", *_BUCKET_HEADS), _template_rows(selection)),
+        "## Templates that ask nothing",
+        _markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
+        if reasons
+        else "None.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lacking(buckets: Sequence[str]) -> str:
+    return f"no question about an entity in {' or '.join(buckets)} that the rules allow"
+
+
+_BUCKET_HEADS = tuple(bucket.capitalize() for bucket in BUCKETS)
+_ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
+
+
+def _entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
+    rows = []
+    for name, partition in partitions.items():
+        shares = partition.shares()
+        entities = sum(share.entities for share in shares.values())
+        for bucket, share in shares.items():
+            least = f"{partition.floor(bucket):,}" if share.entities else "-"
+            rows.append(
+                [
+                    name,
+                    bucket,
+                    f"{share.entities:,}",
+                    _percent(share.entities, entities),
+                    _percent(share.popularity, partition.total),
+                    least,
+                ]
+            )
+    return rows
+
+
+def _totals(selection: Selection) -> list[str]:
+    used = [buckets for buckets in selection.questions.values() if any(buckets.values())]
+    counts = [sum(len(buckets[bucket]) for buckets in used) for bucket in BUCKETS]
+    return [f"{number:,}" for number in (len(used), *counts, sum(counts))]
+
+
+def _template_rows(selection: Selection) -> list[list[str]]:
+    return [
+        [f"`{template.id}`", *(f"{len(buckets[bucket]):,}" for bucket in BUCKETS)]
+        for template, buckets in selection.questions.items()
+        if any(buckets.values())
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.2%}" if whole else "-"
+
+
+def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))

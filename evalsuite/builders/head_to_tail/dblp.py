@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
     draw,
@@ -23,7 +24,6 @@ from evalsuite.builders.head_to_tail.drawing import (
     start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import decompress, locate
-from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import rows_as_table
 from evalsuite.core.errors import DatasetError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 

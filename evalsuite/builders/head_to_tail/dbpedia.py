@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
     draw_all,
@@ -20,14 +21,13 @@ from evalsuite.builders.head_to_tail.drawing import (
     start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import quote, triples
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalsuite.builders.head_to_tail.questions import Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
     draw,
@@ -17,14 +18,13 @@ from evalsuite.builders.head_to_tail.drawing import (
     start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")

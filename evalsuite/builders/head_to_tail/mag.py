@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
     draw,
@@ -18,7 +19,6 @@ from evalsuite.builders.head_to_tail.drawing import (
     start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import tsv
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 LAST_YEAR = 2020

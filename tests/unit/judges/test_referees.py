@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.chat_eval.referees import RefereePanel
+from evalsuite.benchmarks.chat_eval.solver import RefereePanel
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Completion
 from evalsuite.judges.forms import PairedScores

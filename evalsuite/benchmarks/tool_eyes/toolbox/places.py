@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.toolbox.limits import check_range, read_date, read_time, short
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import check_range, read_date, read_time, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:

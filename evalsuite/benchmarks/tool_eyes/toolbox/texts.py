@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.limits import Stateless, check_range, read_date, short
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Stateless, check_range, read_date, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:

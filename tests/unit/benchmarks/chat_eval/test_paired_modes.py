@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from evalsuite.benchmarks.chat_eval.agreement import paired_modes
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
-from evalsuite.benchmarks.chat_eval.mode_comparisons import paired_modes
 from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.stats import spearman
 

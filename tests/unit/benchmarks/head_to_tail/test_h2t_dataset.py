@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load, read_items
-from evalsuite.benchmarks.head_to_tail.question_forms import with_gap
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load, read_items, with_gap
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.text import as_texts

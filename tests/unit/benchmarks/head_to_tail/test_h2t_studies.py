@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
-from evalsuite.benchmarks.head_to_tail.studies import (
+from evalsuite.benchmarks.head_to_tail.report import (
     natural_questions,
     predicates,
     prompts,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.variants import add_variants, asks_for_person, in_words
+from evalsuite.benchmarks.head_to_tail.scoring import add_variants, asks_for_person, in_words
 from evalsuite.metrics.text import exact_match
 
 WHO = "Who wrote it?"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
-from evalsuite.benchmarks.tool_eyes.dataset import SCENARIOS, load
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, SCENARIOS, load
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Score
 from evalsuite.output.reports.section import Table

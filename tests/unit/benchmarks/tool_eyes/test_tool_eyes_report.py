@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import f_oneway, pearsonr
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
-from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
 from evalsuite.benchmarks.tool_eyes.report import FAULTS, by_sample
 from evalsuite.benchmarks.tool_eyes.scoring import rule_scores
 from evalsuite.core.protocols import Setup

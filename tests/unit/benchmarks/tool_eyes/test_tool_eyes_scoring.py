@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
-from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES, judge_prompt, parse_score
-from evalsuite.benchmarks.tool_eyes.scoring import NOT_RUN, JudgedCapabilities, RuleScores
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
+from evalsuite.benchmarks.tool_eyes.episodes import FIVE_EXAMPLES
+from evalsuite.benchmarks.tool_eyes.scoring import (
+    NOT_RUN,
+    JudgedCapabilities,
+    RuleScores,
+    judge_prompt,
+    parse_score,
+)
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall

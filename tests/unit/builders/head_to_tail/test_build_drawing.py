@@ -10,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.drawing import Partition, Share, choose, find_cap
-from evalsuite.builders.head_to_tail.questions import (
+from evalsuite.builders.head_to_tail.drawing import (
     Candidate,
     Draw,
     Drawn,
+    Partition,
     QuestionTemplate,
+    Share,
+    choose,
     distinct,
+    find_cap,
     gives_away,
     is_fit,
     is_textual,

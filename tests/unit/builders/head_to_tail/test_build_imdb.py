@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.builders.head_to_tail.drawing import Share
-from evalsuite.builders.head_to_tail.imdb import Imdb
-from evalsuite.builders.head_to_tail.imdb_wording import DEPARTMENT, JOB, SPECIALTY, is_somebody, professions
+from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, Imdb, is_somebody, professions
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
