@@ -292,7 +292,7 @@ def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[fl
 
 
 def _status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults] = ()) -> Status:
-    """Choose the _status of a run with these decisions alone; incomplete if a judge gave nothing readable."""
+    """Choose the status of a run with these decisions alone; incomplete if a judge gave nothing readable."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE

@@ -214,10 +214,15 @@ def run_metaeval(options: argparse.Namespace) -> int:
 
 def _run_agreement(options: argparse.Namespace) -> int:
     from evalsuite.builders.model_session import model_settings
-    from evalsuite.metaeval.agreement import agreements, is_readable, measure
-    from evalsuite.metaeval.judged_tables import judged
-    from evalsuite.metaeval.rated_tables import read_rated_tables
-    from evalsuite.metaeval.table_report import agreement_chart, agreement_table
+    from evalsuite.metaeval.agreement import (
+        agreement_chart,
+        agreement_table,
+        agreements,
+        is_readable,
+        judged,
+        measure,
+        read_rated_tables,
+    )
 
     everything = [rated for path in options.files for rated in read_rated_tables(path)]
     rated = everything if options.all else [pair for pair in everything if is_readable(pair)]
@@ -242,8 +247,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
 
 
 def _run_grid(options: argparse.Namespace) -> int:
-    from evalsuite.metaeval.table_grid import run_grid
-    from evalsuite.metaeval.table_report import grid_table
+    from evalsuite.metaeval.table_grid import grid_table, run_grid
 
     lines = run_grid([item for path in options.files for item in _items(path)])
     _show([grid_table(lines)], options.to)

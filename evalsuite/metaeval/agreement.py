@@ -1,20 +1,131 @@
-"""How well metrics agree with people: three correlations, their intervals, and paired differences."""
+"""Agreement of table metrics, and of a judge's P-Score, with people's ratings of tables."""
 
 from __future__ import annotations
 
+import json
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import ScoringError
+from evalsuite.benchmarks.struc_bench.p_score import p_score
+from evalsuite.builders.building import BuildProgress
+from evalsuite.builders.model_session import session
+from evalsuite.core.errors import DatasetError, JudgeError, ScoringError
 from evalsuite.metrics import tables
+from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import read_all
+from evalsuite.output.reports.section import Chart, Column, Series, Table
+from evalsuite.results.tally import Estimate
 from evalsuite.stats.correlation import ClusterDraws, Correlation, correlations, pearson_r
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-    from evalsuite.metaeval.rated_tables import RatedTable
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.settings import Settings
+    from evalsuite.output.reports.section import Cell
+
+EXPECTED = (
+    "objects with `reference`, `prediction` and `human` (a number or a list of numbers), with or without `format` "
+    '("html" where it is missing) and further numbers, which are compared as metrics of that name'
+)
+NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format", "id"})
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTable:
+    """A prediction with the mean of its ratings.
+
+    Attributes:
+        prediction: what a model wrote.
+        reference: the wanted table.
+        format: how the reference is written.
+        human: the mean rating, on any scale.
+        others: further numbers in the file by name, such as a judge's marks.
+        ratings: each person's, where the file gives them.
+    """
+
+    prediction: str
+    reference: str
+    format: Format
+    human: float
+    others: Mapping[str, float] = field(default_factory=dict)
+    ratings: tuple[float, ...] = ()
+
+
+def read_rated_tables(path: Path) -> list[RatedTable]:
+    """Read a JSON list, JSON lines, or `{references, columns, rows}` as table studies publish it.
+
+    Raises:
+        DatasetError: it is of none of these forms.
+        OSError: it cannot be opened.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
+    tables = [_read(record, path, f"record {place}") for place, record in enumerate(_records(text, path), 1)]
+    if not tables:
+        raise DatasetError(path, "", "no record", EXPECTED)
+    return tables
+
+
+def _records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        yield from _lines(text, path)
+        return
+    if isinstance(content, list):
+        yield from content
+    elif isinstance(content, dict) and {"references", "columns", "rows"} <= content.keys():
+        for row in content["rows"]:
+            record = dict(zip(content["columns"], row, strict=False))
+            place = record.get("reference")
+            if not isinstance(place, int) or not 0 <= place < len(content["references"]):
+                raise DatasetError(path, "rows", f"reference {place!r}", "the place of one of the references")
+            yield record | {"reference": content["references"][place]}
+    else:
+        yield content
+
+
+def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise DatasetError(path, f"line {number}", f"no JSON ({error})", EXPECTED) from error
+
+
+def _read(record: Any, path: Path, where: str) -> RatedTable:
+    if not isinstance(record, dict):
+        raise DatasetError(path, where, type(record).__name__, EXPECTED)
+    prediction = record.get("prediction", record.get("output"))
+    reference, written = record.get("reference"), record.get("format", "html")
+    human = record.get("human")
+    ratings: list[Any] = human if isinstance(human, list) else [human]
+    if not isinstance(prediction, str) or not isinstance(reference, str):
+        raise DatasetError(path, where, f"fields {', '.join(record)}", EXPECTED)
+    if written not in FORMATS:
+        raise DatasetError(path, f"{where}, field 'format'", repr(written), " or ".join(FORMATS))
+    if not ratings or not all(_is_number(rating) for rating in ratings):
+        raise DatasetError(path, f"{where}, field 'human'", repr(human)[:60], "a number or a list of numbers")
+    others = {
+        name: float(value) for name, value in record.items() if name not in NOT_METRICS and _is_number(value)
+    }
+    return RatedTable(prediction, reference, written, fmean(ratings), others, tuple(map(float, ratings)))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
 
 FIRST = "table_score"
 """The metric that the others are compared with."""
@@ -107,3 +218,88 @@ def _agreement(
         )
     pearson, spearman, kendall = correlations(column, human, draws).values()
     return MetricAgreement(name, int(has.sum()), pearson, spearman, kendall, behind)
+
+
+UNREAD = float("nan")
+
+
+def judged(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
+    """Return the P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark.
+
+    Args:
+        rated: what is judged, each in both orders.
+        settings: the model and its limits.
+        store: the SQLite file that keeps its answers.
+
+    Raises:
+        ModelError: the judge cannot be asked; what was answered until then is kept.
+    """
+    scores = [(UNREAD, UNREAD)] * len(rated)
+
+    async def judge(model: Model) -> None:
+        import asyncio
+
+        async def one(place: int) -> None:
+            table = rated[place]
+            answer = strip_answer(table.prediction, table.format)
+            try:
+                score = await p_score(model, answer, table.reference, format=table.format)
+                scores[place] = (score.content, score.format)
+            except JudgeError:
+                pass
+            progress.advance(1)
+
+        await asyncio.gather(*map(one, range(len(rated))))
+
+    with session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
+        opened.do(judge)
+    if unread := sum(math.isnan(content) for content, _ in scores):
+        sys.stderr.write(f"{settings.model}: no readable judgement of {unread} of {len(rated)} outputs\n")
+    names = (f"p_content ({settings.model})", f"p_format ({settings.model})")
+    return {name: [score[side] for score in scores] for side, name in enumerate(names)}
+
+
+CORRELATIONS = ("Pearson", "Spearman", "Kendall")
+
+
+def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
+    """Tabulate the metrics, the best agreement first."""
+    columns = [
+        Column("Metric"),
+        Column("Outputs", "count"),
+        *(Column(name, "number", 3) for name in CORRELATIONS),
+        Column("Behind table_score", "number", 3),
+    ]
+    rows: list[list[Cell]] = [
+        [line.metric, line.outputs, *map(_estimate, (line.pearson, line.spearman, line.kendall, line.behind))]
+        for line in _rank(agreements)
+    ]
+    note = (
+        "Correlation with the mean human rating; intervals of 95% by bootstrap, drawing references with all their "
+        "outputs. Behind: the difference in Pearson correlation to table_score on the same outputs and draws."
+    )
+    return Table(title, columns, rows, note)
+
+
+def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
+    """Pearson and Spearman correlation, a pair of bars a metric."""
+    ranked = _rank(agreements)
+    series = [
+        Series("Pearson", [_estimate(line.pearson) for line in ranked]),
+        Series("Spearman", [_estimate(line.spearman) for line in ranked]),
+    ]
+    return Chart(
+        "bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation"
+    )
+
+
+def _rank(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
+    return sorted(agreements, key=lambda line: (math.isnan(line.pearson.value), -line.pearson.value))
+
+
+def _estimate(correlation: Correlation | None) -> Estimate | None:
+    if correlation is None or math.isnan(correlation.value):
+        return None
+    if math.isnan(correlation.low):
+        return Estimate(correlation.value)
+    return Estimate(correlation.value, correlation.low, correlation.high)

@@ -2,19 +2,136 @@
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.metaeval.table_changes import CORRUPTIONS, corruptions, rewrites, spelled_out
-from evalsuite.metrics.tables import table_score
+from evalsuite.metrics.tables import read_wanted, table_score
+from evalsuite.metrics.tables.inputs import write_table
+from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evalsuite.metrics.tables import Format
+    from evalsuite.output.reports.section import Cell
+
+    Rows = list[list[str]]
+
+RULES = re.compile(r"\\(?:top|mid|bottom)rule\b")
+HLINES = re.compile(r"\\hline\b")
+SEPARATOR = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}.*$", re.MULTILINE)
+BETWEEN_TAGS = re.compile(r">\s+<")
+TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+
+
+def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
+    """Return the table in other ways of writing that look the same to a reader, each with its name."""
+    if written == "latex":
+        booktabs = RULES.search(table) is not None
+        yield (
+            ("booktabs as \\hline", RULES.sub(r"\\hline", table))
+            if booktabs
+            else ("\\hline as booktabs", HLINES.sub(r"\\midrule", table))
+        )
+        yield "commented", re.sub(r"\\\\[ \t]*\n", "\\\\\\\\ % a row\n", table)
+        yield "in an answer", f"Here is the table:\n\n```latex\n{table}\n```\n\nI hope that this helps."
+    elif written == "html":
+        yield "minified", BETWEEN_TAGS.sub("><", table)
+        yield "entities", TEXT.sub(lambda match: _entities(match[0]), table)
+        yield "in an answer", f"Here is the table:\n\n```html\n{table}\n```"
+    else:
+        yield "alignment rows", SEPARATOR.sub(lambda match: match[0].replace("---", ":--"), table)
+        yield "wide cells", re.sub(r"(?<!\\)\|", " | ", table)
+        yield "in an answer", f"Here you are:\n\n```\n{table}\n```"
+
+
+def spelled_out(table: str, written: Format) -> str:
+    """Return the table with each cell that spans others written out in all its places, one table below the other."""
+    grids = read_wanted(table, written).tables
+    return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
+
+
+def _entities(text: str) -> str:
+    return (
+        "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
+    )
+
+
+CORRUPTIONS = (
+    "one typo",
+    "one wrong cell",
+    "a tenth wrong",
+    "half of the rows missing",
+    "nine tenths wrong",
+    "all wrong",
+    "no table",
+)
+"""From the least to the worst."""
+
+
+def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
+    """Ever worse versions of the table, each with its name from `CORRUPTIONS`; small tables lack some."""
+    grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
+    names = [grid.name for grid in read_wanted(table, written).tables]
+    cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
+    draw = random.Random(0)  # noqa: S311 - the same changes each time
+
+    def change_table(change: Callable[[Rows], Rows]) -> str:
+        return "\n\n".join(
+            write_table(change([[*row] for row in rows]), written, name)
+            for rows, name in zip(grids, names, strict=True)
+        )
+
+    yield (
+        "one typo",
+        _once(
+            grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None
+        ),
+    )
+    yield "one wrong cell", _once(grids, names, written, lambda cell: _nonsense(cell, draw) if cell else None)
+    if cells >= 20:
+        yield "a tenth wrong", change_table(lambda rows: _wrong(rows, 0.1, draw))
+    yield "half of the rows missing", change_table(lambda rows: rows[: max(1, len(rows) // 2)])
+    yield "nine tenths wrong", change_table(lambda rows: _wrong(rows, 0.9, draw))
+    yield "all wrong", change_table(lambda rows: _wrong(rows, 1.0, draw))
+    yield "no table", "I am sorry, but I cannot make a table of this text."
+
+
+def _once(
+    grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]
+) -> str:
+    copies = [[[*row] for row in rows] for rows in grids]
+    places = (
+        (row, column, text)
+        for rows in copies
+        for row in rows
+        for column, cell in enumerate(row)
+        if (text := change(cell)) is not None
+    )
+    if place := next(places, None):
+        place[0][place[1]] = place[2]
+    return "\n\n".join(write_table(rows, written, name) for rows, name in zip(copies, names, strict=True))
+
+
+def _wrong(rows: Rows, share: float, draw: random.Random) -> Rows:
+    places = [(row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell]
+    for row, column in draw.sample(places, round(share * len(places))):
+        rows[row][column] = _nonsense(rows[row][column], draw)
+    return rows
+
+
+def _nonsense(cell: str, draw: random.Random) -> str:
+    """Something else of the same kind."""
+    if any(char.isdigit() for char in cell):
+        return str(draw.randrange(10**6, 10**7))
+    return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
+
 
 NEAR_ZERO = 0.05
 SLACK = 1e-9
+FAILURES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +200,24 @@ def _checks(table: str, written: Format) -> Iterator[tuple[str, str, float, bool
         else:
             yield change, "content no higher than above", score, score <= before + SLACK
         before = score
+
+
+def grid_table(lines: Sequence[GridLine]) -> Table:
+    """Tabulate the changes."""
+    columns = [
+        Column("Change"), Column("The score"), Column("Tables", "count"), Column("Mean", "number", 3),
+        Column("Fails", "count"), Column("Where"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [
+            line.change,
+            line.rule,
+            line.tables,
+            line.mean,
+            len(line.failures),
+            ", ".join(line.failures[:FAILURES_SHOWN])
+            + (" ..." if len(line.failures) > FAILURES_SHOWN else ""),
+        ]
+        for line in lines
+    ]
+    return Table("Known changes", columns, rows)

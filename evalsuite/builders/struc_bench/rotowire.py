@@ -2,25 +2,346 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import read_text
+from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
 from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
-from evalsuite.builders.struc_bench.box_scores import Game, is_large, read_box_scores, write_tables
 from evalsuite.builders.struc_bench.files import must_tell
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import number_of
-from evalsuite.metrics.tables import read_tables
+from evalsuite.metrics.tables import CellGrid, read_tables
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.metrics.tables import CellGrid
+    Rows = dict[str, dict[str, str]]
+
+LARGER_THAN = 3
+"""The paper keeps tables larger than 3 x 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A game's report and the tables that it holds.
+
+    Attributes:
+        text: the report.
+        tables: named `Team` and `Player`; those that hold nothing are not there.
+    """
+
+    text: str
+    tables: tuple[CellGrid, ...]
+
+
+def is_large(table: CellGrid) -> bool:
+    """Tell whether a table has more than three rows and more than three columns, those with the names counted."""
+    return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
+
+
+def write_tables(tables: Iterable[CellGrid]) -> str:
+    """Tables as raw text, a blank line between them."""
+    return "\n\n".join(
+        "\n".join([f"{table.name}:", *("| " + " | ".join(map(_cell, row)) + " |" for row in table.rows)])
+        for table in tables
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+@dataclass(frozen=True, slots=True)
+class BoxColumn:
+    """A column.
+
+    Attributes:
+        key: its name in the box score.
+        title: its name in a table.
+        cue: a sentence that gives its value as a single number has one of these words.
+        first: key of the column that stands before this one where both are given as a pair: 7 - of - 13.
+        second: key of the one that stands after it, likewise.
+    """
+
+    key: str
+    title: str
+    cue: re.Pattern[str]
+    first: str = ""
+    second: str = ""
+
+
+FIELD = "field goals?|from the field|shots?|shooting"
+THREE = "three(?: - |-| )?pointers?|threes|3 - pt|3pt|3(?: - |-)pointers?|beyond the arc|from deep|long range|treys?"
+FREE = "free throws?|charity stripe|from the line|foul line"
+
+
+def _column(key: str, title: str, cue: str, first: str = "", second: str = "") -> BoxColumn:
+    return BoxColumn(key, title, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), first, second)
+
+
+TEAM = (
+    _column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
+    _column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
+    _column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
+    _column("TEAM-FT_PCT", "Percentage of free throws", FREE),
+    _column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", first="TEAM-WINS"),
+    _column("TEAM-PTS", "Total points", "points?|scored|scoring"),
+    _column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
+    _column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
+    _column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
+    _column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
+    _column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
+    _column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
+    _column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", second="TEAM-LOSSES"),
+)
+PLAYER = (
+    _column("AST", "Assists", "assists?|dimes?"),
+    _column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
+    _column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
+    _column("FG3A", "3-pointers attempted", THREE, first="FG3M"),
+    _column("FG3M", "3-pointers made", THREE, second="FG3A"),
+    _column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
+    _column("FGA", "Field goals attempted", FIELD, first="FGM"),
+    _column("FGM", "Field goals made", FIELD, second="FGA"),
+    _column("FG_PCT", "Field goal percentage", "percent|percentage"),
+    _column("FTA", "Free throws attempted", FREE, first="FTM"),
+    _column("FTM", "Free throws made", FREE, second="FTA"),
+    _column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
+    _column("MIN", "Minutes played", "minutes?"),
+    _column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
+    _column("PF", "Personal fouls", "fouls?"),
+    _column("PTS", "Points", "points?|scored|scoring"),
+    _column("REB", "Total rebounds", "rebounds?|boards?"),
+    _column("STL", "Steals", "steals?"),
+    _column("TO", "Turnovers", "turnovers?"),
+)
+"""Named and in the order as text-to-table has them, which the released data come from."""
+
+
+ENDS = frozenset({".", "!", "?"})
+NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
+ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+NAMED = """
+    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+"""
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+IN_WORDS = {word: number for number, word in enumerate(("zero", *ONES, *NAMED.split()))}
+IN_WORDS |= {ten: 10 * place for place, ten in enumerate(TENS, 2)}
+# RotoWire's reports are tokenized, hyphens stand apart: twenty - one.
+WORDS = re.compile(rf"\b({'|'.join(IN_WORDS)})(?:(?<=ty)\s?-\s?({'|'.join(ONES)}))?\b")
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")
+"""The name of a shot, not a number of them."""
+PAIR = re.compile(
+    r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
+)
+
+
+def sentences(tokens: Sequence[str]) -> list[str]:
+    """Split a report into sentences, without their final tokens."""
+    split: list[list[str]] = [[]]
+    for token in tokens:
+        if token in ENDS:
+            split.append([])
+        else:
+            split[-1].append(token)
+    return [" ".join(sentence) for sentence in split if sentence]
+
+
+def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the sentences about each row.
+
+    Args:
+        every_sentence: the sentences, in order.
+        names: what each row is called in a text.
+    """
+    by_row: dict[str, list[str]] = {row: [] for row in names}
+    subjects: list[str] = []
+    for sentence in every_sentence:
+        subjects = [row for row, called in names.items() if _names(sentence, called)] or subjects
+        for row in subjects:
+            by_row[row].append(sentence)
+    return by_row
+
+
+def _names(sentence: str, called: Sequence[str]) -> bool:
+    """Tell whether a sentence has one of these names as whole tokens; hyphens are tokens too."""
+    padded = f" {sentence} "
+    return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
+
+
+def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
+    """Tell whether a sentence about a row gives its value in a column.
+
+    Args:
+        sentence: see `about`.
+        values: the row's values by key.
+        column: the column.
+    """
+    value = values.get(column.key, "")
+    if column.cue.search(sentence) and value in numbers(sentence):
+        return True
+    if column.second:
+        return (value, values.get(column.second, "")) in pairs(sentence)
+    return bool(column.first) and (values.get(column.first, ""), value) in pairs(sentence)
+
+
+# A sentence is looked at for every row and column.
+@lru_cache(maxsize=256)
+def numbers(sentence: str) -> frozenset[str]:
+    """Return all whole numbers of a sentence, in digits; those in words up to 99."""
+    counted = THREE_POINTER.sub(" ", sentence.lower())
+    words = (IN_WORDS[one] + IN_WORDS.get(other, 0) for one, other in WORDS.findall(counted))
+    return frozenset([*(str(int(digits)) for digits in NUMBER.findall(counted)), *map(str, words)])
+
+
+@lru_cache(maxsize=256)
+def pairs(sentence: str) -> frozenset[tuple[str, str]]:
+    """Numbers that stand there as a pair: 7 - 13, 7 - of - 13, 7 for 13."""
+    return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
+
+
+def narrow(
+    name: str,
+    columns: Sequence[BoxColumn],
+    rows: Mapping[str, Mapping[str, str]],
+    mentioned: Mapping[str, set[str]],
+) -> CellGrid:
+    """Return a table of the rows and columns with at least one value that the report gives; the other cells are blank.
+
+    Args:
+        name: the table's name.
+        columns: all that there could be.
+        rows: the values by key, by row.
+        mentioned: the keys whose values the report gives, by row.
+    """
+    kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
+    cells = [
+        (row, *(values[column.key] if column.key in mentioned[row] else "" for column in kept))
+        for row, values in rows.items()
+        if mentioned[row]
+    ]
+    return CellGrid((("", *(column.title for column in kept)), *cells) if cells else (), name=name)
+
+
+SIDES = ("home", "vis")
+ABSENT = frozenset({"N/A", ""})
+SUFFIXES = frozenset({"Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV"})
+PLAYER_KEYS = frozenset(column.key for column in PLAYER)
+TEAM_KEYS = frozenset(column.key for column in TEAM)
+
+
+def read_box_scores(path: Path) -> Iterator[Game]:
+    """Read the games of a file, with tables of what their reports say.
+
+    Raises:
+        DatasetError: it is not as published; the message names the game.
+    """
+    for place, record in enumerate(read_json(path, list)):
+        where = f"item {place}"
+        yield _game(expect(record, dict, path, where), path, where)
+
+
+def _game(record: dict[str, Any], path: Path, where: str) -> Game:
+    tokens = take(record, "summary", list, path, where)
+    for place, token in enumerate(tokens):
+        expect(token, str, path, f"{where}, field 'summary', token {place}")
+    report = sentences(tokens)
+    tables = (_team_table(record, report, path, where), _player_table(record, report, path, where))
+    return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
+
+
+def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
+    lines = {side: _line(record, side, path, where) for side in SIDES}
+    cities = [line.get("TEAM-CITY", "") for line in lines.values()]
+    rows: Rows = {}
+    names: dict[str, list[str]] = {}
+    for side, line in lines.items():
+        row = line.get("TEAM-NAME") or take(record, f"{side}_name", str, path, where)
+        if row in rows:
+            raise DatasetError(path, where, f"twice the team {row!r}", "two teams")
+        rows[row] = {key: value for key, value in line.items() if key in TEAM_KEYS}
+        city = line.get("TEAM-CITY", "")
+        names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
+    mentioned: dict[str, set[str]] = {}
+    for row, about_row in about(report, names).items():
+        other = next(values for name, values in rows.items() if name != row)
+        mentioned[row] = {
+            column.key
+            for column in TEAM
+            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in about_row)
+        }
+        if any(_is_score(sentence, rows[row], other) for sentence in about_row):
+            mentioned[row].add("TEAM-PTS")
+    return narrow("Team", TEAM, rows, mentioned)
+
+
+def _is_score(sentence: str, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    points = one.get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
+    return not {points, points[::-1]}.isdisjoint(pairs(sentence))
+
+
+def _line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
+    fields = take(record, f"{side}_line", dict, path, where)
+    values = {key: _value(value, path, f"{where}, {side}_line, {key!r}") for key, value in fields.items()}
+    return {key: value for key, value in values.items() if value not in ABSENT}
+
+
+def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
+    rows = _players(take(record, "box_score", dict, path, where), path, f"{where}, box_score")
+    last_names = {row: _last_name(row) for row in rows}
+    shared = Counter(last_names.values())
+    names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
+    mentioned = {
+        row: {
+            column.key
+            for column in PLAYER
+            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in about_row)
+        }
+        for row, about_row in about(report, names).items()
+    }
+    return narrow("Player", PLAYER, rows, mentioned)
+
+
+def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:
+    """Return the values of every player who played, by full name and key."""
+    named = take(columns, "PLAYER_NAME", dict, path, where)
+    rows: Rows = {}
+    for number, name in named.items():
+        player = expect(name, str, path, f"{where}, 'PLAYER_NAME', row {number!r}").strip()
+        values = {
+            key: _value(_entry(column, number, path, f"{where}, {key!r}"), path, f"{where}, {key!r}")
+            for key, column in columns.items()
+            if key in PLAYER_KEYS
+        }
+        if player:
+            rows[player] = {key: value for key, value in values.items() if value not in ABSENT}
+    return rows
+
+
+def _entry(column: Any, number: str, path: Path, where: str) -> Any:
+    values = expect(column, dict, path, where)
+    if number not in values:
+        raise DatasetError(path, where, f"no row {number!r}", "a value for every row of 'PLAYER_NAME'")
+    return values[number]
+
+
+def _value(value: Any, path: Path, where: str) -> str:
+    """Return a value as text; whole numbers may stand there as such."""
+    return str(value) if type(value) is int else expect(value, str, path, where).strip()
+
+
+def _last_name(name: str) -> str:
+    words = name.split()
+    while len(words) > 1 and words[-1] in SUFFIXES:
+        words.pop()
+    return words[-1]
 
 
 NAMES = ("Team", "Player")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.struc_bench.format_cot import NAMES, code_in
-from evalsuite.builders.struc_bench.model_texts import add_text_arguments, build_texts
+from evalsuite.builders.struc_bench.format_cot import NAMES, add_text_arguments, build_texts, code_in
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import read_wanted

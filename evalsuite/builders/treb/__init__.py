@@ -1,10 +1,195 @@
-"""Builds TReB from the user's tables: `evalsuite build treb TABLES --to DIR`.
+"""`evalsuite build treb`: questions and answers from a folder of CSV tables, by templates and, on request, by models.
 
-Templates make question-answer pairs. Each is answered twice, in plain Python and by a program, and kept if both agree.
+It follows the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and Distribution
+Testing. Each answer is computed in plain Python from the cells, and a pair is kept only if its own pandas program
+prints the same in the sandbox. With `--model`, models make questions for the other subtasks (see `model_questions`).
 """
 
 from __future__ import annotations
 
-from evalsuite.builders.treb.command import add_arguments, run
+import asyncio
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
 
-__all__ = ["add_arguments", "run"]
+from evalsuite.benchmarks.dataset_files import read_text
+from evalsuite.benchmarks.treb.tables import from_csv
+from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
+from evalsuite.builders.treb.lookups import (
+    QUERY_TEMPLATES,
+    SELECTION_TEMPLATES,
+    in_chinese,
+    same_answer,
+    speaks_chinese,
+)
+from evalsuite.builders.treb.model_pairs import (
+    SUBTASKS,
+    BuiltPairs,
+    add_model_pairs,
+    add_panel_options,
+    record,
+)
+from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.phrases import number_of
+from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox import TableFile as Sent
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from evalsuite.builders.treb.lookups import TemplatePair
+
+TEMPLATES = {
+    "Table_Query": QUERY_TEMPLATES,
+    "Table_Selection": SELECTION_TEMPLATES,
+    "Table_General_Operations": OPERATION_TEMPLATES,
+    "Table_Distribution_Testing": DISTRIBUTION_TEMPLATES,
+}
+# Attempts per pair, because a template's random draw may find nothing to ask.
+TRIES = 5
+MOST_BYTES = 4 * LONGEST  # UTF-8 has at most four bytes per character; a larger file is not read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("tables", type=Path, help="folder of CSV tables, each with one header row")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for the JSON files and csv/; for --data, call it .../treb",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)"
+    )
+    parser.add_argument(
+        "--each", type=int, default=1, help="pairs per template and table at most (default 1)"
+    )
+    add_panel_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build, report the result, and return the exit status: 1 if no pair was made.
+
+    Raises:
+        SettingsError: less than one pair is requested, or the pairs cannot be written.
+        DatasetError: the folder has no table.
+        SandboxUnavailable: this machine has no sandbox.
+    """
+    if args.each < 1:
+        raise SettingsError(f"--each is {args.each}; it must be at least 1")
+    paths = csv_files(args.tables)
+    built = asyncio.run(build(paths, seed=args.seed, each=args.each))
+    if args.models:
+        add_model_pairs(args, built)
+    for name, reason in (built.skipped | built.refuted).items():
+        sys.stderr.write(f"{name} is left out: {reason}\n")
+    if not built.records:
+        sys.stderr.write(f"no question could be made of the tables in {args.tables}\n")
+        return 1
+    try:
+        write(built, args.out)
+    except OSError as error:
+        raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
+    counts = Counter(record["id"].split("|")[0] for record in built.records)
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.tables), "table")
+    sys.stdout.write(f"{pairs} from {tables} in {args.out}: {listed}\n")
+    return 0
+
+
+def csv_files(folder: Path) -> list[Path]:
+    """List the tables of a folder by name.
+
+    Raises:
+        DatasetError: the folder does not exist or has no tables.
+    """
+    if not folder.is_dir():
+        raise DatasetError(
+            folder, "", "a file" if folder.exists() else "no such folder", "a folder of tables as *.csv"
+        )
+    if tables := sorted(folder.glob("*.csv")):
+        return tables
+    raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
+
+
+async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
+    """Make and verify the pairs of all tables.
+
+    Raises:
+        SandboxUnavailable: this machine has no sandbox.
+    """
+    built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
+    try:
+        for path in paths:
+            await _add(path, built, sandbox, Random(f"{seed} {path.name}"), each)  # noqa: S311 - no secret
+    finally:
+        await sandbox.aclose()
+    return built
+
+
+def write(built: BuiltPairs, out: Path) -> None:
+    """Write one JSON file per subtask, and the tables into `csv/`."""
+    (out / "csv").mkdir(parents=True, exist_ok=True)
+    for name, text in (built.tables | built.renamed).items():
+        (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
+    for subtask in (*TEMPLATES, *SUBTASKS):
+        records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
+        if records or subtask in TEMPLATES:
+            text = json.dumps(records, ensure_ascii=False, indent=1)
+            (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
+    sheet = _sheet(path, built)
+    if sheet is None:
+        return
+    sent = {"df": Sent(sheet.table.csv().encode())}
+    chinese = speaks_chinese(sheet)
+    for name, english in _pairs(sheet, random, each):
+        pair = in_chinese(english) if chinese else english
+        execution = await sandbox.run(pair.program, sent)
+        printed = execution.stdout.strip()
+        if execution.error is not None or not same_answer(printed, pair.answer):
+            built.refuted[name] = (
+                execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
+            )
+        else:
+            more = {"question_en": english.question} if pair is not english else {}
+            built.records.append(record(name, pair, sheet) | more)
+
+
+def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
+    """Read a file's table if it qualifies; record in `built` whether it is used."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            built.skipped[path.name] = f"it has more than {LONGEST} characters of content"
+            return None
+        text = read_text(path)
+        table = from_csv(text, 1)
+    except (DatasetError, ValueError) as error:
+        built.skipped[path.name] = str(error)
+        return None
+    if reason := find_fault(table, len(text)):
+        built.skipped[path.name] = reason
+        return None
+    built.tables[path.name] = text
+    return Sheet(path.stem, table)
+
+
+def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
+    """Yield pairs with their ids; no question occurs twice."""
+    for subtask, templates in TEMPLATES.items():
+        for template in templates:
+            pairs_by_question: dict[str, TemplatePair] = {}
+            for _ in range(TRIES * each):
+                pair = template(sheet, random) if len(pairs_by_question) < each else None
+                if pair:
+                    pairs_by_question.setdefault(pair.question, pair)
+            for number, pair in enumerate(pairs_by_question.values(), 1):
+                yield f"{subtask}|generated|{sheet.name}|{template.__name__}_{number}", pair

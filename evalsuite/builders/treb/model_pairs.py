@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
-from evalsuite.builders.treb.chinese import speaks_chinese
+from evalsuite.builders.treb.lookups import speaks_chinese
 from evalsuite.builders.treb.model_questions import (
     BRIEFS,
     TOKENS,

@@ -11,8 +11,7 @@ import pytest
 
 import evalsuite
 from evalsuite.cli import main
-from evalsuite.metaeval.agreement import agreements, measure
-from evalsuite.metaeval.rated_tables import RatedTable, read_rated_tables
+from evalsuite.metaeval.agreement import RatedTable, agreements, measure, read_rated_tables
 from evalsuite.stats.correlation import ClusterDraws
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))

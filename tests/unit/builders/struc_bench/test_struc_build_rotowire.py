@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.box_scores import PLAYER, TEAM, is_said, numbers, pairs, write_tables
+from evalsuite.builders.struc_bench.rotowire import PLAYER, TEAM, is_said, numbers, pairs, write_tables
 from evalsuite.metrics.tables import CellGrid, h_score, read_tables, table_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evalsuite.builders.struc_bench.box_scores import BoxColumn
+    from evalsuite.builders.struc_bench.rotowire import BoxColumn
 
     Call = Callable[..., Any]
     Write = Callable[[str, Any], Path]

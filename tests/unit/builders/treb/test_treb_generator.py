@@ -16,16 +16,16 @@ from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.builders.treb import lookups
-from evalsuite.builders.treb.chinese import in_chinese
-from evalsuite.builders.treb.command import (
+from evalsuite.builders.treb import (
     TEMPLATES,
     _add,
     _pairs,
     add_arguments,
     build,
+    lookups,
     run,
 )
+from evalsuite.builders.treb.lookups import in_chinese
 from evalsuite.builders.treb.model_pairs import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_fault
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -259,7 +259,7 @@ def test_a_pair_whose_program_says_something_else_is_left_out(
         return built
 
     (tmp_path / "t.csv").write_text("name,votes\na,1\nb,2\nc,4\n", encoding="utf-8")
-    monkeypatch.setattr("evalsuite.builders.treb.command.TEMPLATES", {"Table_Query": (lying, failing)})
+    monkeypatch.setattr("evalsuite.builders.treb.TEMPLATES", {"Table_Query": (lying, failing)})
     built = asyncio.run(alone())
     assert built.records == []
     assert built.refuted["Table_Query|generated|t|lying_1"] == "its program prints '3' instead of '4'"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.treb.dataset import load
-from evalsuite.builders.treb.command import add_arguments, run
+from evalsuite.builders.treb import add_arguments, run
 from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def drops(messages):
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs the command over one table; returns its exit status, the records of a subtask, and what it said."""
     # Questions from templates are tested apart; each would have its program run.
-    monkeypatch.setattr("evalsuite.builders.treb.command.TEMPLATES", {})
+    monkeypatch.setattr("evalsuite.builders.treb.TEMPLATES", {})
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "cities.csv").write_text(TABLE)
     (tmp_path / "panel_models.py").write_text(MODELS)
@@ -179,7 +179,7 @@ def test_a_column_whose_name_nobody_can_tell_is_dropped(
 
 def test_every_subtask_about_tables_can_be_built() -> None:
     from evalsuite.benchmarks.treb.records import SUBTASKS
-    from evalsuite.builders.treb.command import TEMPLATES
+    from evalsuite.builders.treb import TEMPLATES
     from evalsuite.builders.treb.model_pairs import SUBTASKS as BY_MODELS
 
     assert {subtask.file for subtask in SUBTASKS if subtask.table} == {*TEMPLATES, *BY_MODELS}
