@@ -1,1 +1,1 @@
-"""Types, protocols, errors, settings: what every other room is built on."""
+"""Types, protocols, errors and settings, which all other packages build on."""

@@ -1,16 +1,16 @@
 """Where a benchmark was declared, and how its code is found again when a run is read.
 
-Scores can be tallied without the code of their benchmark; its report, its derived metrics, its primary metric
-and its title cannot. So each record says where the benchmark was declared, in one of two forms:
+Scores can be tallied without the benchmark's code. Its report, derived metrics, primary metric and title need
+the code. So each record names the place of the declaration, in one of two forms:
 
     proverbs.benchmark:PROVERBS            offered by an installed package (or shipped), see `entry_points`
     cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`
 
-A run's folder may come from anywhere, so it never decides what is imported. Of an installed package, what the
-package itself offers under the benchmark's name is loaded. A test file is imported only if it lies below the
-user's own root directory, is named like a test file, and really declares a benchmark in this function, as its
-source shows before it runs: that is code which `pytest` would import in this place anyway. What the present
-session's own workers declared needs no such proof.
+A run's folder may come from anywhere, so it never decides what is imported. From an installed package, only
+the object that the package registers under the benchmark's name is loaded. A test file is imported only if it
+meets three conditions: it lies below the user's own root directory, it is named like a test file, and its
+source declares a benchmark in the named function. `pytest` would import such a file anyway. Declarations made
+by the current session's own workers are not checked.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 DECLARATION = "__evalsuite__"
-"""The attribute of a test function that holds what `@benchmark` was given."""
+"""The attribute of a test function that holds the argument of `@benchmark`."""
 
 FIXTURE = "evalsuite_case"
 """pytest's parametrised fixture whose parameter is a case; every benchmark's function uses it."""
 
 being_imported: list[Path] = []
-"""Test files that are imported for their declarations, outside of any pytest session."""
+"""Test files that are being imported for their declarations, outside of any pytest session."""
 
 started_sessions: list[str] = []
 """Root directories of this process's pytest sessions that have loaded the plugin."""
@@ -51,13 +51,13 @@ TEST_FILES = ("test_*.py", "*_test.py")
 
 
 def place_of(benchmark: Benchmark, nodeid: str) -> str:
-    """Describe where a benchmark was declared, as records hold it.
+    """Describe where a benchmark was declared, in the form that records store.
 
-    Empty where it says nothing that the records do not say themselves.
+    The text is empty if it would only repeat what the record already contains.
 
     Args:
-        benchmark: what was given to `@benchmark`.
-        nodeid: the decorated test function's id.
+        benchmark: the argument of `@benchmark`.
+        nodeid: the node id of the decorated test function.
     """
     plain = benchmark.title == benchmark.name and benchmark.primary is None
     if plain and benchmark.report is None and not benchmark.derived:
@@ -71,9 +71,9 @@ class Declarations:
     """Finds the benchmarks that records name.
 
     Attributes:
-        root: the directory whose test files may be imported; None: no test file is.
-        live: what this session declared, by the node id of the test function.
-        trusted: node ids that this session's own workers named.
+        root: the directory whose test files may be imported; None forbids importing test files.
+        live: this session's declarations, by the node id of the test function.
+        trusted: node ids that this session's own workers reported.
     """
 
     root: Path | None = None
@@ -81,11 +81,11 @@ class Declarations:
     trusted: AbstractSet[str] = frozenset()
 
     def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Find a benchmark, or the reason why its code is missing; neither if it was declared without code of its own.
+        """Find a benchmark, or the reason why its code is missing; None and "" if it was declared without code.
 
         Args:
             name: the benchmark's name.
-            place: what its records say of where it was declared.
+            place: the place of the declaration, as its records store it.
         """
         if not place or place in self.live:
             return self.live.get(place), ""
@@ -98,11 +98,11 @@ class Declarations:
         return declared, ""
 
     def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
-        """Find the arguments that a test file passes on to a benchmark; none where its code is missing.
+        """Find the arguments that a test file passes to a benchmark; empty if its code is missing.
 
         Args:
-            place: what the records say of where the benchmark was declared.
-            shipped: whether those for a run on the shipped samples count as well.
+            place: the place of the declaration, as the records store it.
+            shipped: whether to include the arguments for a run on the shipped samples.
         """
         try:
             declaration = self._from_test(place) if "::" in place else None
@@ -112,7 +112,7 @@ class Declarations:
         return {**getattr(declaration, "args", {}), **over}
 
     def _from_test(self, place: str) -> object:
-        """Read what `@benchmark` was given."""
+        """Return the argument of `@benchmark` in a test file."""
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")
@@ -132,7 +132,7 @@ def _from_package(name: str) -> object:
 
 
 def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
-    """Sees that a test file is the user's own, and declares a benchmark where a foreign run says it does."""
+    """Checks that a test file is the user's own and declares a benchmark in the function that the run names."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
         raise SettingsError(f"{place} is not a test file below {root}")
     try:
@@ -178,7 +178,7 @@ def _import_file(file: Path, root: Path) -> ModuleType:
     package = file.parent
     while (package / "__init__.py").is_file():
         package = package.parent
-    # Behind what is installed: a test's neighbour must not stand in for a package.
+    # Append rather than prepend: a file beside the test must not hide an installed package.
     sys.path += [folder for folder in dict.fromkeys((str(package), str(root))) if folder not in sys.path]
     being_imported.append(file)
     try:
@@ -188,14 +188,14 @@ def _import_file(file: Path, root: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # A module may call pytest.skip or sys.exit; neither is an Exception.
+        # A module may call pytest.skip or sys.exit, whose exceptions are not subclasses of Exception.
         raise SettingsError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         being_imported.pop()
 
 
 def _import_under_own_name(file: Path) -> ModuleType:
-    """Import a file under a name that no other file of the same name has."""
+    """Import a file under a unique module name, so that files of the same name do not collide."""
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

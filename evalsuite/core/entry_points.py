@@ -1,6 +1,6 @@
-"""Benchmarks and model backends by name: those that come with evalsuite, and those of installed packages.
+"""Find benchmarks and model backends by name: those of evalsuite and those of installed packages.
 
-A package offers them as entry points, in the same form as the table below:
+A package registers its own as entry points, in the same form as the table below:
 
     [project.entry-points."evalsuite.benchmarks"]
     proverbs = "proverbs.benchmark:PROVERBS"        # a `Benchmark`; @benchmark("proverbs") finds it
@@ -39,14 +39,14 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
         "function": "evalsuite.models.function:FunctionBackend",
     },
 }
-"""Known without a look at the installed packages: they cost nothing, and work from a source tree."""
+"""Found without scanning the installed packages, so they also work from a source tree."""
 
 
 def find_target(group: Group, name: str) -> str | None:
-    """Find where something is imported from, as `package.module:NAME`; None where no package offers it.
+    """Find the import target `package.module:NAME` of a name; None if no package registers it.
 
     Raises:
-        SettingsError: two packages offer something by this name.
+        SettingsError: two packages register different objects under this name.
     """
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
@@ -59,12 +59,12 @@ def find_target(group: Group, name: str) -> str | None:
 
 
 def names(group: Group) -> list[str]:
-    """Everything that is offered, the shipped ones first."""
+    """List all registered names, those of evalsuite first."""
     return [*SHIPPED[group], *sorted(_list_installed(group).keys() - SHIPPED[group])]
 
 
 def load(target: str) -> Any:
-    """Imports what `package.module:NAME` names.
+    """Imports the object that `package.module:NAME` names.
 
     Raises:
         SettingsError: it cannot be imported; the message says why.
@@ -85,6 +85,6 @@ def _list_installed(group: Group) -> dict[str, tuple[str, ...]]:
 
     targets: dict[str, dict[str, None]] = {}
     for entry in entry_points(group=group):
-        # A package that lies on the path twice offers the same thing twice.
+        # A package that is on the path twice registers the same object twice.
         targets.setdefault(entry.name, {})[entry.value] = None
     return {name: tuple(values) for name, values in targets.items()}

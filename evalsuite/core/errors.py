@@ -42,24 +42,24 @@ class SettingsError(EvalsuiteError):
 
 
 class DatasetError(EvalsuiteError):
-    """A file of samples cannot be read as what it should be.
+    """The contents of a file of samples are not what they should be.
 
     Args:
         path: the file.
         where: line, record or key within it; empty for the whole file.
-        found: what stands there.
-        expected: what should stand there.
+        found: what the file contains there.
+        expected: what the file should contain there.
     """
 
     def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:
         self.path, self.where, self.found, self.expected = path, where, found, expected
         place = f"{path}, {where}" if where else str(path)
-        # What is not there was not found.
+        # "found no such file" would be wrong.
         problem = found if found.startswith("no such ") else f"found {found}"
         super().__init__(f"{place}: {problem}, expected {expected}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
-        """Copies keep the four parts, not only the message."""
+        """Keep the four parts in copies, not only the message."""
         return (type(self), (self.path, self.where, self.found, self.expected))
 
 
@@ -68,11 +68,11 @@ class RunError(EvalsuiteError):
 
 
 class InternalError(EvalsuiteError):
-    """Evalsuite itself failed: a mistake in its code, which nothing that a user measures can cause."""
+    """Evalsuite itself failed because of a mistake in its own code; no user's input can cause this error."""
 
 
 NEVER_EXCUSED = frozenset({RunError.__name__, InternalError.__name__})
-"""Causes of errors that say nothing about model, judge or suite, so that no share of errors allows them."""
+"""Causes of errors that are unrelated to the model, judge or suite, so no tolerated share of errors covers them."""
 
 
 class ModelError(EvalsuiteError):
@@ -80,11 +80,11 @@ class ModelError(EvalsuiteError):
 
 
 class BackendUnavailable(ModelError):  # noqa: N818 - reads as what it says
-    """The model cannot be spoken to at all: an extra, a key or the server is missing."""
+    """The model cannot be reached at all: a Python extra, an API key or the server is missing."""
 
 
 class RequestRefused(ModelError):  # noqa: N818
-    """The server says that this request can never succeed; its own words are in the message."""
+    """The server rejected the request for good; the message quotes the server."""
 
 
 class CallFailed(ModelError):  # noqa: N818
@@ -100,7 +100,7 @@ class ReplayMiss(ModelError):  # noqa: N818
 
 
 class Detached(ModelError):  # noqa: N818
-    """The request is in a batch that is not finished, and this session does not wait for it."""
+    """The request is in an unfinished batch, and this session does not wait for the batch."""
 
 
 class SolverError(EvalsuiteError):
@@ -108,11 +108,11 @@ class SolverError(EvalsuiteError):
 
 
 class JudgeError(EvalsuiteError):
-    """A judge's answers could not be parsed, asked again and again.
+    """A judge's answers could not be parsed, even after repeated requests.
 
     Args:
-        message: the judge that gave no usable answer, and the last problem.
-        log: everything that was said, as plain data.
+        message: the name of the judge, and the problem with its last answer.
+        log: the whole conversation with the judge, as plain data.
     """
 
     def __init__(self, message: str, log: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -125,32 +125,33 @@ class ScoringError(EvalsuiteError):
 
 
 class ToolError(EvalsuiteError):
-    """A tool could not be run at all. A tool that ran and failed is an observation, no error."""
+    """A tool could not be run at all. If a tool runs and fails, its failure is an observation instead."""
 
 
 class SandboxError(EvalsuiteError):
-    """A program could not be run. A program that ran and failed is not an error: see `Execution.error`."""
+    """A program could not be run. If a program runs and fails, see `Execution.error` instead."""
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
-    """No sandbox is to be had on this machine; the message says how to get one."""
+    """This machine offers no sandbox; the message says how to get one."""
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor, set its colours or turn the order of its words; tabs and line ends stay."""
+"""Characters that move a terminal's cursor, set its colours or reverse the text's direction; not tabs and line ends."""
 
 
 def for_terminal(text: str) -> str:
-    """Words of a server or a model as nothing but words: no escape sequences, no commands to GitHub's CI.
+    """Make a server's or model's text harmless: remove escape sequences and commands to GitHub's CI.
 
-    Half a surrogate pair, which no terminal can show and no worker can send, becomes a question mark.
+    Half of a surrogate pair becomes a question mark, because terminals cannot show it and workers cannot send
+    it.
     """
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", whole))
 
 
 def in_words(error: EvalsuiteError | OSError) -> str:
-    """Write an error for a user to read; for one of the operating system, the problem and its file."""
+    """Describe an error for a user; for an operating system's error, name the problem and the file."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

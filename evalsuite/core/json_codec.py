@@ -1,6 +1,6 @@
-"""Frozen data as plain JSON and back: what crosses processes and what is kept in files.
+"""Conversion of frozen dataclasses to plain JSON data and back, for files and for other processes.
 
-Each `plain_*` gives plain JSON data, each `read_*` takes it back; nothing is ever pickled or evaluated.
+Each `encode_*` returns plain JSON data, and each `decode_*` reads it; nothing is ever pickled or evaluated.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ Read = TypeVar("Read")
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON, the same text for the same data."""
+    """Write compact JSON; equal data always gives equal text."""
     try:
         text = _compact(value)
     except (TypeError, ValueError):
-        # Nothing that a scorer leaves in its facts may cost the run.
+        # No data that a scorer puts into its facts may make the run fail.
         text = _compact(_make_writable(value))
-    # A model may write half of a surrogate pair, which neither files nor channels can carry.
+    # A model may write half of a surrogate pair, which cannot be encoded for files and channels.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def digest(value: Any) -> str:
-    """Make a fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
+    """Compute a fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
 
 
@@ -55,7 +55,7 @@ def _compact(value: Any) -> str:
 
 
 def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
-    """Replace keys by text, and by dots what contains itself."""
+    """Convert keys to text, and replace containers that contain themselves by dots."""
     if value is None or isinstance(value, str | int | float):
         return value
     if id(value) in around:
@@ -69,17 +69,17 @@ def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
 
 
 def _as_plain(value: Any) -> Any:
-    """Convert a value that JSON lacks and that solvers or scorers may leave in facts and logs."""
+    """Convert a value of a type that JSON lacks, which solvers or scorers may put into facts and logs."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, AbstractSet):
         return sorted(value, key=str)
-    # Numbers and arrays of numpy and its kin.
+    # Numbers and arrays of numpy and similar libraries.
     tolist = None if isinstance(value, type) else getattr(value, "tolist", None)
     return tolist() if callable(tolist) else str(value)
 
 
-# Made once, since `json.dumps` makes one for each text that it is asked for.
+# Created once, because `json.dumps` would create a new encoder for each call.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_as_plain)
 
 
@@ -107,7 +107,7 @@ RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_to
 
 
 def encode_usage(usage: Usage) -> Plain:
-    """Convert usage to an object; the counts that servers rarely send are left out if they are 0."""
+    """Convert usage to an object; counts that servers rarely send are left out if they are 0."""
     rare = {name: count for name in RARE_COUNTS if (count := getattr(usage, name))}
     return rare | {
         "calls": usage.calls,
@@ -240,7 +240,7 @@ def decode_record(line: str | bytes) -> Record:
 
 
 def read_as(shape: type[Read], text: str | bytes) -> Read:
-    """Read JSON as a dataclass, without converting a value.
+    """Read JSON as a dataclass, without converting any value.
 
     Raises:
         ValueError: the text has another shape; the message names each field, what was found and what was expected.
@@ -270,7 +270,7 @@ def _reader(shape: Any) -> TypeAdapter[Any]:
 
 
 def record_schema() -> Plain:
-    """Describe a line of `records.jsonl` as a JSON Schema, with the words of the types' docstrings."""
+    """Describe a line of `records.jsonl` as a JSON Schema, with descriptions from the types' docstrings."""
     schema = _record_reader().json_schema()
     for described, plain in (
         (Record, schema),
@@ -302,13 +302,13 @@ def _record_reader() -> TypeAdapter[Record]:
 
 
 WRITTEN = ("tags", "scores", "error", "usage", "seconds")
-"""Fields that every line has, although `Record` has defaults for them."""
+"""Fields that every line has, although `Record` declares defaults for them."""
 
 
 def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
-        if argument["name"] == "usage":  # without it, a damaged record would pass for one that cost nothing
+        if argument["name"] == "usage":  # otherwise damaged records would seem to cost nothing
             argument["schema"] = argument["schema"]["schema"]
     return schema
 
@@ -322,6 +322,6 @@ def decode_metric(plain: Mapping[str, Any]) -> Metric:
     """Read what `encode_metric` wrote.
 
     Raises:
-        ValueError: the range holds nothing, or the direction is none.
+        ValueError: the range is empty, or the direction is invalid.
     """
     return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])

@@ -1,13 +1,13 @@
-"""Keyword arguments that are passed on: what nobody understands is refused where it is written.
+"""Check keyword arguments that are passed on: unknown names are refused where the user wrote them.
 
-Solvers, judges and benchmarks take generation parameters beside their own arguments. A typo among them would go
-to the model's server, which ignores it or refuses every call; so only these names are let through:
+Solvers, judges and benchmarks take generation parameters beside their own arguments. A misspelt name would
+reach the model's server, which would ignore it or refuse every call. So only these names are accepted:
 
     generate(max_tokens=8)                     a parameter that servers are known to understand
     generate(params={"my_parameter": 1})       any other, on purpose
 
-The names are those of OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and of
-what llama.cpp's server, vLLM and litellm document besides.
+The names are those of OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and
+those documented by llama.cpp's server, vLLM and litellm.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ GENERATION = frozenset(
     }
 )
 PARAMS = "params"
-"""The argument that holds parameters whose names are not checked."""
+"""The argument that contains parameters whose names are not checked."""
 
 CLOSE = 0.9
-"""How alike (`difflib.SequenceMatcher.ratio`) two names are of which one is a typo: max_tokns and max_tokens are 0.95,
-max_new_tokens, which some servers have, is 0.83."""
+"""Similarity (`difflib.SequenceMatcher.ratio`) from which a name counts as a misspelling of another:
+max_tokns and max_tokens have 0.95; max_new_tokens, which some servers accept, has 0.83.
+"""
 
 Options = TypeVar("Options")
 
@@ -47,11 +48,12 @@ def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any])
     """Select the generation parameters among keyword arguments.
 
     Args:
-        owner: the factory that was given them, or the words that name it in a message.
-        given: what its signature does not name; `params` in it is a mapping of further ones.
+        owner: the factory that received the arguments, or its description for a message.
+        given: arguments that the factory's signature does not name; `params` in it is a mapping of further
+            parameters.
 
     Raises:
-        SettingsError: a name is none of `GENERATION`; the message shows the nearest one.
+        SettingsError: a name is not in `GENERATION`; the message suggests the nearest one.
     """
     further = given.get(PARAMS, {})
     if not isinstance(further, Mapping):
@@ -63,7 +65,7 @@ def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any])
 
 
 def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -> Options:
-    """Options of a benchmark, as a dataclass, from the keyword arguments of `@benchmark`.
+    """Read a benchmark's options, a dataclass, from the keyword arguments of `@benchmark`.
 
     Raises:
         SettingsError: a name is not a field of the dataclass.
@@ -73,10 +75,11 @@ def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -
 
 
 def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Sees that every name is known.
+    """Checks that every name is known.
 
     Raises:
-        SettingsError: one is not; the message shows the nearest name, or all where none is near.
+        SettingsError: a name is unknown; the message suggests the nearest name, or lists all if no name is
+            near.
     """
     names = sorted(known)
     for name in given:
@@ -88,12 +91,12 @@ def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known:
 
 
 def refuse_misspelt(option: str, names: Iterable[str]) -> None:
-    """Sees that no name is that of a generation parameter but for a letter or two.
+    """Checks that no name is a generation parameter misspelt by a letter or two.
 
-    Names unlike all of them are a server's own, and pass.
+    Names that resemble no generation parameter are accepted as the server's own.
 
     Raises:
-        SettingsError: one is.
+        SettingsError: a name is a misspelt generation parameter.
     """
     for name in names:
         near = [] if name in GENERATION else difflib.get_close_matches(name, GENERATION, 1, CLOSE)

@@ -1,4 +1,4 @@
-"""Options, and their values as users write them on the command line and in ini files."""
+"""Options, and how their values are written on the command line and in ini files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Option:
     """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`.
 
     Attributes:
-        help: one or two lines, with an example where the form is not plain.
+        help: one or two lines, with an example if the form of the value is not obvious.
         metavar: placeholder for the value in `--help`.
-        kind: type of the value, or of each value where the option may be repeated.
-        repeat: whether it may be given several times; the values make a tuple.
-        least: the smallest number that makes sense.
-        kept: whether a resumed or replayed run takes it over from the earlier run.
+        kind: type of the value, or of each value if the option may be repeated.
+        repeat: whether the option may be given several times; the values form a tuple.
+        least: the smallest number that is allowed.
+        kept: whether a resumed or replayed run keeps the earlier run's value.
         name: the setting's name, filled in from the field.
     """
 
@@ -34,32 +34,32 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """As on the command line."""
+        """The option's name on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def ini(self) -> str:
-        """As in an ini file."""
+        """The option's name in an ini file."""
         return f"evalsuite_{self.name}"
 
 
 def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """Declare a field of `Settings` as an option; one whose default is a tuple may be given several times."""
+    """Declare a field of `Settings` as an option; if its default is a tuple, the option may be repeated."""
     repeat = isinstance(default, tuple)
     return field(default=default, metadata={"option": Option(help, metavar, repeat=repeat, **more)})
 
 
 def is_given(value: Any) -> bool:
-    """Tell whether the user gave a value: None, False and empty mean no."""
-    # Truth would not do: a spend limit of 0 is a value.
+    """Tell whether the user gave a value; None, False and empty values mean that they did not."""
+    # Truthiness would be wrong here: a spend limit of 0 is a value.
     return not (value is None or value is False or value in ((), []))
 
 
 def read_value(option: Option, given: Any) -> Any:
-    """Convert a value to the option's own type.
+    """Convert a value to the option's type.
 
     Raises:
-        SettingsError: it is none.
+        SettingsError: the value cannot be converted.
     """
     if option.repeat:
         return tuple(map(str, given))
@@ -77,10 +77,10 @@ def read_value(option: Option, given: Any) -> Any:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Read the number of the part, from 1, and the number of parts.
+    """Read a shard such as 3/8: the part's number, from 1, and the number of parts.
 
     Raises:
-        SettingsError: it is malformed.
+        SettingsError: the text is malformed.
     """
     part, _, parts = text.partition("/")
     if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
@@ -89,10 +89,10 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def parse_margin(text: str) -> tuple[str, float]:
-    """Read a metric, with or without its benchmark, and the loss that matters.
+    """Read a metric, with or without its benchmark, and the smallest loss that matters.
 
     Raises:
-        SettingsError: it is malformed, or the loss is not above 0.
+        SettingsError: the text is malformed, or the loss is not above 0.
     """
     name, _, value = text.partition("=")
     try:
@@ -107,10 +107,10 @@ def parse_margin(text: str) -> tuple[str, float]:
 
 
 def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
-    """Name and value of a generation parameter: numbers, true, false and null as in JSON, anything else as text.
+    """Read the name and value of a generation parameter: JSON for numbers, true, false and null, else text.
 
     Raises:
-        SettingsError: it has no name, or no value.
+        SettingsError: the name or the value is missing.
     """
     name, equals, value = text.partition("=")
     if not name or not equals:

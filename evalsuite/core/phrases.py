@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and long texts shortened with a mark at the cut; lengths are in characters."""
+"""Phrases for messages: numbers with their nouns, and shortened texts. Lengths are in characters."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ MARK = " ..."
 
 
 def number_of(count: int, noun: str) -> str:
-    """Write a number with its noun: `1 case`, `2,000 cases`; for nouns with a plural in s."""
+    """Write a number with its noun: `1 case`, `2,000 cases`. The noun's plural must end in s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def beginning(text: str, longest: int) -> str:
-    """Keep as much of a text's beginning as fits with a mark into `longest` characters."""
+    """Shorten a text to its beginning and a mark, together at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"
 
 
 def beginning_and_length(text: str, longest: int) -> str:
-    """Keep a text's beginning with a note of the whole length; at most `longest` characters."""
+    """Shorten a text to its beginning and a note of its full length, together at most `longest` characters."""
     if len(text) <= longest:
         return text
     note = f" [cut: {len(text):,} characters in all]"
@@ -24,12 +24,12 @@ def beginning_and_length(text: str, longest: int) -> str:
 
 
 def ending(text: str, longest: int) -> str:
-    """Keep a text's last `longest` characters after a mark, because the end of a traceback tells most."""
+    """Shorten a text to a mark and its last `longest` characters, because a traceback's end matters most."""
     return text if len(text) <= longest else f"...{text[len(text) - longest :]}"
 
 
 def ends_of_line(line: str, longest: int) -> str:
-    """Keep both ends of a line with a mark between them; at most `longest` characters."""
+    """Shorten a line to both of its ends with a mark between them, together at most `longest` characters."""
     if len(line) <= longest:
         return line
     half = max(0, longest - len(MARK) - 1) // 2
@@ -39,7 +39,7 @@ def ends_of_line(line: str, longest: int) -> str:
 def both_ends(text: str, longest: int) -> str:
     """Keep two thirds of `longest` characters from a text's beginning and one third from its end.
 
-    A line between them says how many characters are missing.
+    A line between the two parts tells the number of missing characters.
     """
     if len(text) <= longest:
         return text

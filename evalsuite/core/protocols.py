@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """A model as solvers and scorers see it: every call goes through the run's one gateway.
+    """A model as solvers and scorers use it: every call goes through the run's single gateway.
 
-    A handle belongs to one case and counts what the case used.
+    Each handle belongs to one case and counts the case's usage.
     """
 
     @property
@@ -27,7 +27,7 @@ class Model(Protocol):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Generation parameters that the user set for the whole run; they go before those of a call."""
+        """Generation parameters that the user set for the whole run; they take precedence over a call's own."""
         ...
 
     async def chat(
@@ -37,12 +37,13 @@ class Model(Protocol):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Asks the model.
+        """Sends a request to the model.
 
         Args:
-            prompt: a user's message, or a conversation.
-            tools: documents of the tools on offer, in the OpenAI format.
-            params: generation parameters by their OpenAI names; None means the server's own default.
+            prompt: a user's message, or a whole conversation.
+            tools: descriptions of the available tools, in the OpenAI format.
+            params: generation parameters by their OpenAI names; None leaves a parameter at the server's
+                default.
 
         Raises:
             ModelError: the call failed for good.
@@ -50,52 +51,52 @@ class Model(Protocol):
         ...
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Model:
-        """Another model, asked through the same gateway on behalf of the same case.
+        """Returns another model, called through the same gateway on behalf of the same case.
 
         Args:
             name: the model as the user names it.
-            base_url: its address, if not the backend's usual one.
-            epoch: the repetition that its requests count as; None keeps the case's. A simulated tool
-                asks as epoch 1 whatever the case's is, so that the same call gets the same answer.
+            base_url: the model's address, if not the backend's usual one.
+            epoch: the repetition that its requests belong to; None keeps the case's epoch. A simulated tool
+                uses epoch 1 for every case, so that the same call gets the same answer.
         """
         ...
 
 
 class Solver(Protocol):
-    """Turns a sample into a transcript. Any async function of this shape is one.
+    """Turns a sample into a transcript. Any async function with this signature is a solver.
 
-    A solver that holds something open may have an `async def aclose()`, called at the end of the run. One that
-    runs programs has a `sandbox_for(sample)`, which gives the `Sandbox` that the sample's programs would run in,
-    or None where it needs none; so may a scorer. It is tried before the run's first call. One that changes what
-    its cases are (faults that are injected into their world) may have a mapping `tags`, which they all get.
+    A solver may have these optional parts. `async def aclose()` is called at the end of the run, to close
+    resources. `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if it needs
+    none; a scorer may have this method, too. The sandbox is tried before the run's first call. A mapping
+    `tags` is added to all cases of a solver that changes them, for example by injecting faults.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Solves one sample; whatever it raises becomes the case's error."""
+        """Solves one sample; any exception becomes the case's error."""
         ...
 
 
 AnySolver = Callable[["Sample", Any], Any]
-"""A solver, or any plain or async function of sample and model that returns an answer: see `solvers.any_function`."""
+"""A solver, or any plain or async function of sample and model that returns an answer; see `solvers.any_function`."""
 
 NamedScores = Mapping[str, "float | Score"]
 
 
 class Scorer(Protocol):
-    """Turns a sample and its transcript into scores without asking anybody.
+    """Turns a sample and its transcript into scores without calling a model.
 
-    Any function of this shape is a scorer; an async one runs beside other cases, as the solver does. It returns scores
-    by name, or one number, a bool or a `Score`, which then has the function's name.
+    Any function with this signature is a scorer; an async one runs concurrently with other cases, as solvers
+    do. It returns scores by name, or a single number, bool or `Score` under the function's name.
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores | Score | float:
-        """Scores one transcript; whatever it raises becomes the case's error."""
+        """Scores one transcript; any exception becomes the case's error."""
         ...
 
 
 @runtime_checkable
 class JudgedScorer(Protocol):
-    """A scorer that asks a judge: known by its `judged` method."""
+    """Scores with the help of a judge; recognised by its method `judged`."""
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Scores one transcript with the judge's help."""
@@ -104,26 +105,27 @@ class JudgedScorer(Protocol):
 
 @runtime_checkable
 class ModelScorer(Protocol):
-    """A scorer that asks a model of its own choice, by `model.peer`: known by its `scored` method."""
+    """Scores with the help of another model, called through `model.peer`; recognised by its method `scored`."""
 
     def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
-        """Scores one transcript; `model` is the one under test."""
+        """Scores one transcript; `model` is the model under test."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a benchmark may know of the run when it makes its samples, solver and scorers.
+    """The parts of a run's settings that a benchmark may use to make its samples, solver and scorers.
 
     Attributes:
         model: the model as the user names it.
-        judge: the judge model, or None where the run has none.
-        judge_base_url: where the judge is served, if not at the backend's usual place.
-        reports: the folder in which runs land, for what outlives a run; None where nothing may be kept.
-        data: the benchmark's own folder below `--data`, or None for the shipped samples.
-        modes: the modes chosen with `--mode`, or the benchmark's defaults; never empty where it has modes.
-        seed: for every choice that is left to chance.
-        args: further arguments given where the benchmark is declared.
+        judge: the judge model; None if the run has no judge.
+        judge_base_url: the judge's address, if not the backend's usual one.
+        reports: the folder that contains all runs, for files that outlive one run; None if nothing may be
+            written.
+        data: the benchmark's own folder below `--data`; None for the shipped samples.
+        modes: the modes chosen with `--mode`, or the benchmark's defaults; empty only if it has no modes.
+        seed: the seed of every random choice.
+        args: further arguments of the benchmark's declaration.
     """
 
     model: str
@@ -138,7 +140,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Samples and where they came from, in words that the report repeats."""
+    """Samples, and a description of their origin, which the report quotes."""
 
     samples: Sequence[Sample]
     source: str
@@ -146,23 +148,24 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """Samples, a solver, scorers, and how the scores are tallied and shown.
+    """Samples, a solver and scorers, with rules for tallying and showing the scores.
 
     Attributes:
         name: lower-case identifier, as used in gates and in `--mode`.
-        title: for headings.
-        load: the samples. Where a benchmark runs in several modes, one sample for each mode, with the
-            mode in its tag `mode` and, if there is more than one, at the end of its id.
-        solver: made once per process.
-        scorers: made once per process.
-        modes: mode names and what each is, in a line.
-        default_modes: those that run without `--mode`.
-        report: the benchmark's section for one run, or for several side by side.
-        primary: the metric that stands in overviews and ranks the cases, more being better; None is the
+        title: the benchmark's name in headings.
+        load: makes the samples. A benchmark with several modes gives one sample per mode, with the mode in
+            the tag `mode` and, if there is more than one mode, at the end of the sample's id.
+        solver: makes the solver, once per process.
+        scorers: makes the scorers, once per process.
+        modes: names of the modes, each with a description of one line.
+        default_modes: modes that run without `--mode`.
+        report: makes the benchmark's section for one run, or for several runs side by side.
+        primary: the main metric for overviews and for ranking cases, higher being better; None selects the
             first score.
-        derived: metrics that are not means over cases (a kappa, a correlation), by name, for gates and tables.
-        metrics: range and direction of scores and derived metrics, by name or pattern (`accuracy*`), beside what
-            scorers declare.
+        derived: metrics that are not means over cases (a kappa, a correlation) by name; gates and tables use
+            them.
+        metrics: range and direction of scores and derived metrics, by name or pattern (`accuracy*`), beyond
+            what the scorers declare.
     """
 
     name: str

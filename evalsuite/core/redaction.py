@@ -1,4 +1,4 @@
-"""What in an address or among parameters is a secret, and how either is shown without it."""
+"""Recognise secrets in addresses and parameters, and show both without them."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ KEY = re.compile(
     r"([?&][^=&#\s'\"]*(?:key|token|secret|passw|pwd|auth|sig|credential|code)[^=&#\s'\"]*=)[^&#\s'\"]+",
     re.IGNORECASE,
 )
-"""A parameter in an address whose name says that its value is secret; `api-version` and the like stay."""
+"""A parameter of an address whose name marks its value as secret; `api-version` and the like do not match."""
 
 SECRET_WORDS = {
     *("key", "keys", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "authorization"),
     *("bearer", "credential", "credentials", "signature", "sig", "cookie"),
 }
-"""Text under a name that contains one of these words is a secret; `max_tokens` and `tokenizer` contain none."""
+"""Text is secret if its name contains one of these words; `max_tokens` and `tokenizer` contain none of them."""
 
 HEADERS = {"headers", "extra_headers", "default_headers"}
-"""Parameters all of whose values are secrets."""
+"""Parameters whose values are all secret."""
 
 
 def redact(text: str) -> str:
-    """Text without the secrets of the addresses in it: a login is left out, a key becomes `***`."""
+    """Remove the secrets from addresses in a text: logins are deleted, keys become `***`."""
     return KEY.sub(rf"\1{HIDDEN}", LOGIN.sub("", text))
 
 
 def mark_secrets(base_url: str) -> str:
-    """Write an address with `***` in place of each secret and of a login."""
+    """Write an address with `***` in place of each secret and of the login."""
     return LOGIN.sub(f"{HIDDEN}@", KEY.sub(rf"\1{HIDDEN}", base_url))
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether text under this name is a secret."""
+    """Tell whether a text with this name is a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
 def show_address(base_url: str) -> str:
-    """Write an address without its login and its query, for a repr."""
+    """Write an address without login and query, for a repr."""
     address, question, _ = LOGIN.sub("", base_url).partition("?")
     return f"{address}?{HIDDEN}" if question else address
 
 
 def show_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters for a repr: `***` for secrets, for headers and for what goes into an address's query."""
+    """Copy parameters for a repr, with `***` for secrets, headers and the query of an address."""
     return {name: _shown(name, value) for name, value in params.items()}
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def attach_names(
     package: str, file: str, renamed: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package whose names are declared in its stub file.
+    """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are declared in its stub file.
 
     Args:
         package: the package's `__name__`.

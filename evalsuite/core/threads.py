@@ -1,4 +1,4 @@
-"""Plain functions of a user's own, called from a coroutine without blocking the event loop."""
+"""Run a user's plain function from a coroutine without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ T = TypeVar("T")
 
 
 class RaisedInThread(Exception):  # noqa: N818 - says what happened
-    """Stands for an exception that must not be raised in a coroutine: SystemExit, StopIteration and their kin."""
+    """Wraps an exception that must not be raised in a coroutine, such as SystemExit or StopIteration."""
 
 
 async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Calls a function in a daemon thread of its own and awaits its result.
 
-    A thread for each call, since nobody knows how long a user's function waits; how many there are at once
-    is bounded by the cases in flight. Python does not wait for daemon threads, so a function that never
-    returns cannot keep the run from ending.
+    Each call gets its own thread, because a user's function may wait for any length of time; the number of
+    cases in flight bounds the number of threads. Python does not wait for daemon threads, so a function that
+    never returns cannot keep the run from ending.
 
     Raises:
-        RaisedInThread: the function raised what would end the event loop or be lost on the way to it.
-        Exception: whatever else the function raised.
+        RaisedInThread: the function raised an exception that would end the event loop or get lost in it.
+        Exception: any other exception of the function.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 
     def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
-        # Whoever asked may have given up.
+        # The caller may have been cancelled.
         if not result.done():
             set_outcome(outcome)
 
@@ -68,5 +68,5 @@ def _raisable(error: BaseException) -> BaseException:
 
 
 def is_async(function: object) -> bool:
-    """Tell whether calling a function, or an object's `__call__`, makes a coroutine."""
+    """Tell whether calling a function or callable object gives a coroutine."""
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004

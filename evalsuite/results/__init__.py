@@ -1,4 +1,4 @@
-"""What a run leaves behind and what is read off it: records, runs, tallies."""
+"""Records, runs and tallies: the files that a run writes, and what is computed from them."""
 
 import lazy_loader
 

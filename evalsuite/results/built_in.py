@@ -1,11 +1,12 @@
-"""Metrics that every benchmark has, read off its cases: what they took, and how repeated attempts fare.
+"""Metrics that every benchmark has: resources used per case, and success over repeated attempts.
 
-`latency_p50`, `latency_p95` (any whole percentile): seconds until the answer stood, by case. `cost`: US dollars per
-case, `tokens`, `calls`: per case; of the model under test alone, of the judge with `judge_` before the name, of the
-models that play users and tools with `simulator_`, of all together with `total_`. `pass_at_K`, `pass_hat_K`: the
-chance that one of K attempts at a sample passes, or all of them, from the epochs of each. `judge_accuracy`,
-`judge_kappa`, `judge_rho`: the judge's agreement with people on labelled cases; `corrected_SCORE`: a judged score's
-mean, corrected by people's labels.
+`latency_p50`, `latency_p95` (any whole percentile): seconds from the start of a case to its answer. `cost`,
+`tokens`, `calls`: US dollars, tokens and calls per case, of the model under test alone; the prefix `judge_`
+selects the judge, `simulator_` the models that play users and tools, `total_` all models together.
+`pass_at_K`: the chance that at least one of K attempts at a sample passes; `pass_hat_K`: the chance that all
+K pass; both are computed from each sample's epochs. `judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's
+agreement with people on labelled cases. `corrected_SCORE`: a judged score's mean, corrected by people's
+labels.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
 class _Resources:
-    """The names of metrics of what a run took."""
+    """Builds metric names for resources, such as `judge_cost`."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
@@ -83,7 +84,7 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
 
 
 class BuiltInMetrics(dict[str, Metric]):
-    """What is declared of a benchmark's metrics by name or pattern; built-in ones are there without being listed."""
+    """Declarations of a benchmark's metrics by name or pattern; built-in metrics are found without being listed."""
 
     def __missing__(self, name: str) -> Metric:
         if built_in(name) is not None:
@@ -92,7 +93,7 @@ class BuiltInMetrics(dict[str, Metric]):
             if name.startswith(JUDGE) and name not in AMOUNTS:
                 return Metric(range=(-1.0, 1.0))
             return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
-        # `hallucination*` says more than `*`, whichever stands first.
+        # The longest matching pattern wins, regardless of order.
         for pattern in sorted(self, key=len, reverse=True):
             if fnmatchcase(name, pattern):
                 return self[pattern]
@@ -110,13 +111,13 @@ def _mean_amount(name: str, cases: Tally) -> Estimate | None:
     amount, ran = AMOUNTS[name], cases.ran()
     mean = ran.estimate_of([amount(row) for row in ran])
     if mean is not None and mean.value in {0.0, 1.0}:
-        # Amounts of 0 and 1 are not shares, so a share's interval does not apply.
+        # Amounts that are all 0 or 1 are still not shares, so a share's interval does not apply.
         return Estimate(mean.value, n=mean.n)
     return mean
 
 
 def _latency(share: float, cases: Tally) -> Estimate | None:
-    """Estimate a percentile with the interval between two order statistics, which needs no distribution.
+    """Estimate a percentile with the interval between two order statistics, which assumes no distribution.
 
     The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
     section 3.2).
@@ -134,7 +135,7 @@ def _latency(share: float, cases: Tally) -> Estimate | None:
 
 
 def _attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
-    """pass@k or pass^k over samples; None where a sample has fewer than k attempts."""
+    """Estimate pass@k or pass^k over samples; None if a sample has fewer than k attempts."""
     from evalsuite.stats import pass_at_k, pass_hat_k
 
     attempts: dict[str, list[Row]] = {}

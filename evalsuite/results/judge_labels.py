@@ -1,4 +1,4 @@
-"""Agreement of judges with people on labelled cases, for gates, reports and certificates; and judges' signatures."""
+"""Agreement of judges with people on labelled cases, and the judges' signatures."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
 
 LabelPair = tuple[float, float]
-"""People's label and the judge's score."""
+"""People's label, then the judge's score."""
 
 FEWEST = 30
-"""A mean is corrected from this number of labels, and of cases without."""
+"""Minimum number of labelled cases, and of unlabelled cases, for correcting a mean."""
 
 CANARY = "canary"
-"""The tag of cases that monitor the judge. Their answers are fixed, so they are not a random part of the others."""
+"""The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A judge's score with people's label.
+    """A judge's score, paired with people's label.
 
     Attributes:
         row: the case's row.
         score: the score's name.
-        label: people's value; the mean of several people's.
+        label: people's value; if several people labelled the case, their mean.
         judge: the judge's value.
-        passes: the least value that passes; None if values are not verdicts.
-        nominal: whether each value is the preference of a comparison, from 0 to 1.
-        scale: lowest and highest value; None if they are unknown.
-        verdict: the verdict of most people; None to derive it from the label.
+        passes: the lowest value that passes; None if values are not verdicts.
+        nominal: whether values are preferences between two answers, from 0 to 1.
+        scale: lowest and highest possible value; None if they are unknown.
+        verdict: the verdict of the majority of people; None to derive it from the label.
     """
 
     row: Row
@@ -58,12 +58,12 @@ class LabelledScore:
         if self.passes is None:
             return None
         verdict = float(self.label >= self.passes) if self.verdict is None else self.verdict
-        # Labels of people who are evenly divided hold no verdict.
+        # If people are evenly divided, their label contains no verdict.
         return (verdict, float(self.judge >= self.passes)) if verdict in (0.0, 1.0) else None
 
 
 def majority_verdict(verdicts: Sequence[float]) -> float:
-    """Return the verdict of most people; 0.5 if they are evenly divided."""
+    """Return the majority's verdict; 0.5 if people are evenly divided."""
     ranked = Counter(verdicts).most_common(2)
     return 0.5 if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
 
@@ -72,7 +72,7 @@ def side(preference: float) -> float:
     """Convert a preference to a verdict: 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
 
     Args:
-        preference: 0 to 1; in between if verdicts have degrees, or are the mean of several people's.
+        preference: a number from 0 to 1; graded verdicts and means over several people lie in between.
     """
     return 0.5 if preference == 0.5 else float(preference > 0.5)
 
@@ -110,13 +110,13 @@ def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
 
 
 def labels_of(tally: Tally, score: str) -> Tally:
-    """Select the cases with a label for this score, each with this score alone."""
+    """Select the cases that people labelled for this score; drop each case's other scores."""
     rows = [label.row for label in labelled_scores(tally) if label.score == score]
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
-    """Compute the share of verdicts that equal people's; None without any."""
+    """Compute the share of the judge's verdicts that equal people's; None without verdicts."""
     rows = [
         label.row.with_scores({"accuracy": float(both[0] == both[1])})
         for label in labelled_scores(tally)
@@ -126,19 +126,19 @@ def judge_accuracy(tally: Tally) -> Estimate | None:
 
 
 def judge_kappa(tally: Tally) -> Estimate | None:
-    """Compute Cohen's kappa of the judge's verdicts with people's; None if it is undefined."""
+    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
     both = [(label.verdicts, label.row.cluster) for label in labelled_scores(tally)]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
     return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
 
 
 def judge_sensitivity(tally: Tally) -> Estimate | None:
-    """Compute the share of the cases that people pass which the judge passes; None without any."""
+    """Compute the judge's pass rate among the cases that people pass; None without such cases."""
     return _share_of_agreement(tally, people=1.0)
 
 
 def judge_specificity(tally: Tally) -> Estimate | None:
-    """Compute the share of the cases that people fail which the judge fails; None without any."""
+    """Compute the judge's failure rate among the cases that people fail; None without such cases."""
     return _share_of_agreement(tally, people=0.0)
 
 
@@ -152,7 +152,7 @@ def _share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
 
 
 def judge_ac1(tally: Tally) -> Estimate | None:
-    """Compute Gwet's AC1 of the judge's verdicts with people's; None without verdicts."""
+    """Compute Gwet's AC1 between the judge's and people's verdicts; None without verdicts."""
     from evalsuite import stats
 
     scores = labelled_scores(tally)
@@ -169,9 +169,10 @@ def judge_ac1(tally: Tally) -> Estimate | None:
 
 
 def judge_alpha(tally: Tally) -> Estimate | None:
-    """Compute Krippendorff's ordinal alpha of the judge's scores and people's; None if it is undefined.
+    """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if it is undefined.
 
-    The interval is the jackknife's, by cluster. None for scores of several names and for comparisons.
+    The interval comes from a jackknife over clusters. The result is None for comparisons and for several
+    score names.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal:
@@ -190,9 +191,9 @@ def _ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 
 
 def judge_rho(tally: Tally) -> Estimate | None:
-    """Compute Spearman's correlation of the judge's scores with people's; None if it is undefined.
+    """Compute Spearman's correlation between the judge's and people's scores; None if it is undefined.
 
-    None for scores of several names, because they may have several scales.
+    The result is None for several score names, because their scales may differ.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1:
@@ -201,9 +202,9 @@ def judge_rho(tally: Tally) -> Estimate | None:
 
 
 def judge_weighted_kappa(tally: Tally) -> Estimate | None:
-    """Compute the quadratic-weighted kappa of the judge's scores with people's; None if it is undefined.
+    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if it is undefined.
 
-    None for scores of several names, because they may have several scales, and for comparisons.
+    The result is None for comparisons, and for several score names because their scales may differ.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal:
@@ -216,7 +217,8 @@ def judge_weighted_kappa(tally: Tally) -> Estimate | None:
 def corrected_score(score: str, tally: Tally) -> Estimate | None:
     """Estimate the mean of people's scores by prediction-powered inference; see `stats.prediction_powered`.
 
-    None with fewer than 30 labels, or as few judged cases without. Labelled cases must be a random part of all.
+    The result is None with fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must
+    be a random sample of all cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
@@ -242,14 +244,14 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "rho": judge_rho,
     "weighted_kappa": judge_weighted_kappa,
 }
-"""The metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
+"""Metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
 
 
 def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if it is undefined.
 
     Args:
-        verdicts: pairs of people's and the judge's.
+        verdicts: pairs of people's verdict and the judge's.
         clusters: each pair's cluster; None if pairs are independent.
     """
     from evalsuite import stats
@@ -264,10 +266,10 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
 
 
 def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute the quadratic-weighted kappa with the jackknife's interval; None if it is undefined.
+    """Compute the quadratic-weighted kappa with a jackknife interval; None if it is undefined.
 
-    Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the mean squared difference over the one
-    expected by chance, which is var(x) + var(y) + (mean(x) - mean(y))^2.
+    Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the ratio of the mean squared
+    difference to the squared difference expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
     return _jackknife(_weighted_kappa, pairs, list(clusters or range(len(pairs))))
 
@@ -315,11 +317,11 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
 
 
 SIGNATURES = "judge_signatures"
-"""The fact with the signature of each judged score."""
+"""The key in a case's facts under which each judged score's signature is stored."""
 
 
 def signatures_of(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Read the signature of each judged score; empty without judged scores."""
+    """Read each judged score's signature; empty if the case has no judged scores."""
     signatures = facts.get(SIGNATURES)
     return dict(signatures) if isinstance(signatures, Mapping) else {}
 
@@ -333,5 +335,5 @@ def scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def is_canary(tally: Tally) -> bool:
-    """Tell whether all cases are canaries, which monitor the judge."""
+    """Tell whether all cases are canaries, that is, cases that monitor the judge."""
     return len(tally) > 0 and all(CANARY in row.tags for row in tally)

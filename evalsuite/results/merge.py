@@ -1,4 +1,4 @@
-"""Joining the shards of a run into one run, as if it had never been divided."""
+"""Join the shards of a run into one run, as if it had never been divided."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-# What shards of one run may differ in.
+# Settings in which the shards of one run may differ.
 OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm", "max_tpm", "max_cost"}
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join runs into a new one: records and answers of all, settings of the first.
+    """Join shards into a new run with all their records and answers and the first shard's settings.
 
     Raises:
-        RunError: a shard is missing or there twice, two shards were run with other settings, or there is
-            a run at the target.
+        RunError: a shard is missing or given twice, the shards' settings differ, or the target already
+            contains a run.
     """
     if is_run(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
@@ -35,15 +35,15 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
 
 
 def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join runs as `merge_runs` does, into a folder that may hold records of the shards already.
+    """Join shards as `merge_runs` does; the target folder may already contain some of their records.
 
     Raises:
-        RunError: as there.
+        RunError: as for `merge_runs`.
     """
     infos = [folder.info() for folder in folders]
     _check(folders, infos)
     for folder in folders:
-        load_run(folder)  # what is damaged is found before anything is written
+        load_run(folder)  # # detects damage before anything is written
     target.mkdir(parents=True, exist_ok=True)
     _join_journals(folders, target, infos)
     joined = RunFolder(target)
@@ -101,7 +101,7 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
-    """Write one journal of all, and the records from it."""
+    """Write one journal from all shards' journals, then export its records."""
     journal = Journal(target / JOURNAL)
     journal.begin(
         min(info["started"] for info in infos),

@@ -1,4 +1,4 @@
-"""`records.jsonl`, one line per case, written from the run's journal, and the files that programs wrote."""
+"""Export `records.jsonl` (one line per case) from the run's journal, and the files that programs wrote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 
 def export_records(journal: Journal, folder: Path) -> None:
-    """Write the records that count; the file is, at every instant, the old one or the new one."""
+    """Write the records that count into `records.jsonl`, which is replaced in one step."""
     _replace(folder / RECORDS, journal.lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
@@ -37,13 +37,13 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> bool:
-    """Write the records from the journal, of a run that was killed or still goes on, or where some are lost.
+    """Write `records.jsonl` again if it lacks records of the journal: the run was killed, or is still going on.
 
     Returns:
-        whether there is a journal to hold them against.
+        Whether the run has a journal to compare with.
 
     Raises:
-        RunError: the journal cannot be read, and no records exist without it.
+        RunError: the journal cannot be read and `records.jsonl` does not exist.
     """
     journal = _journal(folder)
     if journal is None:
@@ -60,7 +60,7 @@ def bring_up_to_date(folder: Path) -> bool:
 
 
 def _journal(folder: Path) -> Journal | None:
-    """Open the journal; None where it is missing, or cannot be read beside records that may be."""
+    """Open the journal; None if it is missing, or if it is unreadable but `records.jsonl` exists."""
     file = folder / JOURNAL
     if not file.is_file():
         return None
@@ -75,7 +75,7 @@ def _journal(folder: Path) -> Journal | None:
 
 
 def _holds_fewer(file: Path, journal: Journal) -> bool:
-    """Tell whether the records are missing, or some of those that the journal counts are."""
+    """Tell whether `records.jsonl` is missing or has fewer records than the journal."""
     try:
         with file.open("rb") as stream:
             lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
@@ -85,7 +85,7 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
 
 
 def take_in(journal: Journal, file: Path) -> None:
-    """Records that are in no journal yet: of a run whose journal is gone, or of another run."""
+    """Copy records into the journal from a file whose own journal is gone, or that belongs to another run."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.take(_readable(lines))
 
@@ -98,7 +98,7 @@ def _readable(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
             record = json.loads(line)
             case, same = str(record["case"]), same_ask(record.get("fingerprints") or {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # Cut short, or damaged: it counts for nothing, and its case is asked again.
+            # Skip truncated or damaged lines; their cases run again.
             continue
         yield case, same, line.rstrip("\n")
 
@@ -109,7 +109,7 @@ _SIGNS = (b'"figures":', b'"files":')
 
 
 def write_artefacts(records: Path) -> None:
-    """Write the files of all programs beside a file of records, in place of those of an earlier session."""
+    """Write the files of all programs next to a file of records; files of earlier sessions are replaced."""
     folder = records.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     with records.open("rb") as lines:
@@ -125,7 +125,7 @@ def _files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
             for name, content in (*_pictures(event), *_texts(event)):
-                # Records may come from anybody.
+                # Records may come from anybody, so a name must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content

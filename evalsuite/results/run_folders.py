@@ -1,4 +1,4 @@
-"""A run's folder: `reports/<run>/`, its name, its `run.json`, and how it is found again."""
+"""A run's folder `reports/<run>/`: its name, its `run.json`, and how to find it again."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
 
 LONGEST_NAME = 200
-"""Bytes; file systems take 255, and other tools add to it."""
+"""Bytes. File systems allow 255, and other tools append to the name."""
 
 LAST = "last"
-"""Stands for the run that was begun last, other than to try out some cases (`-k`, ids) under no name."""
+"""Stands for the newest run. Unnamed runs of selected cases (`-k`, ids) do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """What a run decided before all its cases had run."""
+    """What a run decided before all of its cases had run."""
 
     cases: Count
     planned: Count
@@ -41,7 +41,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What `run.json` holds, as far as it is checked; fields that another version adds are ignored."""
+    """The checked contents of `run.json`; fields that another version added are ignored."""
 
     started: str = ""
     command: str = ""
@@ -62,10 +62,10 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where a run is kept.
+    """The folder in which a run is stored.
 
     Attributes:
-        path: the folder, which may not be there yet.
+        path: the folder, which need not exist yet.
     """
 
     path: Path
@@ -76,10 +76,10 @@ class RunFolder:
         return self.path.name
 
     def info(self) -> dict[str, Any]:
-        """Read the run's own information: settings, times, what was paid; empty where nothing was written.
+        """Read the contents of `run.json` (settings, times, cost); empty if the file does not exist.
 
         Raises:
-            RunError: the file is damaged, or of another version.
+            RunError: the file is damaged, or another version wrote it.
         """
         file = self.path / INFO
         try:
@@ -107,7 +107,7 @@ class RunFolder:
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Writes a file so that it is, at every instant, the old one or the new one."""
+    """Replaces a file in one step: at every instant it has either the old text or the new text."""
     draft = file.with_name(f".{file.name}.draft")
     draft.write_bytes(text.encode("utf-8", "replace"))
     draft.replace(file)
@@ -117,7 +117,7 @@ def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> Ru
     """Choose the folder of a new run, without creating it.
 
     Raises:
-        RunError: a run of this name is there already, or the name is none.
+        RunError: a run of this name exists already, or the name is invalid.
     """
     if name is None:
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40]
@@ -129,10 +129,10 @@ def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> Ru
 
 
 def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Makes the folder of a new run.
+    """Creates the folder of a new run.
 
     Raises:
-        RunError: as `new_folder`, or the folder cannot be made.
+        RunError: as for `new_folder`, or the folder cannot be created.
     """
     while True:
         folder = new_folder(reports, name, model, now)
@@ -144,21 +144,21 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
                     f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
                 ) from error
             if name is None:
-                # Another session was quicker to take the name.
+                # Another session took the name in the meantime.
                 continue
         return folder
 
 
 def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
-    """Sees that a new run may have this name.
+    """Checks that a new run may have this name.
 
     Args:
-        reports: the folder of runs.
-        name: the new run's.
-        otherwise: what to do where there is a run of this name, if not to resume it.
+        reports: the folder that contains all runs.
+        name: the new run's name.
+        otherwise: the message's advice if a run of this name exists, besides resuming it.
 
     Raises:
-        RunError: a run of this name is there already, or the name is none.
+        RunError: a run of this name exists already, or the name is invalid.
     """
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
@@ -173,10 +173,10 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
 
 
 def find_folder(reports: Path, name: str) -> RunFolder:
-    """Find the folder of an earlier run: by name, by path, by one of its files, or `last` for the one begun last.
+    """Find the folder of an earlier run by name, path or one of its files; `last` is the newest run.
 
     Raises:
-        RunError: there is none; the message lists the newest that are there.
+        RunError: the run does not exist; the message lists the newest runs.
     """
     if name != LAST:
         for path in (reports / name, Path(name)):
@@ -196,7 +196,7 @@ def find_folder(reports: Path, name: str) -> RunFolder:
 
 
 def _tries_out(folder: Path) -> bool:
-    """Tell whether a run only tries out some cases: picked by -k or by their ids, under no name of its own."""
+    """Tell whether an unnamed run covers only selected cases (chosen by -k or by id)."""
     try:
         info = RunFolder(folder).info()
     except RunError:
@@ -207,7 +207,7 @@ def _tries_out(folder: Path) -> bool:
 
 
 def is_run(path: Path) -> bool:
-    """Tell whether a folder holds a run, even one that has only begun."""
+    """Tell whether a folder contains a run, even one that has only just started."""
     return any(_is_file(path / name) for name in (RECORDS, INFO, JOURNAL))
 
 
@@ -215,22 +215,22 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        # A name that is too long for a file.
+        # The name is too long for a file.
         return False
 
 
 def begun(folder: Path) -> tuple[str, int]:
-    """Read when a run was begun, then when it was last written to, which orders runs of one second and damaged ones."""
+    """Read when a run was started and when it was last written to: the order of runs, even of damaged ones."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
-        # Its damage matters to whoever asks for it, and not to whoever asks for another.
+        # Damage in this run concerns only a command that reads this run.
         started = ""
     return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 
 
 def interruption(info: Mapping[str, Any]) -> str | None:
-    """Why a run did not come to its end, by what it knows of itself; None where it did."""
+    """Explain why a run did not finish, according to its `run.json`; None if it finished."""
     if info.get("stopped"):
         return str(info["stopped"])
     return None if "seconds" in info else "it was killed, or it still goes on"

@@ -1,4 +1,4 @@
-"""A run that was read: its benchmarks with their tallies, and its records, as `records.jsonl` holds them."""
+"""A run as read from its folder: benchmarks with their tallies, and access to the records of `records.jsonl`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
 
 
 class GuardedMetric:
-    """Computes a derived metric, and keeps the reason where that fails.
+    """Computes a derived metric, and keeps the reason if the computation fails.
 
     Args:
-        compute: the benchmark's function.
+        compute: the benchmark's function that computes the metric.
 
     Attributes:
-        failure: why the last computation gave nothing; empty where it succeeded or where the metric is
-            undefined by its own account.
+        failure: why the last computation failed; empty if it succeeded, or if the metric is undefined.
     """
 
     def __init__(self, compute: Callable[[Tally], Estimate | None]) -> None:
@@ -42,10 +41,10 @@ class GuardedMetric:
         self.failure = ""
 
     def __call__(self, cases: Tally) -> Estimate | None:
-        """Compute the metric over some cases; None where it is undefined or could not be computed."""
+        """Compute the metric over some cases; None if the metric is undefined or the computation failed."""
         self.failure = ""
         try:
-            # Whatever the annotation promises, a bare number is an easy slip.
+            # Despite the annotation, a function may return a bare number by mistake.
             result: object = self._compute(cases)
         except Exception as error:  # noqa: BLE001 - anybody's code; other metrics do not depend on it
             message = " ".join(str(error).split())
@@ -58,16 +57,16 @@ class GuardedMetric:
 
 
 def failure_of(metric: object) -> str:
-    """Why the last computation of a derived metric failed; empty where it did not."""
+    """Return why a derived metric's last computation failed; empty if it did not fail."""
     return metric.failure if isinstance(metric, GuardedMetric) else ""
 
 
 class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
-    """A benchmark's own derived metrics, which are listed, and the built-in ones, which are found by name.
+    """Derived metrics by name. Iteration covers only the benchmark's own; look-up also finds the built-in ones.
 
     Args:
-        own: the benchmark's.
-        scored: names of its scores, which go before built-in metrics of the same name.
+        own: the derived metrics that the benchmark declares.
+        scored: names of the benchmark's scores, which hide built-in metrics of the same name.
     """
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
@@ -92,11 +91,11 @@ class Bench:
     """One benchmark's cases in a run.
 
     Attributes:
-        tally: its rows.
-        source: where the samples came from, in words.
+        tally: the benchmark's cases.
+        source: a description of where the samples came from.
         model: the model as the user named it.
-        benchmark: as it was declared; None where it was declared without code of its own, or the code is gone.
-        gone: why the benchmark's code is not to be had; empty where nothing is missing.
+        benchmark: the declared benchmark; None if its code is missing, or if it was declared without code.
+        gone: why the benchmark's code is missing; empty if it is not missing.
     """
 
     tally: Tally
@@ -107,26 +106,26 @@ class Bench:
 
     @property
     def primary(self) -> str | None:
-        """The metric that stands for the benchmark where there is room for one."""
+        """The benchmark's main metric, for overviews that show only one."""
         chosen = self.benchmark.primary if self.benchmark else None
         return chosen if chosen is not None else next(iter(self.tally.metrics()), None)
 
     @property
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
-        """Metrics that are not means over cases, by name; built-in ones need not be listed."""
+        """Metrics that are not means over cases, by name; includes the built-in metrics."""
         own = self.benchmark.derived if self.benchmark else {}
         return _WithBuiltIn(own, frozenset(self.tally.metrics()))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, read from its folder; the long texts stay there.
+    """A run, read from its folder; long texts stay in the file until they are used.
 
     Attributes:
-        folder: where it is.
-        info: what the run knows of itself.
-        benchmarks: by name, in alphabetical order.
-        offsets: where each case's record begins in `records.jsonl`.
+        folder: the run's folder.
+        info: the contents of `run.json`.
+        benchmarks: the run's benchmarks by name, in alphabetical order.
+        offsets: the byte offset of each case's record in `records.jsonl`.
     """
 
     folder: RunFolder
@@ -136,12 +135,12 @@ class Run:
 
     @property
     def baselines(self) -> Sequence[str]:
-        """The runs that it was compared with, as they were named, each once."""
+        """Names of the runs that this run was compared with, each once, as the user wrote them."""
         named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
         return tuple(dict.fromkeys(named))
 
     def read(self, case: str) -> Record:
-        """Read one case's whole record.
+        """Read one case's complete record.
 
         Raises:
             KeyError: the run has no such case.
@@ -153,7 +152,7 @@ class Run:
 
     @property
     def records(self) -> Sequence[Record]:
-        """All whole records, benchmark by benchmark, in the order of their case ids; read from the file when used."""
+        """All complete records, by benchmark and then by case id; each is read from the file when used."""
         return _Records(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
@@ -169,14 +168,14 @@ class Run:
         return pd.DataFrame([flat_row(record) for record in self.records])
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
-        """Collect the declarations of a benchmark's metrics, from its code and from what the run wrote down."""
+        """Collect the declarations of a benchmark's metrics from its code and from the run's files."""
         written = self.info.get("metrics", {}).get(benchmark, {})
         code = self.benchmarks[benchmark].benchmark
         scored = {name: decode_metric(plain) for name, plain in written.items()}
         return BuiltInMetrics(scored | dict(code.metrics if code else {}))
 
     def lower_is_better(self, benchmark: str, metric: str) -> bool:
-        """Tell whether less of a metric is better, as far as its scorer or its benchmark declares it."""
+        """Tell whether lower values of a metric are better, according to its declaration."""
         declared = self.metrics(benchmark).get(metric)
         return declared is not None and declared.better == "lower"
 
@@ -187,7 +186,7 @@ class Run:
 
 
 class _Records(Sequence["Record"]):
-    """The records of some cases of a run."""
+    """The records of some cases of a run, read from the file when used."""
 
     def __init__(self, run: Run, cases: Sequence[str]) -> None:
         self._run, self._cases = run, cases
@@ -207,7 +206,7 @@ class _Records(Sequence["Record"]):
         return self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:
-        """Yield the records; `run.records` was a method before."""
+        """Yield the records. `run.records` used to be a method, so calling it still works."""
         return iter(self)
 
     def __repr__(self) -> str:
@@ -215,14 +214,14 @@ class _Records(Sequence["Record"]):
 
 
 INSTALLED = Declarations()
-"""Finds the benchmarks of installed packages, and no others."""
+"""Finds only the benchmarks of installed packages."""
 
 
 def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTALLED) -> Run:
-    """Reads a run; of a case that ran twice, the later record counts.
+    """Reads a run; if a case ran twice, its later record counts.
 
     Args:
-        folder: the run's; as text, its path, its name in `reports/`, or `last`.
+        folder: the run's folder; as text, a path, a name in `reports/`, or `last`.
         declarations: finds the benchmarks that the records name.
 
     Raises:
@@ -254,7 +253,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
 
 
 class _Sharing:
-    """Makes rows that share equal values, since most tags, usages and fingerprints of a run repeat."""
+    """Makes rows that share equal objects, because most tags, usages and fingerprints repeat within a run."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -282,7 +281,7 @@ def _records(file: Path) -> Iterator[tuple[int, Record]]:
     offset = 0
     with stream:
         for number, line in enumerate(stream, 1):
-            # A line without an end was being written when the run died.
+            # A last line without a line end was being written when the run was killed.
             if line.endswith(b"\n"):
                 yield offset, _parse(line, file, number)
             offset += len(line)
@@ -299,16 +298,16 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
 
 
 def check_whole(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
-    """Sees that the records of a finished run are all there.
+    """Checks that the records of a finished run are complete.
 
     Args:
-        file: the records.
-        summary: the run's `summary.json`; where it is missing or counts no cases, only a cut line is noticed.
-        cases: how many cases have a whole record.
-        cut: whether the last line has no end.
+        file: the run's `records.jsonl`.
+        summary: the run's `summary.json`; without its count of cases, only a truncated last line is detected.
+        cases: the number of cases with a complete record.
+        cut: whether the last line is truncated.
 
     Raises:
-        RunError: some are missing.
+        RunError: some records are missing.
     """
     expected = _read_count(summary)
     if not cut and (expected is None or cases >= expected):
@@ -319,7 +318,7 @@ def check_whole(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
 
 
 def ends_within_a_line(file: Path) -> bool:
-    """Tell whether the last line has no end, so that it was cut or is still being written."""
+    """Tell whether the last line lacks its line end, because it was truncated or is still being written."""
     with file.open("rb") as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - 1))
@@ -327,7 +326,7 @@ def ends_within_a_line(file: Path) -> bool:
 
 
 def _read_count(summary: Path) -> int | None:
-    """Read how many cases a summary counts; None where it cannot be read, or counts none by outcome."""
+    """Read the number of cases from a summary; None if the file is unreadable or has no counts."""
     try:
         cases = json.loads(summary.read_text("utf-8"))["cases"]
         return sum(cases.values()) if cases else None
@@ -336,7 +335,7 @@ def _read_count(summary: Path) -> int | None:
 
 
 def flat_row(record: Record) -> dict[str, Any]:
-    """Flatten one record; tags are columns `tag.NAME`, scores `score.NAME`; several targets are a JSON list."""
+    """Convert a record to one row: tags become columns `tag.NAME`, scores `score.NAME`, several targets a JSON list."""
     target = record.target
     return {
         "case": record.case,
@@ -361,5 +360,5 @@ def flat_row(record: Record) -> dict[str, Any]:
 
 
 def columns_of(rows: Iterable[dict[str, Any]]) -> Sequence[str]:
-    """List the columns of all rows, in order of first appearance; rows may differ in columns."""
+    """List the columns of all rows, in order of first appearance; rows may have different columns."""
     return list(dict.fromkeys(name for row in rows for name in row))

@@ -1,4 +1,4 @@
-"""Tallies: addable aggregates of records; means, intervals and tables are read off them."""
+"""Tallies: collections of rows that can be added, and from which means, intervals and tables are computed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Estimate:
 
     Attributes:
         value: the point estimate, on the metric's own scale (a share is 0.25, not 25).
-        low: lower bound; None where no interval can be given.
-        high: upper bound, likewise.
-        n: number of cases behind it.
+        low: lower bound of the interval; None without an interval.
+        high: upper bound of the interval; None without an interval.
+        n: number of cases that the estimate is based on.
     """
 
     value: float
@@ -32,25 +32,25 @@ class Estimate:
     n: int = 0
 
     def within(self, low: float, high: float) -> Estimate:
-        """Cut the interval at the metric's range, which a t interval does not respect."""
+        """Limit the interval to the metric's range, which a t interval may exceed."""
         if self.low is None or self.high is None:
             return self
         return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
 Question = tuple[str, str]
-"""A sample's id without its mode, and the mode."""
+"""A sample's id without its mode, then the mode."""
 
 
 def whatever_the_mode(sample: str, mode: str) -> str:
-    """Remove the mode from a sample's id, which ends with it where a benchmark runs in several modes."""
+    """Remove the mode from the end of a sample's id; only benchmarks with several modes have it there."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a tally keeps of a record: everything but the long texts."""
+    """The part of a record that a tally keeps: everything but the long texts."""
 
     case: str
     sample: str
@@ -70,27 +70,27 @@ class Row:
 
     @property
     def question(self) -> Question:
-        """What was asked, and in which mode; the same in every run and epoch."""
+        """The question and its mode, which are the same in every run and epoch."""
         mode = self.tags.get("mode", "")
         return whatever_the_mode(self.sample, mode), mode
 
     @property
     def cluster(self) -> str:
-        """What this case shares with others: the value of its tag `cluster`, or its sample."""
+        """What this case shares with related cases: the value of its tag `cluster`, else its sample's id."""
         return self.tags.get("cluster", self.sample)
 
     @property
     def model_usage(self) -> Usage:
-        """What the model under test took by itself."""
+        """The usage of the model under test alone."""
         return self.usage - self.judge_usage - self.simulator_usage
 
     @classmethod
     def of(cls, record: Record) -> Row:
-        """Take what a tally keeps from a record."""
+        """Make a row from a record."""
         return cls(*(getattr(record, name) for name in _ROW_FIELDS))
 
     def with_scores(self, scores: Mapping[str, float]) -> Row:
-        """Copy the case with other scores."""
+        """Copy the row with other scores."""
         return replace(self, scores=scores)
 
 
@@ -99,7 +99,7 @@ _ROW_FIELDS = tuple(item.name for item in fields(Row))
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Rows of one benchmark, in the order of their case ids whatever order they came in.
+    """The rows of one benchmark, always sorted by case id.
 
     Attributes:
         rows: one per case.
@@ -117,7 +117,7 @@ class Tally:
         return Tally.of((*self.rows, *other.rows))
 
     def __len__(self) -> int:
-        """Count the cases, errors included."""
+        """Count the rows, errors included."""
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Row]:
@@ -136,7 +136,7 @@ class Tally:
         )
 
     def groups(self, tag: str) -> dict[str, Tally]:
-        """Make a tally per value of a tag, in the order of the values; rows without the tag are left out."""
+        """Make one tally per value of a tag, sorted by value; rows without the tag are left out."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
             if tag in row.tags:
@@ -156,36 +156,37 @@ class Tally:
         return self.where(lambda row: row.outcome != "error" and metric in row.scores)
 
     def values(self, metric: str) -> list[float]:
-        """List one value per row of `scored(metric)`."""
+        """List the values of a metric, one per row of `scored(metric)`."""
         return [row.scores[metric] for row in self.scored(metric)]
 
     def clusters(self, metric: str) -> list[str]:
-        """List the cluster of each value: its sample, or what its samples share (the tag `cluster`)."""
+        """List the cluster of each value: the tag `cluster` if the row has one, else the sample's id."""
         return [row.cluster for row in self.scored(metric)]
 
     def mean(self, metric: str) -> float | None:
-        """Compute the plain mean, or None where nothing was measured."""
+        """Compute the plain mean; None if no row has the metric."""
         values = self.values(metric)
         return math.fsum(values) / len(values) if values else None
 
     def estimate(
         self, metric: str, confidence: float = 0.95, bounds: tuple[float, float] | None = None
     ) -> Estimate | None:
-        """Estimate the mean with an interval that depends on which values the scores can have.
+        """Estimate the mean, with an interval whose method depends on the values that scores can take.
 
-        0/1 scores have a share's interval (`stats.share_interval`), those within known bounds the betting
-        interval; both hold for any number of cases. Others have the t interval, and none where all clusters have
-        the same mean: nothing varied, which does not show that nothing could.
+        Scores of 0 and 1 get a share's interval (`stats.share_interval`), scores within known bounds the
+        betting interval; both are valid for any number of cases. Other scores get the t interval, or none if
+        all clusters have the same mean: a sample without variation does not show that the scores cannot vary.
 
-        Epochs of a sample are one cluster, as are samples that share a source (the tag `cluster`).
+        Epochs of a sample form one cluster, as do samples that share a source (the tag `cluster`).
 
         Args:
-            metric: its name.
-            confidence: the interval's.
-            bounds: what no score can leave, where that is known.
+            metric: the score's name.
+            confidence: the confidence of the interval.
+            bounds: the lowest and highest possible score, if known.
 
         Returns:
-            None where nothing was measured; without an interval where all values come from one cluster.
+            None if no row has the metric; an estimate without an interval if all values come from one
+                cluster.
         """
         scored = self.scored(metric)
         return scored.estimate_of([row.scores[metric] for row in scored], confidence, bounds)
@@ -193,7 +194,7 @@ class Tally:
     def estimate_of(
         self, values: Sequence[float], confidence: float = 0.95, bounds: tuple[float, float] | None = None
     ) -> Estimate | None:
-        """Estimate the mean of other values, one for each row, as `estimate` does."""
+        """Estimate the mean of given values, one per row, as `estimate` does."""
         if not values:
             return None
         clusters = [row.cluster for row in self.rows]
@@ -204,7 +205,7 @@ class Tally:
         return Estimate(mean, interval.low, interval.high, len(values))
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
-        """`estimate` of a metric in [0, 1]."""
+        """Estimate a metric in [0, 1]; same as `estimate` with these bounds."""
         return self.estimate(metric, confidence, (0.0, 1.0))
 
 
@@ -219,7 +220,7 @@ def _interval(
     shares = all(value in (0.0, 1.0) for value in values)
     apart = len(set(clusters))
     if shares and apart == len(values):
-        # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
+        # Same result as the general interval, but without importing numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if apart < 2:
         return None
@@ -240,12 +241,12 @@ class RunView:
     """One benchmark of one run, as a report sees it.
 
     Attributes:
-        label: what tells this run from the others: the model, or the run's name where models repeat.
+        label: the run's name in tables: the model, or the run's name if several runs have the same model.
         tally: all its cases.
-        judge: the judge model, if the run had one.
-        source: where the samples came from, in words.
-        read: fetches one case's whole record from the run's folder.
-        declared: range and direction of its metrics, as far as anybody said.
+        judge: the judge model; None if the run had no judge.
+        source: a description of where the samples came from.
+        read: reads one case's complete record from the run's folder.
+        declared: range and direction of the metrics that have a declaration.
     """
 
     label: str
@@ -256,6 +257,6 @@ class RunView:
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:
-        """Estimate a metric over some of the cases, with the interval that its declared range allows."""
+        """Estimate a metric over some of the cases, with an interval that respects its declared range."""
         declared = self.declared.get(metric)
         return cases.estimate(metric, bounds=declared.range if declared else None)

@@ -1,4 +1,4 @@
-"""Loads the plugin, and adds a section to its reports."""
+"""Load the plugin, and add a section to its reports."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ squawks: list[str] = []
 
 
 def pytest_evalsuite_record(record: Record) -> None:
-    """Keeps in mind what the parrot had not heard."""
+    """Collect the proverbs that the parrot did not know."""
     if record.transcript and record.transcript.answer == "squawk":
         squawks.append(record.sample)
 
 
 def pytest_evalsuite_report() -> Sequence[Section]:
-    """Shows it."""
+    """Show the collected proverbs in the report."""
     return [Section("Never heard", [Passage("", ", ".join(sorted(squawks)) or "nothing")])]

@@ -1,4 +1,4 @@
-"""Does the model know how proverbs end?"""
+"""Test whether the model knows how proverbs end."""
 
 from collections.abc import Mapping
 
@@ -7,5 +7,5 @@ from evalsuite import benchmark
 
 @benchmark("proverbs")
 def test_proverbs(scores: Mapping[str, float]) -> None:
-    """One proverb; what a model has to reach over all of them is a gate's to say."""
+    """Run one proverb; a gate decides about the accuracy over all proverbs."""
     assert scores["exact_match"] == 1.0

@@ -1,1 +1,1 @@
-"""Does a model know how proverbs end?"""
+"""A benchmark of proverbs: does a model know how they end?"""

@@ -1,4 +1,4 @@
-"""The benchmark `proverbs`: the last word of a proverb, in two languages."""
+"""The benchmark `proverbs`: complete the last word of a proverb, in two languages."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ PROVERBS_BY_LANGUAGE = {
 
 
 def load(setup: Setup) -> Dataset:
-    """One sample a proverb; its language is a tag, to group and to gate by."""
+    """Make one sample per proverb; its language is a tag, for grouping and for gates."""
     samples = []
     for language, proverbs in PROVERBS_BY_LANGUAGE.items():
         for number, proverb in enumerate(proverbs, 1):
@@ -24,14 +24,14 @@ def load(setup: Setup) -> Dataset:
 
 
 def gap(tally: Tally) -> Estimate | None:
-    """The distance between the languages' accuracies; no mean over cases, and therefore derived."""
+    """Compute the distance between the languages' accuracies: a derived metric, not a mean over cases."""
     means = [cases.mean("exact_match") for cases in tally.groups("language").values()]
     measured = [mean for mean in means if mean is not None]
     return Estimate(max(measured) - min(measured), n=len(tally)) if len(measured) > 1 else None
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """A row a run and language, and the same as bars."""
+    """Make a table with one row per run and language, and a bar chart of the same numbers."""
     groups = [
         (view, language, cases) for view in views for language, cases in view.tally.groups("language").items()
     ]

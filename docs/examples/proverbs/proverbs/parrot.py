@@ -1,4 +1,4 @@
-"""The backend behind `--model=parrot:NAME`: a bird that has heard some proverbs."""
+"""A model backend for `--model=parrot:NAME`: a parrot that knows some proverbs."""
 
 from evalsuite.errors import BackendUnavailable
 from evalsuite.protocols import Completion, Request, Usage
@@ -10,7 +10,7 @@ HEARD = {
 
 
 class Parrot:
-    """A parrot by its name; `base_url` is what --model-base-url says, and means nothing to a bird."""
+    """A parrot, chosen by its name; it ignores `base_url`, the value of --model-base-url."""
 
     metered = False
     connections: int | None = None
@@ -19,15 +19,15 @@ class Parrot:
         self.name, self.identity = name, f"parrot {name}"
 
     def check(self) -> None:
-        """Says before any case begins that there is no such parrot."""
+        """Refuse an unknown parrot before any case starts."""
         if self.name not in HEARD:
             raise BackendUnavailable(f"--model parrot:{self.name}: there are {', '.join(HEARD)}")
 
     async def complete(self, request: Request) -> Completion:
-        """One answer; retries, limits and the store are the gateway's business."""
+        """Answer one request; the gateway takes care of retries, limits and storage."""
         question = request.messages[-1].content
         answers = [end for beginning, end in HEARD[self.name].items() if beginning in question]
         return Completion(answers[0] if answers else "squawk", usage=Usage(1, len(question.split()), 1))
 
     async def aclose(self) -> None:
-        """Nothing was opened."""
+        """Close nothing, because nothing was opened."""
