@@ -134,6 +134,8 @@ class Gateway:
         # Calls whose answer is just being stored.
         self._storing: set[asyncio.Task[Completion]] = set()
         self._used: dict[str, Usage] = {}
+        # Keys of requests that their cases cancelled. Records do not count them, whether or not an answer came later.
+        self._cancelled: set[str] = set()
         # Why answers cannot be stored.
         self._lost = ""
         # Requests by how they were served: `kept` by the store, `joined` to a call under way, `asked`.
@@ -160,6 +162,7 @@ class Gateway:
         request = self._vault.conceal(request)
         keys = request_keys(upstream.backend.identity, request, older=self.store.holds_older)
         key, outcomes = keys[0], self.store.outcomes
+        self._cancelled.discard(key)
         cancelled = (
             [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
         )
@@ -192,9 +195,9 @@ class Gateway:
             request: the request.
             seconds: time after which it was cancelled.
         """
+        key, *_ = request_keys(self._upstream(request).backend.identity, self._vault.conceal(request))
+        self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
-            identity = self._upstream(request).backend.identity
-            key, *_ = request_keys(identity, self._vault.conceal(request))
             self.store.outcomes.note_cancelled(key, seconds)
 
     async def recall(self, effect: Effect) -> Any:
@@ -389,11 +392,11 @@ class Gateway:
             self._on_hopeless(error)
 
     def total_usage(self) -> Usage:
-        """Sums the usage of all completions of this run, each counted once.
+        """Sums the usage of all completions that cases received in this run, each counted once.
 
         Unlike what was paid in this session, this is the same for a run and its replay.
         """
-        return sum((self._used[key] for key in sorted(self._used)), Usage())
+        return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
     @property
     def waiting(self) -> int:
@@ -414,6 +417,7 @@ class Gateway:
             upstream.given_up = ""
         self._lost = ""
         self._used.clear()
+        self._cancelled.clear()
 
     async def aclose(self) -> None:
         """Ends the calls in flight, after a short wait for those that cost money, and closes everything."""

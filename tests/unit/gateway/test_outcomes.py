@@ -112,6 +112,31 @@ def test_a_request_that_its_case_cancelled_is_cancelled_again(
     assert len(backend.asked) == 1
 
 
+def test_a_run_and_its_replay_count_no_answer_that_came_after_its_case_gave_up(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(slow(3.0))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        received = await gateway.ask(house.request())
+        _, meter = await hurried(gateway, 2.0)
+        for request, _ in meter.cancelled:
+            await gateway.note_cancelled(request, 2.0)
+        await asyncio.sleep(5.0)
+        assert gateway.total_usage() == received.usage
+        # What was sent is paid for all the same.
+        assert gateway.ledger.paid == received.usage + received.usage
+        await gateway.aclose()
+        again = replay(house, backend)
+        await again.ask(house.request())
+        assert (await hurried(again, 2.0))[0] == "gave up"
+        assert again.total_usage() == received.usage
+        await again.aclose()
+
+    virtual(main())
+
+
 def test_a_journal_from_before_outcomes_is_replayed_unchanged_and_extended_by_a_resumed_run(
     house: House, virtual: Virtual
 ) -> None:
