@@ -190,12 +190,18 @@ def estimate_tokens(request: Request, text: str | None = None) -> int:
 
 
 def prompt_bound(request: Request, text: str | None = None) -> int:
-    """Bounds the prompt tokens: a tokenizer makes at most one token per byte. A picture counts PICTURE tokens."""
+    """Bounds the prompt tokens: a tokenizer makes at most one token per byte.
+
+    A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED.
+    """
     text = prompt_text(request) if text is None else text
     size = len(text) if text.isascii() else len(text.encode())
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
     size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
+    fields = request.params.keys() | _extra_body(request).keys()
+    files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk(part))]
+    size += STORED * (len(fields & STORED_FIELDS) + len(files))
     # Schemas, predictions and whatever else a body has may be billed as well.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
     return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
@@ -206,6 +212,15 @@ PICTURES = frozenset({"image_url", "input_image", "input_audio"})
 
 PICTURE = 4000
 """Tokens that a picture or sound in a message may be billed as."""
+
+STORED_FIELDS = frozenset({"previous_response_id", "conversation", "cached_content"})
+"""Fields that name a conversation at the server, which bills all of it as a part of the prompt."""
+
+FILES = frozenset({"file_id", "file_url"})
+"""Fields of a message's part that name a file at the server or elsewhere."""
+
+STORED = 2_000_000
+"""Tokens that a conversation or file at the server may be billed as: the longest prompt that any model takes."""
 
 MOST_TOKENS = 10**9
 """Most tokens of one call; a server that reports more is not believed."""
@@ -261,18 +276,36 @@ def bound_answer(request: Request) -> Request:
     api, extra = _api(request), _extra_body(request)
     if (request.params.keys() | extra.keys()) & {"model", "models", "fallbacks"}:
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
-    body = _body(request)
-    # A negative bound, or null, means no bound to some servers.
-    endless = {name for name in BOUNDS & body.keys() if not _whole(body[name])}
-    if api == "embeddings" or (not endless and any(_whole(body.get(name)) for name in LIMITS[api])):
+    if api == "embeddings":
         return request
+    # A negative bound, or null, means no bound to some servers, even beside another field that has one.
+    bounded = dataclasses.replace(request, params=_drop_endless(request.params))
+    body = _body(bounded)
+    if any(_whole(body.get(name)) for name in LIMITS[api]):
+        return bounded
     # Models that reason take the newer name alone, other servers often the older one alone.
     name = request.model.partition(":")[2] or request.model
-    limit = LIMITS[api][-1] if re.match(r"(openai/)?(o\d|gpt-5)", name) else LIMITS[api][0]
-    kept = {name: value for name, value in request.params.items() if name not in endless | {*LIMITS["chat"]}}
+    limit = LIMITS[api][-1] if REASONING_MODELS.match(name) else LIMITS[api][0]
+    # Whatever else bears such a name would take the place of the limit in the body.
+    names = {*LIMITS["chat"], limit}
+    params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
-        kept["extra_body"] = {name: value for name, value in extra.items() if name not in endless}
-    return dataclasses.replace(request, params={**kept, limit: UNBOUNDED_ANSWER})
+        further = _extra_body(bounded).items()
+        params["extra_body"] = {name: value for name, value in further if name not in names}
+    return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
+
+
+REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d))")
+"""Names of OpenAI's models that refuse `max_tokens`: o1 and later, gpt-5 and later, but not gpt-35-turbo."""
+
+
+def _drop_endless(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the fields that would let an answer grow without a bound, at any depth."""
+    return {
+        name: _drop_endless(value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+        if name not in BOUNDS or isinstance(value, Mapping) or _whole(value)
+    }
 
 
 def _api(request: Request) -> str:

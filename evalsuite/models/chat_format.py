@@ -96,6 +96,8 @@ def read_usage(usage: Any) -> Usage:
     cached, written, reasoning = (
         _count(_first(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING)
     )
+    if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
+        prompt += cached + written
     cached = min(cached, prompt)
     return Usage(
         1,
@@ -118,6 +120,9 @@ CACHE_WRITES = (
 )
 REASONING = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
 """Where servers state these counts; DeepSeek and Anthropic by names of their own."""
+
+ANTHROPIC = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"})
+"""Counts that Anthropic's `input_tokens` do not include, unlike all other servers'."""
 
 
 def _first(usage: Any, places: Iterable[str]) -> Any:

@@ -246,9 +246,10 @@ def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: 
 NUMBERS = st.sampled_from([None, 0, -1, 1, 7, 500, 20_000, "900", 12.5, "many", True])
 FIELDS = st.dictionaries(
     st.sampled_from(
-        ["max_tokens", "max_completion_tokens", "max_output_tokens", "n", "n_predict", "metadata"]
+        ["max_tokens", "max_completion_tokens", "max_output_tokens", "n", "n_predict", "options"]
     ),
-    NUMBERS | st.dictionaries(st.sampled_from(["max_tokens", "budget_tokens"]), NUMBERS, max_size=2),
+    NUMBERS
+    | st.dictionaries(st.sampled_from(["max_tokens", "budget_tokens", "num_predict"]), NUMBERS, max_size=2),
     max_size=4,
 )
 
@@ -266,6 +267,9 @@ def largest_answer(asked: Request) -> int:
 
     limits = ("max_output_tokens",) if api == "responses" else ("max_tokens", "max_completion_tokens")
     named = [number(body[name]) for name in (*limits, "n_predict") if body.get(name) is not None]
+    options = body.get("options")
+    if isinstance(options, dict) and options.get("num_predict") is not None:
+        named.append(number(options["num_predict"]))
     endless = any(bound < 0 for bound in named) or not any(number(body.get(name)) > 0 for name in limits)
     return 10**7 if endless else int(max(named) * max(1.0, number(body.get("n"))))
 

@@ -18,9 +18,11 @@ from evalsuite.gateway.spend import (
     Ledger,
     Price,
     answer_bound,
+    bound_answer,
     estimate_tokens,
     price_of,
     prices_of_file,
+    prompt_bound,
     read_prices,
 )
 
@@ -139,6 +141,56 @@ def test_tools_and_their_calls_count_as_text() -> None:
 )
 def test_an_answer_is_bounded_by_what_the_request_says(params: dict[str, Any], bound: int) -> None:
     assert answer_bound(asked(params=params)) == bound
+
+
+@pytest.mark.parametrize(
+    ("params", "bounded"),
+    [
+        ({"max_tokens": 20_000, "n_predict": -1}, {"max_tokens": 20_000}),
+        ({"max_tokens": 7, "extra_body": {"max_tokens": -1}}, {"max_tokens": 7, "extra_body": {}}),
+        (
+            {"max_tokens": 7, "options": {"num_predict": -2, "seed": 1}},
+            {"max_tokens": 7, "options": {"seed": 1}},
+        ),
+        ({"max_tokens": -1, "n_predict": 9}, {"max_tokens": UNBOUNDED_ANSWER, "n_predict": 9}),
+        (
+            {"api": "responses", "max_tokens": 9, "max_completion_tokens": -1},
+            {"api": "responses", "max_tokens": 9},
+        ),
+    ],
+)
+def test_a_limit_that_the_user_set_stays_beside_a_field_without_one(
+    params: dict[str, Any], bounded: dict[str, Any]
+) -> None:
+    assert bound_answer(asked(params=params)).params == bounded
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("gpt-4o", "max_tokens"),
+        ("gpt-35-turbo", "max_tokens"),
+        ("local:model", "max_tokens"),
+        ("o3", "max_completion_tokens"),
+        ("gpt-5-mini", "max_completion_tokens"),
+        ("gpt-6-sol", "max_completion_tokens"),
+        ("litellm:azure/gpt-10", "max_completion_tokens"),
+    ],
+)
+def test_a_limit_is_added_by_the_name_that_the_model_takes(model: str, name: str) -> None:
+    assert bound_answer(Request(model, (Message("user", "x"),))).params == {name: UNBOUNDED_ANSWER}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        asked(params={"api": "responses", "previous_response_id": "resp_1"}),
+        asked(params={"api": "responses", "extra_body": {"conversation": {"id": "conv_1"}}}),
+        Request("m", (Message("user", parts=({"type": "file", "file": {"file_id": "file-1"}},)),)),
+    ],
+)
+def test_what_the_server_has_stored_is_reserved_as_the_longest_prompt(request_: Request) -> None:
+    assert prompt_bound(request_) > 1_000_000
 
 
 def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> None:

@@ -254,6 +254,19 @@ def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
             {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 90},
             Usage(1, 9, 1, cached_tokens=9),
         ),
+        (
+            {
+                "input_tokens": 9,
+                "output_tokens": 1,
+                "cache_read_input_tokens": 100,
+                "cache_creation_input_tokens": 20,
+            },
+            Usage(1, 129, 1, cached_tokens=100, cache_write_tokens=20),
+        ),
+        (
+            {"prompt_tokens": 129, "completion_tokens": 1, "cache_read_input_tokens": 100},
+            Usage(1, 129, 1, cached_tokens=100),
+        ),
         ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None}, Usage(1, 9, 1)),
         ({"prompt_tokens": 9}, Usage(1, 0, 0)),
     ],
