@@ -29,18 +29,24 @@ _MAGNITUDES = {
     "thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12,
     "万": 1e4, "千": 1e3, "百万": 1e6, "千万": 1e7, "亿": 1e8, "万亿": 1e12,
 }  # fmt: skip
-_CURRENCIES = {
-    "usd": "$",
-    "us$": "$",
-    "dollars": "$",
-    "eur": "€",
-    "euros": "€",
-    "gbp": "£",
-    "元": "¥",
-    "rmb": "¥",
-}
+_UNITS = {
+    other: unit
+    for unit, others in {
+        "$": ("usd", "us$", "dollar", "us dollar"), "€": ("eur", "euro"), "£": ("gbp", "pound"),
+        "¥": ("元", "rmb", "cny", "yuan", "jpy", "yen"), "%": ("percent", "per cent", "pct"),
+        "km": ("kilometer", "kilometre", "公里", "千米"), "m": ("meter", "metre", "米"),
+        "cm": ("centimeter", "centimetre"),
+        "ft": ("feet", "foot"), "mi": ("mile",), "kg": ("kilogram", "公斤", "千克"),
+        "km2": ("sq km", "square kilometer", "square kilometre", "平方公里"),
+        "m2": ("sq m", "square meter", "square metre", "平方米"), "mi2": ("sq mi", "square mile"),
+    }.items()
+    for other in others
+}  # fmt: skip
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_MONTH = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
 _DATES = [
     re.compile(pattern)
     for pattern in (
@@ -49,12 +55,14 @@ _DATES = [
         rf"(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}(?:,?[ -](?P<year>\d{{4}}))?",
         rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?",
         rf"{_MONTH},? (?P<year>\d{{4}})",
-        r"(?P<year>\d{4}) ?年(?: ?(?P<month>\d{1,2}) ?月(?: ?(?P<day>\d{1,2}) ?日)?)?",
+        r"(?:(?P<year>\d{4}) ?年 ?)?(?P<month>\d{1,2}) ?月(?: ?(?P<day>\d{1,2}) ?[日号])?",
     )
 ]
+_CHINESE_PART = re.compile(r"[零〇一二三四五六七八九十]{1,4}(?= ?[年月日号])")
+_SPACED_THOUSANDS = re.compile(r"^\D{0,4}\d{1,3}(?: \d{3})+(?!\d)")
 _AMOUNT = re.compile(
     r"(?:(?:us)?(?P<before>[$€£¥])\s*)?(?P<number>[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)"
-    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万亿|万|千|亿|(?<=\d)[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30})?"
+    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万亿|万|千|亿|(?<=\d)[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30}[23]?)?"
 )
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
@@ -133,11 +141,12 @@ def normalize(text: str) -> str:
 
 def parse_day(text: str) -> Day | None:
     """Read a date in any usual form; a year alone is a number, not a date."""
+    text = _CHINESE_PART.sub(lambda part: f"{_chinese_number(part[0]):.0f}", text)
     for pattern in _DATES:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
             named = parts.get("name")
-            month = _MONTHS.index(named) + 1 if named else _part(parts.get("month"))
+            month = _MONTHS.index(named[:3]) + 1 if named else _part(parts.get("month"))
             day = Day(_part(parts.get("year")), month, _part(parts.get("day")))
             return day if (day.month or 1) <= 12 and (day.day or 1) <= 31 and (day.month or day.day) else None
     return None
@@ -149,18 +158,22 @@ def _part(written: str | None) -> int | None:
 
 def parse_amount(text: str) -> Quantity | None:
     """Read a number with a currency sign, a word of magnitude or a unit, or in Chinese numerals."""
+    text = _SPACED_THOUSANDS.sub(lambda number: number[0].replace(" ", ""), text)
+    if text.startswith("百分之"):
+        text = f"{text.removeprefix('百分之')}%"
     if (number := parse_number(text)) is not None:
         return Quantity(float(number.value), number.unit)
     match = _AMOUNT.fullmatch(text)
     if match is None:
-        value = _chinese_number(text)
-        return None if value is None else Quantity(value)
+        value = _chinese_number(text.removesuffix("%"))
+        return None if value is None else Quantity(value, "%" if text.endswith("%") else "")
     number = parse_number(match["number"])
     if number is None:
         return None
-    unit = (match["unit"] or "").strip()
-    unit = _CURRENCIES.get(unit, unit) or match["before"] or ""
-    return Quantity(float(number.value) * _MAGNITUDES.get(match["scale"] or "", 1.0), unit.rstrip("s"))
+    written = (match["unit"] or "").strip().replace("^", "")
+    unit = _UNITS.get(written) or _UNITS.get(written.rstrip("s"), written.rstrip("s"))
+    scale = _MAGNITUDES.get(match["scale"] or "", 1.0)
+    return Quantity(float(number.value) * scale, unit or match["before"] or "")
 
 
 def _chinese_number(text: str) -> float | None:
