@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A comparison without its verdicts, which are corrected together with those of other baselines."""
+    """A comparison before its verdicts are added, which are corrected together with those of other baselines."""
 
     against: Against
     compared: Sequence[ComparedPairs]
@@ -48,8 +48,8 @@ def compare_to_baselines(
 ) -> list[Against]:
     """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
-    Each is compared by itself, since a mean over several would hide half of a fall since the oldest. The verdicts are
-    corrected for all comparisons together, whose questions are largely the same.
+    Each baseline is compared separately, because a mean over several would hide part of a gradual fall. All
+    verdicts are corrected together, since the comparisons share most of their questions.
     """
     rules = rules or ComparisonRules()
     looks = [_look(baseline, run, gates, rules) for baseline in baselines]
@@ -112,7 +112,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 def _select_questions(
     baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]
 ) -> Common:
-    """Find the questions that a subject covers, by this run's tags."""
+    """Find the questions that a subject covers, according to this run's tags."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -127,7 +127,7 @@ def _select_questions(
 def _obstacle(
     common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
-    """Say why a subject cannot be compared; empty if it can."""
+    """Explain why a subject cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
@@ -149,10 +149,10 @@ def _obstacle(
 
 
 def _paired_share(common: Common, run: Run) -> tuple[float, int]:
-    """Compute the share of questions that both runs have, and the number that it is a share of.
+    """Compute the share of questions that both runs have, and the number of questions that this is a share of.
 
-    A partial run is measured against its own questions; a complete one must not have lost any either. One that goes
-    on beyond its limit may ask more than a baseline of that limit has.
+    A partial run is compared with its own questions only; for a complete run, the baseline's missing
+    questions count, too. A run that continued beyond its limit may have more questions than its baseline.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     partly = settings.get("limit") or run.info.get("narrowed") or run.info.get("early")
@@ -162,7 +162,7 @@ def _paired_share(common: Common, run: Run) -> tuple[float, int]:
 
 
 def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # Benchmarks that this run did not include are not lost cases.
+    # If this run did not include a benchmark, its cases do not count as lost.
     sides = [match.one_sided() for match in matches]
     new = [
         row.case
@@ -195,7 +195,7 @@ def _list_unscored(common: Common, subject: ComparedMetric, name: str) -> list[s
 
 
 _Change = tuple[str, str]
-"""A signature in the baseline, and the one in this run."""
+"""The signature in the baseline, then the signature in this run."""
 
 
 def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
@@ -203,7 +203,7 @@ def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str
 
     Args:
         matches: the shared questions by benchmark.
-        baseline: name of the earlier run.
+        baseline: the earlier run's name.
     """
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
@@ -214,7 +214,7 @@ def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str
 
 
 def _signature_changes(common: Common) -> dict[_Change, list[str]]:
-    """Group scores by the change of signature, in the order of their first appearance."""
+    """Group scores by the change of their signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
         before = signatures_of(common.before[question][0].facts)
@@ -225,7 +225,7 @@ def _signature_changes(common: Common) -> dict[_Change, list[str]]:
 
 
 SURELY = 0.05
-"""Share of canaries that a judge may judge otherwise by chance, before it counts as another judge."""
+"""Share of canaries that a judge may judge differently by chance before it counts as a different judge."""
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:
@@ -264,7 +264,7 @@ def _agreement(before: Tally, now: Tally) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPairs:
-    """A subject's comparison, with each cluster's part of the difference."""
+    """A subject's comparison, with the contribution of each cluster to the difference."""
 
     subject: ComparedMetric
     result: NonInferiority
@@ -274,7 +274,7 @@ class ComparedPairs:
 def compare_metric(
     common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> ComparedPairs | str:
-    """Compare one metric on the questions that both runs have; returns the reason as text if that is impossible."""
+    """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
     if is_derived(run.benchmarks[subject.benchmark], subject.metric):
         return _compare_derived(common, subject, run, rules)
     return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
@@ -293,7 +293,7 @@ def _compare_means(
     width, own = sized
     margin = rules.margin * width if own is None else own
     lost, scored = common.count_lost(subject.metric)
-    # Each of these questions may have lost the metric's whole range.
+    # Each lost question may have lost up to the metric's whole range.
     if lost * width > margin * scored:
         return (
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
@@ -361,7 +361,7 @@ def _compare_derived(
 def _scale(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
-    """Find the width of a metric's range and its own margin (None: the usual share), or say why none is known."""
+    """Find the width of a metric's range and its margin (None: the default share); else the reason as text."""
     if metric.range is not None:
         low, high = metric.range
         outside = [value for value in values if not low <= value <= high]
@@ -389,7 +389,7 @@ def _as_gains(parts: dict[str, float], subject: ComparedMetric) -> dict[str, flo
 def with_verdicts(
     compared: Sequence[ComparedPairs], confidence: float
 ) -> list[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]:
-    """Decide each comparison, corrected for the number of metrics."""
+    """Decide each comparison, corrected for the number of compared metrics."""
     if not compared:
         return []
     import numpy as np

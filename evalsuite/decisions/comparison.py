@@ -1,4 +1,4 @@
-"""A comparison with a baseline as data: its rules, the metrics compared, and what was found."""
+"""Data of a comparison with a baseline: its rules, the compared metrics and the results."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ComparisonRules:
     """How a run is compared with its baseline.
 
     Attributes:
-        margin: the loss that would matter, as a share of a metric's range.
-        margins: the loss that would matter on a metric's own scale, by `metric` or `benchmark.metric`.
-        min_paired: the share of questions that must be in both runs.
-        confidence: of the verdicts together.
+        margin: the smallest loss that matters, as a share of a metric's range.
+        margins: the smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`.
+        min_paired: the share of questions that both runs must have.
+        confidence: the joint confidence of all verdicts.
     """
 
     margin: float = 0.02
@@ -39,12 +39,12 @@ class ComparisonRules:
 
 @dataclass(frozen=True, slots=True)
 class ComparedMetric:
-    """One metric on some of a benchmark's cases.
+    """One metric, on all or some of a benchmark's cases.
 
     Attributes:
         benchmark: its name.
-        tag: name of a tag, if the gate names one.
-        value: of the tag; None for all cases.
+        tag: the tag's name, if the gate has one.
+        value: the tag's value; None for all cases.
         metric: its name.
         lower_is_better: whether a rise is a loss.
     """
@@ -65,8 +65,8 @@ class Flip:
     """A case whose score changed.
 
     Attributes:
-        subject: metric and cases.
-        case: its id.
+        subject: the metric, and the cases that it covers.
+        case: the case's id.
         before: the baseline's score.
         after: this run's.
     """
@@ -88,14 +88,14 @@ class Against:
 
     Attributes:
         name: the baseline's name.
-        rules: what it was compared by.
+        rules: the rules of the comparison.
         found: each subject with its comparison and verdict.
-        flips: cases that changed, the greatest losses first.
-        left_out: cases that exist on one side only, by side.
-        not_compared: subjects that could not be compared, with the reason.
-        changed: what differs between the runs besides the model, by benchmark, in words.
-        unscored: a line for each subject whose pairs lack cases because of errors.
-        slices: the questions of each tag's values, the greatest losses first.
+        flips: cases whose score changed, the greatest losses first.
+        left_out: cases that only one of the runs has, by run.
+        not_compared: subjects that could not be compared, each with the reason.
+        changed: descriptions of further differences between the runs, by benchmark; the model is not listed.
+        unscored: one line for each subject whose pairs lack cases because of errors.
+        slices: the questions grouped by the values of each tag, the greatest losses first.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Against:
 
     @property
     def margin(self) -> float:
-        """The loss that matters, as a share of a metric's range."""
+        """The smallest loss that matters, as a share of a metric's range."""
         return self.rules.margin
 
     def regressions(self) -> list[str]:
@@ -130,7 +130,7 @@ class Against:
         ]
 
     def find_undecided(self) -> list[str]:
-        """Report each metric that is not shown to be worse and not shown to be at least as good."""
+        """Report each metric that is neither shown to be worse nor shown to be at least as good."""
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_shown(one)}"
@@ -151,10 +151,10 @@ def _shown(one: NonInferiority) -> str:
 def subjects(
     run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
 ) -> Iterator[ComparedMetric]:
-    """Yield what to compare: each gated metric once, in the order of the gates.
+    """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
-    What a run took (`RESOURCES`) has no range that a margin could be a share of, and is compared only where
-    `--margin` names it.
+    Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are
+    compared only if `--margin` names them.
     """
     seen = set()
     for subject in _find_subjects(run, list(gates)):
@@ -167,7 +167,7 @@ def subjects(
 def _find_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):
-            # Its answers are fixed, so only the judge can differ; see `judge_drift`.
+            # A canary's answers are fixed, so only the judge can change its scores; see `judge_drift`.
             continue
         own = [gate for gate in gates if gate.covers(name)]
         if not gates and bench.primary is not None:
@@ -179,7 +179,7 @@ def _find_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
 
 
 def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
-    """Find a metric's declaration; without a range if nobody declared it."""
+    """Find a metric's declaration; an undeclared metric gets one without a range."""
     if metric == PASS_RATE:
         return SHARE
     return run.metrics(benchmark).get(metric, Metric())
@@ -196,10 +196,10 @@ def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
 
 
 FEWEST = 5
-"""Smaller slices are ignored, since McNemar's test shows nothing with fewer questions."""
+"""Minimum questions in a slice: McNemar's test cannot show anything with fewer."""
 
 GROUPING = "cluster"
-"""A tag that says which cases belong together; its values are not slices."""
+"""A tag that groups related cases; its values do not define slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +207,14 @@ class Slice:
     """The questions with one value of a tag, in two runs.
 
     Attributes:
-        subject: metric and cases.
-        tag: name of the tag, or of an entry of the samples' metadata.
-        value: of the tag.
-        n: questions.
+        subject: the metric, and the cases that it covers.
+        tag: the name of a tag, or of an entry in the samples' metadata.
+        value: the tag's value.
+        n: the number of questions.
         before: the baseline's mean.
         after: this run's.
-        pvalue: two-sided, of no difference, corrected by Holm's method for all slices that were looked at.
+        pvalue: two-sided p-value of no difference, corrected by Holm's method for all slices that were
+            tested.
     """
 
     subject: ComparedMetric
@@ -262,7 +263,7 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
 
 
 def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
-    """Group the pairs by each value of each tag or metadata entry that divides the questions."""
+    """Group the pairs by the values of each tag or metadata entry that has several values."""
     pairs = common.pairs(metric)
     parts: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""The language of gates: conditions on metrics, as users write them, and what they mean.
+"""Parse and evaluate gates, that is, conditions on metrics as users write them.
 
 head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
 head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this value
@@ -46,7 +46,7 @@ CONDITION = re.compile(
 FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
 
 JUDGE = "judge"
-"""In the place of a benchmark: all cases of the run that people have labelled."""
+"""Stands in place of a benchmark for all cases of the run that people have labelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class Gate:
     """One condition.
 
     Attributes:
-        text: as the user wrote it.
-        benchmark: name, or `*` for all.
-        tag: name of the tag, if the gate names one.
-        value: of the tag; None for all cases.
-        metric: name, or `*` for all.
+        text: the gate as the user wrote it.
+        benchmark: the benchmark's name; `*` for all benchmarks.
+        tag: the tag's name, if the gate has one.
+        value: the tag's value; None for all cases.
+        metric: the metric's name; `*` for all metrics.
         comparison: one of `COMPARISONS`.
         threshold: on the metric's own scale.
-        confidence: in (0, 1); None where the point estimate decides.
+        confidence: a number in (0, 1); None if the point estimate decides.
     """
 
     text: str
@@ -75,15 +75,15 @@ class Gate:
 
     @property
     def wants_more(self) -> bool:
-        """Whether more is better."""
+        """Whether higher values meet the gate."""
         return self.comparison.startswith(">")
 
     def covers(self, benchmark: str) -> bool:
-        """Tell whether the benchmark's cases are decided by this gate."""
+        """Tell whether the gate applies to a benchmark."""
         return self.benchmark in {"*", benchmark}
 
     def holds(self, estimate: Estimate) -> bool:
-        """Tell whether the condition holds for the point estimate or, at a confidence, for the relevant bound."""
+        """Tell whether the estimate meets the gate: by its point, or with a confidence by the relevant bound."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -94,7 +94,7 @@ def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
     """Parse the gates in a run's settings, in order.
 
     Raises:
-        SettingsError: one is malformed.
+        SettingsError: a gate is malformed.
     """
     return tuple(map(parse_gate, texts or ()))
 
@@ -106,10 +106,10 @@ def gates_of(run: Run) -> tuple[Gate, ...]:
 
 @cache
 def parse_gate(text: str) -> Gate:
-    """Parse a condition; results are cached.
+    """Parse a gate; results are cached.
 
     Raises:
-        SettingsError: it is malformed.
+        SettingsError: the text is malformed.
     """
     match = CONDITION.fullmatch(text)
     tag, value = (match[part] and match[part].strip() for part in ("tag", "value")) if match else ("", "")
@@ -131,14 +131,14 @@ def parse_gate(text: str) -> Gate:
 
 
 def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Say what is wrong with a gate's metric, given the scores of a first case; empty if nothing is.
+    """Explain what is wrong with a gate's metric, given the scores of the benchmark's first case; empty if fine.
 
     Other cases may have further scores, so only a name that closely resembles an existing one counts as misspelt.
 
     Args:
-        gate: any.
-        benchmark: the case's.
-        metrics: names of its scores, and all that are declared.
+        gate: the gate to check.
+        benchmark: the name of the case's benchmark.
+        metrics: names of the case's scores, and of all declared metrics.
     """
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
@@ -149,7 +149,7 @@ def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
 
 
 def near(name: str, candidates: Iterable[str]) -> str:
-    """Suggest, as the end of a message, the names that may have been meant, or the first dozen of all names."""
+    """Suggest similar names for the end of a message, or list the first dozen names if none is similar."""
     names: Sequence[str] = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:

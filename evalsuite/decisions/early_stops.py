@@ -1,14 +1,15 @@
-"""Decides gates while a run goes on, by confidence sequences that stay valid however often they are read.
+"""Decide gates during a run, by confidence sequences that stay valid however often they are checked.
 
-For 0/1 scores Robbins' beta-binomial mixture, for others in [0, 1] the hedged capital of Waudby-Smith and
-Ramdas (arXiv 2010.09686): `stats.BinarySequence`, `stats.BoundedSequence`. The cases come in random order,
-so those seen so far represent all.
+Scores of 0 and 1 use Robbins' beta-binomial mixture; other scores in [0, 1] use the hedged capital of
+Waudby-Smith and Ramdas (arXiv 2010.09686): `stats.BinarySequence`, `stats.BoundedSequence`. The cases run in
+random order, so the finished ones represent all.
 
-The sequences assume unlimited cases although the number is planned: errors and skipped cases have no score, and
-how many there will be is known only at the end. A population that turns out smaller would invalidate the narrower
-sequences (`population=`). A gate without a confidence is about these very cases, which are drawn at random
-whatever they share. One with a confidence (`@95%`) is about further cases like them: it uses only the first epoch
-of each sample, and waits for the end of the run if samples share a source.
+The sequences assume an unlimited number of cases although the number is planned. Errors and skipped cases
+have no score, so the number of scores is known only at the end, and a population that turns out smaller would
+invalidate the narrower sequences (`population=`). A gate without a confidence is about exactly these cases,
+which run in random order even if they share a source. A gate with a confidence (`@95%`) is about further
+cases like them: it uses only the first epoch of each sample, and waits for the end of the run if samples
+share a source.
 """
 
 from __future__ import annotations
@@ -35,17 +36,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOTHING: Any = object()
-"""In place of the items of a part that is shorter than others."""
+"""Fills the place of missing items in parts that are shorter than others."""
 
 
 class PlannedOrder(Generic[T]):
-    """Holds back each result until all that were planned before it have arrived.
+    """Holds back each result until all results planned before it have arrived.
 
-    Workers finish cases as these are answered, and right answers may be faster than wrong ones: the results that
-    are there first are then no random part of all, and no sequence that supposes so may hear them as they come.
+    Workers finish cases as soon as they are answered, and correct answers may be faster than wrong ones. The
+    first results to arrive are then not a random sample, which the sequences assume, so results are used in
+    the planned order.
 
     Args:
-        ids: all items, in an order that was fixed before anything was asked.
+        ids: all items, in an order that was fixed before the first request.
     """
 
     def __init__(self, ids: Sequence[str]) -> None:
@@ -60,11 +62,11 @@ class PlannedOrder(Generic[T]):
 
     @property
     def awaited(self) -> str | None:
-        """The item whose result is used next; None when all have been."""
+        """The next item whose result will be used; None if all have been used."""
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
-        """Yield the results that may be used now that an item has ended; its result is None if it has none."""
+        """Yield the results that can be used now that an item has finished; None if the item has no result."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -75,13 +77,13 @@ class PlannedOrder(Generic[T]):
 
 
 def spread(wanted: Sequence[T], hands: int) -> list[T]:
-    """Order items so that workers, each with a part, run them roughly as wanted; the inverse of `dealt`."""
+    """Order items so that workers with one part each run them roughly in the wanted order; the inverse of `dealt`."""
     places = dealt(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
 
 def dealt(ids: Sequence[T], hands: int) -> list[T]:
-    """List the first item of each worker's part, then the second of each, and so on: roughly as xdist returns them."""
+    """List the first item of each worker's part, then the second, and so on: roughly the order in which they finish."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left
@@ -93,34 +95,34 @@ def dealt(ids: Sequence[T], hands: int) -> list[T]:
 
 
 CONFIDENCE = 0.95
-"""Of a gate that names none."""
+"""Confidence for gates that do not set one."""
 
 EARLY_SHARE = 0.5
-"""Of the error of a decision, what deciding it early may make; the rest is left to the look at the end of the run."""
+"""Share of a decision's error that may be spent before the end; the rest is for the final check."""
 
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
-"""Begins the line about gates of an ini file whose cases this session did not collect."""
+"""Beginning of the line about gates in an ini file whose cases this session did not collect."""
 
 Early = Literal["met", "missed", "open"]
 EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
 def at_the_end(confidence: float) -> float:
-    """Compute the confidence of the look at the end of a run that could have been decided early."""
+    """Compute the confidence of the final check in a run whose gates could have been decided early."""
     return 1 - (1 - confidence) * (1 - EARLY_SHARE)
 
 
 class EarlyGate:
-    """One gate, fed case by case.
+    """One gate, which receives the cases one by one.
 
     Args:
-        gate: names one metric of one benchmark.
-        share: this gate's part of the error that all gates together may make.
+        gate: a gate on one metric of one benchmark.
+        share: this gate's share of the error that all gates together may make.
     """
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        # Without a confidence the last look is at the cases there are, and makes no error of its own.
+        # Without a confidence, the final check looks at all cases and cannot err.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
@@ -132,7 +134,7 @@ class EarlyGate:
     def add(self, benchmark: str, row: Row) -> None:
         """Add one finished case."""
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
-            # It is about samples, which are there when all their epochs are.
+            # The metric is about whole samples, whose results need all of their epochs.
             self._impossible = True
         if (
             self._impossible
@@ -144,19 +146,20 @@ class EarlyGate:
         if score is None or not self._is_independent(row):
             return
         if not 0 <= score <= 1:
-            # Without bounds nothing holds at every look; such a gate waits for the end of the run.
+            # Without bounds, no sequence is valid at every check; such a gate waits for the end of the run.
             self._impossible = True
             return
         self._add(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Tell whether the row is independent; if samples share a source, the gate waits from here on."""
+        """Tell whether the row is independent of the others; if samples share a source, the gate waits from now on."""
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
             self._sample_of[row.cluster] = row.sample
             return True
-        # The first of each cluster alone would weigh small clusters more than the mean over cases does.
+        # Using only the first sample of each cluster would weight small clusters more than the mean over
+        # cases does.
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
@@ -165,7 +168,7 @@ class EarlyGate:
 
         self._waiting.append(score)
         if self._binary and score not in {0.0, 1.0}:
-            # The first score between the two: all is told again to the sequence for such scores.
+            # A first score between 0 and 1: add all scores again to a sequence for bounded scores.
             self._binary, self._sequence = False, None
         if self._sequence is None:
             kind = BinarySequence if self._binary else BoundedSequence
@@ -176,17 +179,17 @@ class EarlyGate:
 
     @property
     def helped_by_samples(self) -> bool:
-        """Whether it is still open and uses further samples."""
+        """Whether the gate is undecided and further samples can help to decide it."""
         return self.verdict == "open" and not self._impossible
 
     @property
     def helped_by_epochs(self) -> bool:
-        """Whether it is still open and uses further epochs of a sample."""
+        """Whether the gate is undecided and further epochs of a sample can help to decide it."""
         return self.helped_by_samples and self.gate.confidence is None
 
     @property
     def verdict(self) -> Early:
-        """What is certain by now."""
+        """The decision so far."""
         if self._impossible or self._sequence is None:
             return "open"
         low, high, threshold = self._sequence.low, self._sequence.high, self.gate.threshold
@@ -199,18 +202,19 @@ class EarlyGate:
 
 
 class EarlyComparison:
-    """A comparison with a baseline, fed question by question.
+    """A comparison with a baseline, which receives the questions one by one.
 
-    Each question's difference is one value of the sequence, the first epoch against the mean of the baseline's; of
-    questions that share a source none is independent, and the comparison waits for the end of the run.
+    Each value of the sequence is one question's difference: the score of its first epoch minus the mean over
+    the baseline's epochs. If questions share a source, they are not independent, and the comparison waits for
+    the end of the run.
 
     Args:
-        baseline: its name.
-        subject: what is compared.
+        baseline: the baseline's name.
+        subject: the metric to compare, and the cases that it covers.
         before: the baseline's score of each question, with the question's fingerprints.
-        width: high minus low end of the metric's range.
-        margin: the loss that matters, on the metric's own scale.
-        share: this comparison's part of the error that all decisions together may make.
+        width: the width of the metric's range.
+        margin: the smallest loss that matters, on the metric's own scale.
+        share: this comparison's share of the error that all decisions together may make.
     """
 
     def __init__(
@@ -250,12 +254,12 @@ class EarlyComparison:
 
     @property
     def helped_by_samples(self) -> bool:
-        """Whether it is still open and the baseline has further questions."""
+        """Whether the comparison is undecided and the baseline has further questions."""
         return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """What is certain by now: that a loss of the margin is excluded, or that there is a loss."""
+        """The decision so far: a loss of the margin is excluded, a loss is shown, or neither."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:
@@ -264,17 +268,17 @@ class EarlyComparison:
 
 
 class EarlyStop:
-    """Everything to be decided about a run: its gates and its comparison with a baseline.
+    """All decisions about a run: its gates, and its comparisons with baselines.
 
-    The error is shared among them (Bonferroni), so that the chance that any is decided wrongly is at most
-    1 - confidence. Cases must be added in an order that was fixed before: see `PlannedOrder`.
+    The error is divided among the decisions (Bonferroni), so the chance of any wrong decision is at most 1 -
+    confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        gates: the run's.
-        comparisons: those with the run's baselines, each made with its share of the error.
+        gates: the run's gates.
+        comparisons: makes the comparisons with the baselines, given each one's share of the error.
 
     Attributes:
-        decided: whether nothing is open any more; what is added from then on is counted, and changes nothing.
+        decided: whether everything is decided; cases added after that are counted but change nothing.
     """
 
     def __init__(
@@ -300,11 +304,11 @@ class EarlyStop:
 
     @property
     def cases(self) -> int:
-        """Count the cases that were added."""
+        """Count the added cases."""
         return len(self._seen)
 
     def add(self, benchmark: str, row: Row) -> None:
-        """Add one finished case; a case that ran twice (`--dist each`) counts once."""
+        """Add one finished case; a case that runs twice (`--dist each`) counts once."""
         if (benchmark, row.case) in self._seen:
             return
         self._seen.add((benchmark, row.case))
@@ -318,7 +322,7 @@ class EarlyStop:
 def early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Make the comparisons of all gated metrics with all baselines, given the share of the error that each may use."""
+    """Make the comparisons of all gated metrics with all baselines, given each one's share of the error."""
     compared = [(baseline, subject) for baseline in baselines for subject in subjects(baseline, gates, rules)]
     return partial(_make, compared, rules)
 
@@ -332,7 +336,7 @@ def _make(
 def _comparison(
     baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
 ) -> EarlyComparison:
-    """Make one comparison; it has nothing to compare with if the metric's range is not declared."""
+    """Make one comparison; without a declared range of the metric, it has nothing to compare."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in by_question(baseline.benchmarks[subject.benchmark].tally).items():
@@ -347,7 +351,7 @@ def _comparison(
 
 
 def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
-    """Keep what the sequences decided, since looking at the ordinary interval as well would be one look too many."""
+    """Keep the early decisions, because checking the ordinary interval as well would add to the error."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
         replace(decision, verdict=verdicts[decision.gate.text], reason="decided early")
@@ -358,7 +362,7 @@ def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecisio
 
 
 def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
-    """Keep what the sequences decided of a comparison with a baseline."""
+    """Keep the early decisions of a comparison with a baseline."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())
@@ -374,12 +378,12 @@ def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
 
 
 def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
-    """Say why other cases ran than the suite has, where that was meant; empty otherwise.
+    """Explain why the run intentionally left out some of the suite's cases; empty if it did not.
 
     Args:
-        shard: the run's part, such as 3/8; None for a whole run.
-        early: the record of its early end.
-        aside: the gates that a run of chosen cases leaves undecided.
+        shard: the run's shard, such as 3/8; None for a whole run.
+        early: the record of the run's early end.
+        aside: the gates that remain undecided because only selected cases ran.
     """
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"

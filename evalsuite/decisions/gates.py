@@ -1,7 +1,7 @@
-"""Decide gates on what a run measured, without I/O.
+"""Decide gates from a run's measurements, without I/O.
 
-What is missing (skipped, in error, without this score) counts at the bad end of the metric's range: a gate is met only
-if it is met then. Otherwise it has no data.
+Cases without this score (skipped, errors) count at the bad end of the metric's range. A gate is met only if
+it is still met then; otherwise it has no data.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 
 UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
-"""Outcome and cause of a case for which --until-decided had no money left; those after it did not begin."""
+"""Outcome and cause of a case that --until-decided could not pay for; the cases after it did not start."""
 
 ROUNDING = 1e-12
-"""Relative width below which an interval is a point but for floating-point noise."""
+"""Relative width of an interval below which it counts as a point with floating-point noise."""
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
@@ -47,10 +47,10 @@ class GateDecision:
     """The decision on a gate for one metric of one benchmark.
 
     Attributes:
-        gate: the condition.
-        subject: benchmark, tag and metric that were looked at.
-        verdict: anything but `met` is red.
-        estimate: the estimate; None without data.
+        gate: the gate that was decided.
+        subject: the benchmark, tag and metric that were checked.
+        verdict: `met`, or the reason for failing.
+        estimate: the metric's estimate; None without data.
         reason: an explanation, if the numbers alone do not explain the verdict.
     """
 
@@ -68,8 +68,8 @@ def decide(
 
     Args:
         gates: the conditions.
-        measured: each benchmark's cases and metrics.
-        error_share: errors among a benchmark's cases that a gate puts up with, in [0, 1].
+        measured: each benchmark's cases and metrics, by name.
+        error_share: the tolerated share of errors among a benchmark's cases, in [0, 1].
     """
     return [decision for gate in gates for decision in _decide(gate, measured, error_share)]
 
@@ -164,7 +164,7 @@ def _decide_with_missing(
 
 
 def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
-    """Say how many cases were scored, what became of the others, and name the first of these."""
+    """Write how many cases were scored, what happened to the others, and the name of the first of them."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
         number_of(causes["error"], "error") if causes["error"] else "",
@@ -177,7 +177,7 @@ def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
 
 
 def _has_width(estimate: Estimate) -> bool:
-    """Tell whether the interval has a width; without one all cases happen to be equal, which bounds nothing."""
+    """Tell whether the interval has a width; zero width means equal scores in all cases, which bounds nothing."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

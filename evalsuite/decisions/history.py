@@ -1,4 +1,4 @@
-"""Metrics over releases, slow drift from a reference, and cases that sometimes pass and sometimes fail."""
+"""Follow metrics over releases, detect slow drift from a reference, and find flaky cases."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def level_at(look: int, level: float = 0.05) -> float:
-    """Compute the level of the n-th of arbitrarily many looks: level / (n (n + 1)), which sums to the level.
+    """Compute the level of the n-th look, level / (n (n + 1)); over unlimited looks these sum to the level.
 
-    By Bonferroni's inequality the chance of any false alarm, ever, is at most the level, however the looks depend on
-    each other; releases that answer the same questions do.
+    By Bonferroni's inequality, the chance that any look ever raises a false alarm is at most the level. This
+    holds even if the looks depend on each other, as they do for releases that answer the same questions.
 
     Args:
-        look: its number, from 1.
+        look: the number of the look, from 1.
         level: the error that all looks together may make.
     """
     return level / (look * (look + 1))
@@ -37,13 +37,13 @@ def level_at(look: int, level: float = 0.05) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One release compared with one reference by one metric.
+    """One release, compared with one reference by one metric.
 
     Attributes:
-        result: the paired comparison; None where there is none.
-        level: at which a fall counts as shown at this look.
-        drifted: whether a fall is shown, and a loss of the margin is not excluded.
-        reason: why nothing is compared.
+        result: the paired comparison; None if the release cannot be compared.
+        level: the p-value up to which this look counts a fall as shown.
+        drifted: whether a fall is shown and a loss of the margin is not excluded.
+        reason: why the release was not compared.
     """
 
     result: NonInferiority | None
@@ -58,10 +58,11 @@ class Release:
 
     Attributes:
         run: its name.
-        model: that was asked.
-        started: when, as ISO 8601.
-        estimate: the metric; None where it was not measured.
-        standings: by the name of the reference; none for a reference itself and for runs before it.
+        model: the model that was tested.
+        started: the start of the run, as ISO 8601.
+        estimate: the metric's estimate; None if the run does not have the metric.
+        standings: the comparison with each reference by its name; empty for references and for runs before
+            them.
     """
 
     run: str
@@ -94,16 +95,16 @@ class Course:
 def trace(
     runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
 ) -> list[Course]:
-    """Follow each metric that the newest run gates, or of its primary metrics.
+    """Follow each metric that the newest run gates, or its primary metrics if it has no gates.
 
     Args:
-        runs: the releases in their order.
-        references: protected runs, which every other run after them is compared with.
-        rules: those of the comparisons.
+        runs: the releases, oldest first.
+        references: protected runs, with which all later runs are compared.
+        rules: the rules of the comparisons.
     """
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
-    # Each release decides without what was in quarantine when it ran.
+    # Leave out of each release the cases that were in quarantine when it ran.
     runs = [deciding(run, quarantine_of(run)) for run in runs]
     references = [deciding(run, quarantine_of(runs[-1])) for run in references]
     listed = list(subjects(runs[-1], gates, rules))
@@ -117,7 +118,7 @@ def trace(
 def _against(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, Standing]]:
-    """Compare releases with a reference, by run and metric; metrics share the level."""
+    """Compare releases with a reference, by run and metric; all metrics share the level."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, Standing]] = {}
@@ -128,7 +129,8 @@ def _against(
             str(subject): Standing(
                 result,
                 level,
-                # The plain verdict tells whether the margin is excluded; a fall within it is not drift.
+                # The plain verdict tells whether the margin is excluded; a fall within the margin is not
+                # drift.
                 result.deteriorated and result.pvalue <= level and verdict != "no worse",
             )
             for subject, result, verdict in against.found
@@ -166,7 +168,7 @@ def _estimate(run: Run, subject: ComparedMetric) -> Estimate | None:
 
 
 SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
-"""Fingerprints that must be equal for two outcomes to be those of one question, asked in one way."""
+"""Fingerprints that must be equal for two outcomes to belong to the same question, asked in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +176,11 @@ class FlakyCase:
     """A question that has both passed and failed.
 
     Attributes:
-        model: that was asked.
+        model: the model that was tested.
         benchmark: its name.
-        sample: its id.
-        passed: epochs, of all runs, in which its test passed.
-        failed: those in which it failed; errors count as neither.
+        sample: the sample's id.
+        passed: the number of epochs, over all runs, in which the test passed.
+        failed: the number of epochs in which the test failed; errors do not count.
     """
 
     model: str
@@ -189,12 +191,12 @@ class FlakyCase:
 
     @property
     def flips(self) -> int:
-        """How often the rarer of the two outcomes occurred."""
+        """The count of the rarer outcome."""
         return min(self.passed, self.failed)
 
 
 def flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
-    """Questions that both passed and failed in epochs or runs of one model, sorted by number of flips."""
+    """List the questions that both passed and failed in epochs or runs of one model, most flips first."""
     outcomes: dict[tuple[str, ...], Counter[str]] = {}
     for run in runs:
         for benchmark, bench in run.benchmarks.items():

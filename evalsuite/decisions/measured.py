@@ -1,4 +1,4 @@
-"""What a gate looks at: a benchmark's cases, or some of them by tag, and every metric that they have."""
+"""The cases and metrics that a gate checks: all cases of a benchmark, or those with a tag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Estimate, Row
 
 MOST_GROUPS = 60
-"""Times that a derived metric is computed again; with more clusters, some are left out together."""
+"""Maximum recomputations of a derived metric for the jackknife; with more clusters, several are left out together."""
 
 
 def add_jackknife_interval(
@@ -32,13 +32,14 @@ def add_jackknife_interval(
     Args:
         compute: the metric.
         estimate: its value over the cases; its own interval is dropped.
-        cases: all of them.
-        bounds: the metric's declared range; None if nobody declared one.
-        confidence: the interval's.
+        cases: all cases of the estimate.
+        bounds: the metric's declared range; None if it has none.
+        confidence: the confidence of the interval.
 
     Returns:
-        Without an interval if the metric is undefined without some clusters, or nothing varies and either no range is
-        declared or the metric has an interval of its own, which knows better.
+        The estimate has no interval if the metric is undefined without some of the clusters. If nothing
+            varies, it also has none without a declared range, or if the metric computes its own interval,
+            which is more accurate.
     """
     from evalsuite.stats.clustering import interval_of_sameness
     from evalsuite.stats.jackknife import interval_of_replicates
@@ -74,10 +75,10 @@ PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""
 
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
-"""What a case's outcome counts as in the pass rate; other outcomes measure nothing."""
+"""The value of each outcome in the pass rate; other outcomes are left out."""
 
 DERIVED_CONFIDENCE = 0.95
-"""Of the intervals that benchmarks give with their derived metrics."""
+"""Confidence of the intervals that benchmarks return with their derived metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,10 @@ class Measured:
         return cases.estimate(metric, confidence, declared.range if declared else None)
 
     def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
-        """Estimate a metric over some of the cases, with an interval wherever one can be given.
+        """Estimate a metric over some of the cases, with an interval if possible.
 
-        A derived metric brings its own interval, which is of 95%. One that brings none, or is wanted at another
-        confidence, has the jackknife's by cluster.
+        A derived metric may return its own interval, at 95%. Without one, or for another confidence, the
+        interval is the jackknife's over clusters.
         """
         estimate = self.estimate(metric, cases, confidence)
         if metric not in self.derived or estimate is None:
@@ -118,7 +119,7 @@ class Measured:
         )
 
     def bounds(self, metric: str, cases: Tally) -> tuple[float, float] | None:
-        """Find the range that a score cannot leave; None if nobody declared one and it is not a share of cases."""
+        """Find the range of a score; None if none is declared and the score is not a share of cases."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
             return declared.range
@@ -126,7 +127,7 @@ class Measured:
         return (0.0, 1.0) if is_share else None
 
     def fill(self, metric: str, cases: Tally, value: float) -> Tally:
-        """Give a value to every case that lacks the metric; for the pass rate, 1 is passed and 0 is failed."""
+        """Give a value to every case that lacks the metric; for the pass rate, 1 means passed and 0 failed."""
         outcome: Outcome = "passed" if value else "failed"
         return Tally(
             tuple(
@@ -138,12 +139,12 @@ class Measured:
         )
 
     def failure(self, metric: str) -> str:
-        """Why the last computation of a derived metric failed; empty if it did not."""
+        """Explain why the last computation of a derived metric failed; empty if it did not."""
         return failure_of(self.derived.get(metric))
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Compute the share of scored cases whose test passed, or of samples if a sample needs k of its n epochs."""
+    """Compute the share of scored cases that passed; if a sample must pass k of its n epochs, the share of samples."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran()
@@ -164,7 +165,7 @@ def _passes(cases: Tally) -> Iterator[Row]:
 
 
 def sample_holds(rows: Sequence[Row]) -> bool | None:
-    """Tell whether a sample passed in enough of its epochs; None if errors leave that open."""
+    """Tell whether a sample passed in enough of its epochs; None if errors make that uncertain."""
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome == "error" for row in rows)
     least: int = rows[0].facts["at_least"]
@@ -172,7 +173,7 @@ def sample_holds(rows: Sequence[Row]) -> bool | None:
 
 
 def score_of(row: Row, metric: str) -> float | None:
-    """Read a case's score, or whether its test passed; None if it has no score, as for errors."""
+    """Read a case's score, or whether its test passed; None without a score, as for errors."""
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
@@ -181,7 +182,7 @@ def score_of(row: Row, metric: str) -> float | None:
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
-    """Select the cases with this value of the named tag, else of any tag; all cases without a value."""
+    """Select the cases with this value of the named tag, or of any tag if none is named; all cases if value is None."""
     if value is None:
         return tally
     return tally.where(lambda row: _matches(row.tags, tag, value))

@@ -1,6 +1,6 @@
-"""Pair the questions that two runs have in common by benchmark, sample and mode; epochs are averaged.
+"""Pair the questions that two runs share, by benchmark, sample and mode; epochs are averaged.
 
-Only what was asked matters, not file names, folders, test functions or the number of epochs.
+Only the question matters; file names, folders, test functions and the number of epochs do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAME_QUESTION = ("input", "target")
 """Fingerprints that must be equal for two cases to be the same question."""
 
 TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
-"""Fingerprints whose change is told: what differs besides the model."""
+"""Fingerprints whose changes are reported as differences besides the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Pair:
     """A question that was scored in both runs.
 
     Attributes:
-        row: its first case in this run.
+        row: the question's first case in this run.
         before: the baseline's score, the mean over its epochs.
-        after: this run's score, likewise.
+        after: this run's score, the mean over its epochs.
     """
 
     row: Row
@@ -39,7 +39,7 @@ class Pair:
 
 
 def by_question(cases: Tally) -> dict[Question, list[Row]]:
-    """Group a benchmark's cases by what was asked, in the order of the first case of each question."""
+    """Group a benchmark's cases by question, in order of each question's first case."""
     questions: dict[Question, list[Row]] = {}
     for row in cases:
         questions.setdefault(row.question, []).append(row)
@@ -48,14 +48,14 @@ def by_question(cases: Tally) -> dict[Question, list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The questions of a benchmark in two runs.
+    """The questions of one benchmark in two runs.
 
     Attributes:
         before: the baseline's cases by question.
-        after: this run's.
-        shared: questions of both that are the same, in this run's order.
-        replaced: questions of both under one name that are not the same.
-        changed: what else differs, with the number of questions in which it does.
+        after: this run's cases by question.
+        shared: questions that are the same in both runs, in this run's order.
+        replaced: questions with the same name in both runs but different content.
+        changed: names of the other fingerprints that differ, with the number of questions in which they do.
     """
 
     before: Mapping[Question, list[Row]]
@@ -65,7 +65,7 @@ class Common:
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def pairs(self, metric: str) -> list[Pair]:
-        """List the shared questions for which both runs have the metric."""
+        """List the shared questions that have the metric in both runs."""
         found = []
         for question in self.shared:
             before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
@@ -85,12 +85,12 @@ class Common:
         return before, after
 
     def count_lost(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that only the baseline scored, and all those that it scored."""
+        """Count the shared questions that only the baseline scored, and all those that the baseline scored."""
         scored = [question for question in self.shared if _mean(self.before[question], metric) is not None]
         return sum(_mean(self.after[question], metric) is None for question in scored), len(scored)
 
     def every_score(self, metric: str) -> list[float]:
-        """List all scores of the shared questions, of both runs."""
+        """List all scores of the shared questions in both runs."""
         return [
             score
             for question in self.shared
@@ -99,7 +99,7 @@ class Common:
         ]
 
     def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
-        """Select both runs' cases of the shared questions, except those of some clusters."""
+        """Select both runs' cases of the shared questions, except those in the given clusters."""
         kept = [question for question in self.shared if self.after[question][0].cluster not in without]
         return (
             Tally.of(row for question in kept for row in self.before[question]),
@@ -111,7 +111,7 @@ class Common:
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
     def one_sided(self) -> tuple[list[str], list[str]]:
-        """Cases of questions that only the baseline has, and of those that only this run has."""
+        """List the cases of questions that only the baseline has, then of those that only this run has."""
         return (
             sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
             sorted(rows[0].case for question, rows in self.after.items() if question not in self.before),
@@ -136,14 +136,14 @@ def common_questions(before: Tally, after: Tally) -> Common:
 
 
 def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Tell whether two cases with the same name are the same question, by their fingerprints."""
+    """Tell from their fingerprints whether two cases of the same name are the same question."""
     return not _differ(first, other, SAME_QUESTION)
 
 
 def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
-    """List fingerprints that differ; one that only one side has does not count, since older runs lack some.
+    """List the fingerprints that differ. One that only one side has does not count, because older runs lack some.
 
-    The exception is the judge: a run without that fingerprint had no judge.
+    The judge is an exception: a run without the judge's fingerprint had no judge.
     """
     both = bool(first) and bool(other)
     return [

@@ -1,4 +1,4 @@
-"""Plans from an earlier run what a suite will cost and which loss it can show, before anything is paid."""
+"""Plan from an earlier run, before anything is paid, what a suite will cost and which loss it can show."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBenchmark:
-    """A benchmark's part of what is about to run.
+    """A benchmark's part of a planned run.
 
     Attributes:
         benchmark: its name.
-        cases: to be run.
-        questions: samples among them.
-        epochs: of each sample, at most.
+        cases: the number of cases to run.
+        questions: the number of different samples among the cases.
+        epochs: the largest number of epochs of any sample.
     """
 
     benchmark: str
@@ -44,7 +44,7 @@ class PlannedBenchmark:
 
 
 def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
-    """Count the parts of a run, from the benchmark and sample of each case."""
+    """Count the cases, samples and epochs of each benchmark, given the benchmark and sample of each case."""
     epochs: dict[str, Counter[str]] = {}
     for benchmark, sample in cases:
         epochs.setdefault(benchmark, Counter())[sample] += 1
@@ -59,9 +59,9 @@ class Expense:
     """The expected cost of a benchmark's cases, based on the means of an earlier run.
 
     Attributes:
-        asked: the cases.
-        usage: of model and judge; None where the earlier run says nothing of the benchmark.
-        minutes: of waiting and scoring, were cases as much at once as in the earlier run.
+        asked: the planned cases.
+        usage: the expected usage of model and judge; None if the earlier run lacks the benchmark.
+        minutes: the expected time for waiting and scoring, with the same concurrency as in the earlier run.
     """
 
     asked: PlannedBenchmark
@@ -71,17 +71,18 @@ class Expense:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Which loss of one metric can be shown.
+    """The loss of one metric that a planned run can show.
 
     Attributes:
-        subject: metric and cases.
-        questions: of the suite, of this subject.
-        before: epochs of the baseline.
-        after: epochs planned.
-        loss: that is to be shown, on the metric's own scale.
-        variance: of the difference between two runs.
-        source: where the variance was taken from, in words.
-        noise_known: whether the earlier run has epochs, which show how much more of them would help.
+        subject: the metric, and the cases that it covers.
+        questions: the number of the suite's questions that the subject covers.
+        before: epochs per sample in the baseline.
+        after: epochs per sample in the planned run.
+        loss: the loss that the run should be able to show, on the metric's own scale.
+        variance: the variance of the difference between two runs.
+        source: a description of where the variance comes from.
+        noise_known: whether the earlier run has several epochs, which show how much further epochs would
+            help.
     """
 
     subject: ComparedMetric
@@ -95,12 +96,12 @@ class Sight:
 
     @property
     def visible(self) -> float:
-        """The smallest loss that the suite as it is shows with a power of 80%."""
+        """The smallest loss that the planned suite shows with a power of 80%."""
         return self.variance.detectable(self.questions, self.before, self.after)
 
     @property
     def needed(self) -> int | None:
-        """Questions needed with the current number of epochs; None if a billion are not enough."""
+        """Questions needed with the planned number of epochs; None if a billion are not enough."""
         try:
             return self.variance.questions(self.loss, self.before, self.after)
         except ValueError:
@@ -108,17 +109,17 @@ class Sight:
 
     @property
     def needed_epochs(self) -> int | None:
-        """Epochs needed in both runs with the current questions; None if no number is enough."""
+        """Epochs needed in both runs with the planned questions; None if no number is enough."""
         return self.variance.epochs(self.loss, self.questions) if self.noise_known else None
 
     @property
     def with_twice_the_questions(self) -> float:
-        """The smallest loss shown by twice the questions with the same number of epochs."""
+        """The smallest loss that twice the questions would show, with the same number of epochs."""
         return self.variance.detectable(2 * self.questions, self.before, self.after)
 
     @property
     def with_twice_the_epochs(self) -> float | None:
-        """The smallest loss shown by twice the epochs in both runs; None if the noise is unknown."""
+        """The smallest loss that twice the epochs in both runs would show; None if the noise is unknown."""
         if not self.noise_known:
             return None
         return self.variance.detectable(self.questions, 2 * self.before, 2 * self.after)
@@ -130,9 +131,10 @@ def expenses(
     """Estimate the cost of each benchmark.
 
     Args:
-        asked: what is about to run.
-        baseline: an earlier run; without it only the number of cases is known.
-        price: US dollars for prompt and completion tokens of the model to be asked; None keeps the earlier run's cost.
+        asked: the planned cases of each benchmark.
+        baseline: an earlier run; without one, only the number of cases is known.
+        price: prices in US dollars for prompt and completion tokens of the new model; None keeps the earlier
+            run's cost.
     """
     return [_expense(part, baseline, price) for part in asked]
 
@@ -162,7 +164,7 @@ def _times(usage: Usage, factor: float) -> Usage:
 
 
 def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
-    """Estimate a benchmark's share of the earlier run's time by its cases' seconds, which overlapped there, too."""
+    """Estimate a benchmark's part of the earlier run's duration from its cases' seconds, which overlapped."""
     total = math.fsum(row.seconds for row in baseline.all_rows())
     seconds = baseline.info.get("seconds")
     if not seconds or not total:
@@ -177,14 +179,15 @@ def sights(
     gates: Iterable[Gate],
     detect: float,
 ) -> list[Sight]:
-    """Say what can be shown of each gated metric, or of each primary one if the run has no gates.
+    """Compute what a run can show of each gated metric, or of each primary metric if the run has no gates.
 
     Args:
-        asked: what is about to run.
-        baseline: the run that the next one will be compared with.
-        earlier: another run of the same suite, which shows how far two runs differ; usually its own baseline.
-        gates: the next run's.
-        detect: the loss to be shown, as a share of a metric's range.
+        asked: the planned cases of each benchmark.
+        baseline: the run that the planned run will be compared with.
+        earlier: another run of the same suite, usually the baseline's own baseline; it shows how far two runs
+            differ.
+        gates: the planned run's gates.
+        detect: the loss that the run should be able to show, as a share of a metric's range.
     """
     parts = {part.benchmark: part for part in asked}
     return [
@@ -215,7 +218,7 @@ def _sight(
 def _derived_sight(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
-    """Say what can be shown of a metric that is not a mean over cases; None unless its range is declared."""
+    """Compute what can be shown of a metric that is not a mean over cases; None if its range is not declared."""
     bench, limits = (
         baseline.benchmarks[subject.benchmark],
         find_declaration(baseline, subject.benchmark, subject.metric).range,
@@ -231,7 +234,7 @@ def _derived_sight(
 
 
 def _questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
-    """Estimate how many of the planned questions a subject covers, by its share of the baseline's."""
+    """Estimate how many of the planned questions a subject covers, from its share of the baseline's questions."""
     whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(by_question(tally)) / whole))
 
@@ -264,7 +267,7 @@ def _variance(
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate the variance of a difference: from two earlier runs, else from epochs, else the largest possible."""
+    """Estimate the variance of a difference from two earlier runs, else from epochs, else as the largest possible."""
     from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
@@ -286,7 +289,7 @@ def _variance(
         source = (
             "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
         )
-    # A loss has to fall on some questions: it is at least as large as where each is lost wholly.
+    # The variance is at least that of losing the whole value of just enough questions to make up the loss.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
 
@@ -297,7 +300,7 @@ def _variance_of(values: Sequence[float]) -> float:
 
 
 def _crowding(tally: Tally, metric: str) -> float:
-    """Compute the factor, at least 1, by which questions that share a source inflate the variance of a mean."""
+    """Compute the factor (at least 1) by which questions that share a source increase the variance of a mean."""
     from evalsuite.stats import clustered_mean
 
     rows = by_question(tally)
@@ -313,11 +316,12 @@ def _crowding(tally: Tally, metric: str) -> float:
 def derived_variance(
     compute: Compute, tally: Tally, earlier: Tally | None
 ) -> tuple[DifferenceVariance, str] | None:
-    """Estimate one question's variance in the difference between two runs, and name its source.
+    """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
-    This is the squared jackknife error of the difference between two earlier runs (without such a pair: of two runs
-    that have nothing in common) times the number of questions, since the error of such a metric also falls with
-    their square root. The effect of more epochs is not estimated.
+    The result is the squared jackknife error of the difference, times the number of questions, because the
+    error of such a metric also shrinks with the square root of that number. The difference is between two
+    earlier runs, or without them between two independent runs like the baseline. The effect of more epochs is
+    not estimated.
 
     Args:
         compute: the metric.
@@ -325,7 +329,7 @@ def derived_variance(
         earlier: the same benchmark in another run, which shows how far two runs differ.
 
     Returns:
-        None where the metric is undefined on these cases or without some of them.
+        None if the metric is undefined on these cases or without some of them.
     """
     from evalsuite.stats.power import DifferenceVariance
 
@@ -343,7 +347,7 @@ def derived_variance(
 
 
 def _squared_error(compute: Compute, common: Common, *, alone: bool) -> float | None:
-    """Compute the jackknife's squared error of the metric, or of its difference between the two runs."""
+    """Compute the squared jackknife error of the metric, or of its difference between the two runs."""
     names = common.clusters()
     count = min(MOST_GROUPS, len(names))
     values = []

@@ -1,4 +1,4 @@
-"""Quarantine: a file that names cases which decide nothing for a while, each with a reason and a last day.
+"""Quarantine: a file that excludes named cases from decisions until a last day, each with a reason.
 
     [[case]]
     benchmark = "capitals"
@@ -6,7 +6,7 @@
     reason = "the map service is being moved: issue 123"
     until = 2026-12-31           # the last day
 
-They are asked and recorded like any other case, but gates, comparisons and early stops leave them out.
+These cases run and are recorded like any other, but gates, comparisons and early stops leave them out.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _FORM = '[[case]] with benchmark = "capitals", sample = "fr", reason = "...", un
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """One entry.
+    """One entry of a quarantine file.
 
     Attributes:
-        benchmark: its name.
-        sample: the sample's id; `*` in it stands for anything.
-        reason: why its cases are in quarantine.
+        benchmark: the benchmark's name.
+        sample: the sample's id, in which `*` matches anything.
+        reason: why the cases are in quarantine.
         until: the last day in quarantine, in ISO 8601.
     """
 
@@ -54,7 +54,7 @@ class Quarantined:
         return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
 
     def __str__(self) -> str:
-        """Name the entry as remarks do."""
+        """Describe the entry, as remarks quote it."""
         return f"{self.benchmark} {self.sample}"
 
 
@@ -63,7 +63,7 @@ class Quarantine:
     """The entries of a quarantine file.
 
     Attributes:
-        entries: in the file's order.
+        entries: the entries in the file's order.
         today: the day that decides which entries have ended, in ISO 8601.
     """
 
@@ -72,18 +72,18 @@ class Quarantine:
 
     @property
     def ended(self) -> list[Quarantined]:
-        """Entries whose last day has passed; their cases count again."""
+        """Entries whose last day has passed; their cases count in decisions again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
     def entry_of(self, benchmark: str, sample: str) -> Quarantined | None:
-        """Find the entry that keeps a sample from deciding; None if it decides."""
+        """Find the entry that excludes a sample from decisions; None if the sample counts."""
         held = (
             entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample)
         )
         return next(held, None)
 
     def plain(self) -> dict[str, Any]:
-        """Convert to JSON data, for workers and for the run's own information."""
+        """Convert to JSON data, for workers and for `run.json`."""
         return {"today": self.today, "entries": [asdict(entry) for entry in self.entries]}
 
 
@@ -91,7 +91,7 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     """Read a quarantine file.
 
     Raises:
-        SettingsError: it cannot be read, or an entry lacks its reason or its end.
+        SettingsError: the file cannot be read, or an entry lacks its reason or its last day.
     """
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
@@ -122,19 +122,19 @@ def _entry(case: object, where: str) -> Quarantined:
 
 
 def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
-    """Invert `Quarantine.plain`; an empty quarantine for None."""
+    """Reverse `Quarantine.plain`; None gives an empty quarantine."""
     if not plain:
         return Quarantine()
     return Quarantine(tuple(Quarantined(**entry) for entry in plain["entries"]), plain["today"])
 
 
 def quarantine_of(run: Run) -> Quarantine:
-    """Read the quarantine that was in force for a run."""
+    """Read the quarantine that was in force during a run."""
     return restore_quarantine(run.info.get("quarantine"))
 
 
 def deciding(run: Run, quarantine: Quarantine) -> Run:
-    """Drop from a run the cases in quarantine."""
+    """Copy a run without the cases in quarantine."""
     if not quarantine.entries:
         return run
     benchmarks = {
@@ -149,7 +149,7 @@ def _without_held(quarantine: Quarantine, benchmark: str, cases: Tally) -> Tally
 
 
 def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
-    """Remarks for the verdict: which cases were left out, and which entries have no effect."""
+    """Report for the verdict which cases were left out, and which entries have no effect."""
     if not quarantine.entries:
         return
     named: set[Quarantined] = set()
@@ -170,7 +170,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 
 def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
-    """Entries that match no case: of benchmarks that are not here, and of those that the run includes whole."""
+    """Yield the entries that match no case; those for benchmarks that the run covers only in part are skipped."""
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
             yield (

@@ -1,4 +1,4 @@
-"""The verdict on a run: what its gates say, whether it is complete, and the exit status that follows."""
+"""The verdict on a run: its gates' decisions, its completeness, and the exit status that follows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Status(IntEnum):
-    """Exit statuses; pytest's own are 0 to 5."""
+    """Exit statuses; 0 to 5 have the same meaning as in pytest."""
 
     GOOD = 0
     FAILED = 1
@@ -47,7 +47,7 @@ class Status(IntEnum):
     REGRESSION = 11
     INCOMPLETE = 12
     DETACHED = 13
-    """A batch is not finished; never a verdict's own."""
+    """A batch is not finished; a verdict itself never has this status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,18 @@ class Verdict:
 
     Attributes:
         status: the exit status.
-        headline: a few words.
-        reasons: what made it so, most important first.
-        decisions: of every gate.
-        counts: cases by outcome.
-        faults: a line for each cause of errors that nothing excuses, since the run itself failed; first in `reasons`.
-        against: the comparisons with the baselines, in the order in which these were named.
-        shortened: why not all cases ran, where that was meant; empty otherwise.
-        asides: what else must be known of the comparison, and what the run noted of itself.
-        id: 16 hexadecimal digits, equal where two verdicts say the same of the same cases. Exit status, comment,
-            summary, page and step summary carry it, so that none of them can stand beside another verdict.
+        headline: a summary in a few words.
+        reasons: the reasons for the status, most important first.
+        decisions: the decision on every gate.
+        counts: the number of cases by outcome.
+        faults: one line for each cause of errors that cannot be excused because the run itself failed;
+            repeated first in `reasons`.
+        against: the comparisons with the baselines, in the order in which the user named them.
+        shortened: why some cases were left out intentionally; empty if they were not.
+        asides: further notes about the comparisons and the run.
+        id: 16 hexadecimal digits, equal if two verdicts say the same about the same cases. The exit status,
+            comment, summary, page and step summary all show it, so that none of them is mistaken for another
+            verdict's.
     """
 
     status: Status
@@ -81,26 +83,26 @@ class Verdict:
 
     @property
     def reasons_beyond_gates(self) -> list[str]:
-        """Reasons that the lines of the gates' decisions do not state already."""
+        """Reasons that the decisions on the gates do not state already."""
         stated = tuple(f"gate {decision.gate.text}" for decision in self.decisions)
         return [reason for reason in self.reasons if not reason.startswith(stated)]
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks that do not affect the status but that readers need."""
+        """Remarks that readers need but that do not affect the status."""
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What determines a run's status.
+    """The facts that determine a run's status.
 
     Attributes:
-        run: its records.
-        gates: those that the run can decide.
-        decisions: of these gates.
+        run: the run with its records.
+        gates: the gates that the run can decide.
+        decisions: the decisions on these gates.
         against: the comparisons with the baselines.
-        strict: whether a comparison that decides nothing fails the run.
+        strict: whether an undecided comparison fails the run.
     """
 
     run: Run
@@ -112,13 +114,13 @@ class _Findings:
 
 @dataclass(frozen=True, slots=True)
 class _StatusRule:
-    """A status that applies if its rule finds reasons.
+    """A status that applies if its rule finds reasons for it.
 
     Attributes:
         status: the exit status.
         headline: a few words.
-        reasons: looks for reasons, a line each.
-        plural: the headline for several reasons, where it differs.
+        reasons: finds the reasons, one line each.
+        plural: the headline if there are several reasons and it differs.
     """
 
     status: Status
@@ -129,7 +131,7 @@ class _StatusRule:
 
 def _incomplete(findings: _Findings) -> Iterator[str]:
     stopped = interruption(findings.run.info)
-    # A fault of the run itself is the verdict's first line already.
+    # A fault of the run itself is already the verdict's first line.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
     settings = findings.run.info.get("settings", {})
@@ -156,7 +158,7 @@ def _find_undecided(findings: _Findings) -> list[str]:
     return [line for against in findings.against if findings.strict for line in against.find_undecided()]
 
 
-# The most serious first: the first rule that finds reasons sets the status, and all reasons are listed.
+# Most serious first: the first rule that finds reasons sets the status; the reasons of all rules are listed.
 _STATUS_RULES = (
     _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
     _StatusRule(Status.GATE_MISSED, "a gate is missed", _find_missed, plural="gates are missed"),
@@ -171,13 +173,13 @@ _STATUS_RULES = (
 
 
 def _other_tests(run: Run) -> Iterator[str]:
-    """Failures of tests that are not cases, which fail the session that they ran in."""
+    """Report failed tests that are not cases, which fail their session."""
     if failed := run.info.get("other_failures"):
         yield f"{number_of(failed, 'failure')} of tests that are not cases"
 
 
 def _find_failed_metrics(run: Run) -> Iterator[str]:
-    """Report metrics over all cases that cannot be computed; a gate on one has no data besides."""
+    """Report derived metrics whose computation failed; a gate on such a metric also has no data."""
     for name, bench in run.benchmarks.items():
         for metric, compute in bench.derived.items():
             compute(bench.tally)
@@ -186,7 +188,7 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
 
 
 def judge_run(run: Run, *baselines: Run) -> Verdict:
-    """Decide a run from its records and settings, and its baselines' records."""
+    """Decide a run from its records and settings, and from its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named = gates_of(run)
     findings = _look(
@@ -223,7 +225,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
 
 
 def _identify(verdict: Verdict, run: Run) -> str:
-    """Hash what a verdict says, and of each case's outcome."""
+    """Hash the content of a verdict and each case's outcome."""
     said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
     gates = [
         [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)]
@@ -238,7 +240,7 @@ def _identify(verdict: Verdict, run: Run) -> str:
 
 
 def run_faults(run: Run) -> tuple[str, ...]:
-    """Errors of the run itself, which no share of errors, quarantine or shard excuses, a line each."""
+    """List errors of the run itself, one line each; no error share, quarantine or shard excuses them."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
     cases: dict[str, list[str]] = {}
@@ -257,7 +259,7 @@ def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Finding
     strict = settings.get("on_undecided") == "fail"
     gates = [gate for gate in named if _has_cases(gate, run) or not _is_left_out(gate, run)]
     if settings.get("shard"):
-        # A shard decides nothing; gates wait until all shards have been merged.
+        # A shard decides nothing; its gates are decided after all shards have been merged.
         return _Findings(run, gates, (), (), strict)
     decisions = _decide(run, gates)
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
@@ -276,7 +278,7 @@ def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
 
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
-    """Read from a run's settings how it is to be compared with its baseline."""
+    """Read from a run's settings how to compare it with its baselines."""
     return ComparisonRules(
         settings.get("max_regression", 0.02),
         dict(parse_margin(text) for text in settings.get("margin", ())),
@@ -290,7 +292,7 @@ def _may_end_early(settings: Mapping[str, Any]) -> bool:
 
 
 def _by(decision: GateDecision) -> str:
-    """Name the metric that missed the gate, if it covers several."""
+    """Name the metric that failed the gate, if the gate covers several."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
 
@@ -298,7 +300,7 @@ def _by(decision: GateDecision) -> str:
 def _is_left_out(gate: Gate, run: Run) -> bool:
     """Tell whether a gate without cases belongs to a part of the project that this session did not collect.
 
-    A benchmark that nothing declares was renamed or misspelt, and its gate has no data.
+    If a benchmark is not declared anywhere, it was renamed or misspelt, and its gate has no data.
     """
     elsewhere = run.info.get("elsewhere")
     if gate.benchmark in (elsewhere or ()):
@@ -308,7 +310,7 @@ def _is_left_out(gate: Gate, run: Run) -> bool:
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:
-    """Tell whether any case falls under a gate; in a run of chosen cases, other gates do not apply."""
+    """Tell whether any case falls under a gate; in a run of selected cases, other gates do not apply."""
     return any(
         gate.covers(name) and len(select(bench.tally, gate.tag, gate.value))
         for name, bench in run.benchmarks.items()
@@ -330,12 +332,12 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
 
 
 def _at_the_end(gate: Gate) -> Gate:
-    """Put a gate with a confidence at that of the last look of a run that could have been decided early."""
+    """Set a gate's confidence to that of the final check, in a run that could have been decided early."""
     return gate if gate.confidence is None else replace(gate, confidence=at_the_end(gate.confidence))
 
 
 def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
-    """Find the run's labelled cases, for a gate on its judges; a benchmark of that name takes precedence."""
+    """Find the labelled cases for a gate on the run's judges; a benchmark named `judge` takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
     rows = Tally.of(row for row in run.all_rows() if labelled_scores(Tally((row,))))
@@ -354,7 +356,7 @@ def measured_benchmark(run: Run, name: str) -> Measured:
 
 
 def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
-    """Estimate a metric of a benchmark with its interval; None if the run lacks it."""
+    """Estimate a metric of a benchmark with its interval; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
     measured = measured_benchmark(run, name)
@@ -362,9 +364,9 @@ def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
 
 
 def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
-    """Failures and errors that no gate covers, one line per benchmark.
+    """Report failures and errors that no gate covers, one line per benchmark.
 
-    Samples that pass in too few epochs fail a run whatever its gates say, unless one is on `pass_rate`.
+    Samples that pass in too few epochs fail the run regardless of its gates, unless a gate is on `pass_rate`.
     """
     lines = []
     for name, bench in run.benchmarks.items():
@@ -387,7 +389,7 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 
 def short_samples(tally: Tally) -> list[str]:
-    """Samples that hold in fewer epochs than their benchmark's `at_least` asks for, whatever errors hide."""
+    """List the samples that pass in fewer epochs than `at_least` requires, even if all errors had passed."""
     epochs: dict[str, list[Row]] = {}
     for row in tally:
         if "at_least" in row.facts:

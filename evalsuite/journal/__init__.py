@@ -1,1 +1,1 @@
-"""A run as one journal: an SQLite file of what was asked, answered, billed and recorded, and by which session."""
+"""The journal: an SQLite file with a run's sessions, requests, answers, costs and records."""

@@ -1,4 +1,4 @@
-"""Requests, attempts, answers and tool calls: nothing that was paid for is asked again, and its cost is known."""
+"""Requests, attempts, answers and tool calls, stored so that nothing is paid for twice and every cost is known."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ BILLED = """
 SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
                          WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0) FROM attempts
 """
-"""What was paid, plus what may have been billed for calls that were sent and not answered."""
+"""The cost that was paid, plus the cost that may have been billed for calls without an answer."""
 
 REFUSED = """
 SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
 """
-"""All calls, and those that the server refused with 429; the text is that of `models.failures`."""
+"""The number of all calls, and of those that the server refused with 429; the text is from `models.failures`."""
 
 NOTE_WITHIN = 0.05
-"""Seconds that a write may be delayed to join another transaction, if nobody waits for it and it costs nothing."""
+"""Seconds by which a free write that nobody waits for may be delayed to join another transaction."""
 
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
-"""Finds an answer under a key without a draw; see `gateway.concealment.KEY_MARK`."""
+"""Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 
 TAKEN_OVER = {
     "parts": "?, ?",
@@ -43,21 +43,21 @@ TAKEN_OVER = {
     "tool_calls": "?, ?, ?, ?, ?, ?, ?, ?",
     "outcomes": "?, ?, ?, ?",
 }
-"""Tables that one journal takes over from another, with a place for each column."""
+"""Tables that are copied from another journal, with one placeholder per column."""
 
 
 class Answers:
-    """The answers and tool calls that a gateway stores. An answer is in the file before the caller receives it.
+    """A gateway's stored answers and tool calls. Each answer is in the file before the caller receives it.
 
     Args:
         database: the journal's database.
         session: the number of the run's session; None outside a run.
 
     Attributes:
-        damaged: number of damaged answers, which are requested again.
-        holds_older: whether it contains answers under keys without draws.
-        tool_calls: calls of tools.
-        outcomes: requests without an answer; None if no case runs here.
+        damaged: number of damaged answers; their requests are sent again.
+        holds_older: whether the file contains answers whose keys do not include a draw.
+        tool_calls: stored calls of tools.
+        outcomes: requests that ended without an answer; None if this process does not run cases.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
@@ -67,7 +67,8 @@ class Answers:
         self.damaged = 0
         self.holds_older = database.one(OLDER) is not None
         self._group = database.group
-        # The keys of all answers if this process wrote them all; None if the file had answers before.
+        # The keys of all answers if this process wrote all of them; None if the file contained answers
+        # before.
         looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
         self._attempts = (
@@ -76,7 +77,7 @@ class Answers:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Answers:
-        """Opens the answers of a journal outside of a run.
+        """Opens the answers of a journal, without starting a session of a run.
 
         Raises:
             RunError: the file is missing, is not a journal, or was written by another version.
@@ -90,7 +91,7 @@ class Answers:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be stored, as in a replay."""
+        """Whether writing is disabled, as in a replay."""
         return self._database.read_only
 
     def get(self, key: str) -> Completion | None:
@@ -103,7 +104,7 @@ class Answers:
                 key,
             )
         except RunError:
-            # A page of the file has become unreadable.
+            # The file has an unreadable page.
             self.damaged += 1
             return None
         if row is None:
@@ -121,13 +122,13 @@ class Answers:
             )
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Stores a completion together with others. The first one under a key stays.
+        """Stores a completion with the next transaction. If the key exists already, its first completion stays.
 
         Returns:
-            The completion as it is stored and will be read: JSON cannot hold half a surrogate pair, for example.
+            The completion as it can be read back; for example, JSON cannot contain half a surrogate pair.
 
         Raises:
-            RunError: it cannot be written.
+            RunError: the file cannot be written.
         """
         asked, parts = take_apart(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
@@ -146,14 +147,14 @@ class Answers:
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Records that a call is made; if it may cost money, within this turn of the event loop.
+        """Records an outgoing call; if it may cost money, within this turn of the event loop.
 
         Args:
             key: the request's key.
-            reserved: the most it may cost, in US dollars.
+            reserved: the highest cost that the call may have, in US dollars.
 
         Returns:
-            The attempt's number, for `ended`.
+            The attempt's number, an argument of `note_end`.
         """
         self._attempts += 1
         values = (self._attempts, key, self._session, time.time(), reserved)
@@ -169,7 +170,7 @@ class Answers:
         usage: Usage | None = None,
         words: str = "",
     ) -> None:
-        """Records how a call ended: `failed` may have been billed, `refused` was not."""
+        """Records how a call ended: a `failed` call may have been billed, a `refused` one was not."""
         cost, prompt, completion = (
             (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         )
@@ -182,7 +183,7 @@ class Answers:
         self._group.flush_within(NOTE_WITHIN)
 
     def spent(self) -> float:
-        """Sums the US dollars that all sessions of the run paid, or may have been billed for."""
+        """Sums what all sessions of the run paid, and may have been billed for, in US dollars."""
         self._group.flush()
         return float(self._database.one(BILLED)[0])
 
@@ -193,7 +194,7 @@ class Answers:
         return calls, refused
 
     def take_over(self, other: Path) -> None:
-        """Copies another journal's answers and tool calls into this one; existing ones stay.
+        """Copies another journal's answers and tool calls into this journal; entries that exist already stay.
 
         Raises:
             RunError: the other file is not a journal.
@@ -223,19 +224,19 @@ class Answers:
         return int(self._database.one("SELECT count(*) FROM answers")[0])
 
     def close(self) -> None:
-        """Closes the file; everything stored is in it."""
+        """Closes the file after all queued writes are stored."""
         self._database.close()
 
 
 class Outcomes:
-    """Requests that have no answer: failed for good, or cancelled by their case.
+    """Requests without an answer: they failed for good, or their case cancelled them.
 
     Args:
         database: the journal's database.
         session: the number of the run's session; None outside a run.
 
     Attributes:
-        cancelled: seconds after which earlier sessions' cases cancelled a request, by its key.
+        cancelled: seconds after which a case of an earlier session cancelled a request, by the request's key.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
@@ -245,7 +246,7 @@ class Outcomes:
         )
 
     def error(self, key: str) -> Any | None:
-        """Reads the error of a request as JSON data, or None."""
+        """Reads a request's error as JSON data; None if the request has none."""
         row = self._database.one("SELECT error FROM outcomes WHERE key = ? AND error IS NOT NULL", key)
         return row and json.loads(row[0])
 
@@ -268,7 +269,7 @@ class Outcomes:
 
 
 class ToolCalls:
-    """Arguments and results of tool calls.
+    """Stored arguments and results of tool calls.
 
     Args:
         database: the journal's database.
@@ -280,11 +281,11 @@ class ToolCalls:
 
     @property
     def read_only(self) -> bool:
-        """Whether these are the calls of a run that is being replayed."""
+        """Whether these calls belong to a run that is being replayed."""
         return self._database.read_only
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:
-        """Name, arguments and result of a call, or None if the journal does not contain it.
+        """Reads the name, arguments and result of a call; None if the journal does not contain it.
 
         Raises:
             RunError: the file cannot be read.
@@ -298,10 +299,10 @@ class ToolCalls:
         return (row[0], json.loads(row[1]), json.loads(row[2])) if row else None
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
-        """Stores a call; it replaces one with the same number.
+        """Stores a call; an earlier call with the same number is replaced.
 
         Raises:
-            RunError: it cannot be written.
+            RunError: the file cannot be written.
         """
         row = (
             case,

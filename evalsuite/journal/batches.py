@@ -1,4 +1,4 @@
-"""Batches in the journal: which request is in which, so that nothing is sent or paid for twice."""
+"""Batches in the journal: which batch each request is in, so that no request is sent or paid for twice."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Batches:
         self._database = database
 
     def begin(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
-        """Records a batch before anything of it is sent.
+        """Records a batch before any part of it is sent.
 
         Args:
-            asked: backend and model.
-            path: the API's path.
-            mark: metadata by which the batch is found again.
-            keys: the keys of its requests.
+            asked: the backend and the model.
+            path: the path of the API's endpoint.
+            mark: metadata for finding the batch again.
+            keys: the keys of the batch's requests.
 
         Raises:
-            RunError: it cannot be written.
+            RunError: the file cannot be written.
         """
         row = (asked, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
@@ -67,22 +67,22 @@ class Batches:
         return KeptBatch(number or 0, path, mark, None, None, row[3])
 
     def note_file(self, number: int, file: str) -> None:
-        """Notes the server's id of the file."""
+        """Records the server's id of the uploaded file."""
         self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
 
     def note_batch(self, number: int, batch: str) -> None:
-        """Notes the server's id of the batch."""
+        """Records the server's id of the batch."""
         self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
 
     def drop(self, number: int) -> None:
-        """Deletes a batch that the server never had."""
+        """Deletes a batch that the server never received."""
         self._database.write(
             ("DELETE FROM batches WHERE number = ?", (number,)),
             ("DELETE FROM batch_lines WHERE number = ?", (number,)),
         )
 
     def open(self, asked: str) -> list[KeptBatch]:
-        """Lists the unread batches of a backend and model, the oldest first."""
+        """Lists the unread batches of a backend and model, oldest first."""
         rows = self._database.all(
             "SELECT number, path, mark, file, batch, created FROM batches "
             "WHERE asked = ? AND state = ? ORDER BY number",
@@ -99,11 +99,11 @@ class Batches:
         return [row[0] for row in rows]
 
     def in_batches(self) -> set[str]:
-        """Lists all requests that are in a batch, or whose result nobody has taken yet."""
+        """Lists all requests that are in a batch or have a result that was not delivered yet."""
         return {row[0] for row in self._database.all("SELECT key FROM batch_lines WHERE NOT taken")}
 
     def result(self, key: str) -> str | None:
-        """Reads the latest result of a request that nobody has taken yet."""
+        """Reads the latest undelivered result of a request."""
         row = self._database.one(
             "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL "
             "ORDER BY number DESC",
@@ -112,7 +112,7 @@ class Batches:
         return None if row is None else str(row[0])
 
     def read(self, number: int, results: Sequence[tuple[str, str]]) -> None:
-        """Stores results by key before any caller receives them."""
+        """Stores the results of a batch by key, before any caller receives them."""
         with self._database.transaction() as db:
             db.executemany(
                 "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?",
@@ -120,7 +120,7 @@ class Batches:
             )
 
     def mark_taken(self, key: str) -> None:
-        """Marks a failure as delivered, so that the request may be sent again."""
+        """Marks a failure as delivered, so that its request may be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 
     def close(self, number: int, state: str) -> None:
@@ -131,9 +131,9 @@ class Batches:
         )
 
     def carry_over(self) -> None:
-        """Excludes calls in batches from the spending: they are billed when their answers are read."""
+        """Excludes calls in batches from the spending, because they are billed when their answers are read."""
         self._database.write((CARRIED_OVER, ()))
 
     def tidy(self) -> None:
-        """Deletes results that are among the answers."""
+        """Deletes results that are also stored as answers."""
         self._database.write((READ_AND_KEPT, ()))

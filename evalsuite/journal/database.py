@@ -1,4 +1,4 @@
-"""The SQLite file of a journal: opening, checking, writing in groups by one thread at a time, repairing."""
+"""The journal's SQLite file: opening, checking, repairing, and writing in groups by one thread at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Done = Callable[[RunError | None], object]
 
 AT_ONCE = 500
-"""Rows per read."""
+"""Maximum rows per read."""
 
 PATIENCE = 60.0
 """Seconds to wait for a file that another process has locked."""
@@ -29,12 +29,12 @@ class Database:
     """An open journal file. Any thread may use it.
 
     Args:
-        path: created if missing.
+        path: the file, created if missing.
         read_only: never write; the file must exist.
 
     Attributes:
         lost: rows that could not be recovered when the file was repaired.
-        group: what waits for the next transaction.
+        group: writes that wait for the next transaction.
 
     Raises:
         RunError: the file is missing, is not a journal, or was written by another version.
@@ -65,7 +65,7 @@ class Database:
             )
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # A damaged byte should fail a checksum rather than the query that reads it.
+        # A damaged byte should fail a checksum, not the query that reads it.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 
@@ -76,7 +76,8 @@ class Database:
             self._check_version()
             if not self.read_only:
                 self._mend()
-                # The file survives the death of the process at any instant; a power cut may cost the last moments.
+                # The file survives the death of the process at any time; a power failure may lose the last
+                # moments.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
@@ -99,13 +100,13 @@ class Database:
                 f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}"
             )
         for table in TABLES if version == VERSION else TABLES[:-1]:
-            # Other programs' files have versions, too.
+            # Files of other programs may have a version number, too.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
         if version < VERSION:
             self._upgrade()
 
     def _upgrade(self) -> None:
-        """Add the table that the older version lacks: in memory if the file must not change."""
+        """Add the table that older versions lack; in memory if the file must not change."""
         if self.read_only:
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute(OUTCOMES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
@@ -113,8 +114,9 @@ class Database:
             self._db.executescript(f"BEGIN; {OUTCOMES} PRAGMA user_version = {VERSION}; COMMIT;")
 
     def _mend(self) -> None:
-        """Copy the readable rows into a new file if the file is damaged."""
-        # Not quick_check, which skips indexes: with a damaged index, a stored answer is neither found nor replaced.
+        """Replace a damaged file by a new one with its readable rows."""
+        # `quick_check` skips indexes, but with a damaged index, a stored answer is neither found nor
+        # replaced.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
@@ -134,7 +136,7 @@ class Database:
                 raise RunError(f"{self.path}: {error}") from error
 
     def stream(self, query: str, *values: object) -> Iterator[Any]:
-        """Reads the rows of a query one by one; only a few hundred are in memory at a time.
+        """Reads the rows of a query one by one; at most a few hundred are in memory at a time.
 
         Raises:
             RunError: the file cannot be read.
@@ -151,15 +153,15 @@ class Database:
             raise RunError(f"{self.path}: {error}") from error
 
     def one(self, query: str, *values: object) -> Any:
-        """Reads the first row of a query, or None."""
+        """Reads the first row of a query; None if it has no rows."""
         rows = self.all(query, *values)
         return rows[0] if rows else None
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
-        """Executes statements in one transaction; when this returns, their effect outlives the process.
+        """Executes statements in one transaction; on return, the data survive the death of the process.
 
         Raises:
-            RunError: nothing was written.
+            RunError: the transaction was rolled back.
         """
         with self.transaction() as db:
             for statement, values in statements:
@@ -167,10 +169,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Opens a transaction: all statements within take effect, or none.
+        """Opens a transaction: either all of its statements take effect, or none.
 
         Raises:
-            RunError: nothing was written.
+            RunError: the transaction was rolled back.
         """
         with self._lock:
             try:
@@ -198,8 +200,8 @@ class Database:
                 return
             self._closed = True
             if not self.read_only:
-                # Back to a plain file, which can be read on read-only media. If another process has it open, the last
-                # one to close it does this.
+                # Convert back to a single plain file, readable on read-only media. If another process has the
+                # file open, the last process to close it does this.
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")
@@ -220,18 +222,18 @@ class GroupCommit:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, work: Work, done: Done | None = None) -> None:
-        """Queues work for the next transaction, after earlier work; from any thread.
+        """Queues work after earlier work; may be called from any thread.
 
         Args:
-            work: writes, given the connection.
-            done: called with None once the work is stored, or with the error. Without it, failed work is tried
-                again with the next transaction.
+            work: a function that writes, given the connection.
+            done: called with None once the work is stored, or with the error. Without `done`, failed work is
+                retried in the next transaction.
         """
         with self._lock:
             self._waiting.append((work, done))
 
     def flush(self) -> None:
-        """Writes all queued work; from any thread."""
+        """Writes all queued work; may be called from any thread."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             if waiting and not self._did([work for work, _ in waiting]):
@@ -265,7 +267,7 @@ class GroupCommit:
         return None
 
     def flush_within(self, seconds: float) -> None:
-        """Writes the queued work within so many seconds; called in an event loop's thread."""
+        """Writes the queued work within this many seconds; call it in an event loop's thread."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         if self._timer is None or due < self._timer.when():
@@ -280,10 +282,10 @@ class GroupCommit:
     async def commit(self, work: Work) -> None:
         """Writes work in one transaction with the other work of this turn of the event loop.
 
-        When this returns, its effect outlives the process.
+        When this function returns, the data survive the death of the process.
 
         Raises:
-            RunError: it was not done.
+            RunError: the work was not written.
         """
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         outcome: asyncio.Future[RunError | None] = loop.create_future()
@@ -296,7 +298,7 @@ class GroupCommit:
             if threading.get_ident() == thread:
                 tell(error)
                 return
-            # Nobody waits in a loop that is closed.
+            # The caller's event loop may be closed; then nobody waits for the result.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(tell, error)
 
@@ -308,11 +310,11 @@ class GroupCommit:
 
 
 WIDEST_GAP = 1_000_000
-"""Maximum rows to try one by one between those readable from either end."""
+"""Maximum row numbers to try one by one, between the rows that are readable from either end."""
 
 
 def salvage(path: Path) -> int:
-    """Replaces a damaged file by one with all readable rows; the damaged file stays beside it.
+    """Replaces a damaged file by a new file with all readable rows; the damaged file stays next to it.
 
     Returns:
         The approximate number of lost rows.
@@ -335,7 +337,7 @@ def salvage(path: Path) -> int:
 def _raw(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = lambda data: data.decode("utf-8", "replace")
-    # The write-ahead log contains the newest rows.
+    # The write-ahead log may contain newer rows.
     with suppress(sqlite3.Error):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return db
@@ -353,7 +355,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
 
 
 def _readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """Read all readable rows, each with its number first: from both ends, then one by one in between."""
+    """Read all readable rows, each preceded by its row number: from both ends, then one by one in between."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

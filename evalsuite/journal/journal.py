@@ -1,4 +1,4 @@
-"""The journal of a run: sessions, planned cases and records; requests and answers are in `answers`."""
+"""The journal of a run: sessions, planned cases and records. For requests and answers see `answers`."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ COUNTED = """
 SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case" ORDER BY c."case"
 """
-"""For each case that the latest session planned, its latest record that matches the plan."""
+"""Selects, for each case of the latest session's plan, the newest record that matches the plan."""
 
 NUMBER_COUNTED = """
 SELECT count(DISTINCT c."case") FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
 """
-"""The number of those cases."""
+"""Counts the cases that have such a record."""
 
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
-"""All records, for a session that died before it had a plan."""
+"""Selects all records, for a run that was killed before it had a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Counted:
     """The records that count in a run.
 
     Attributes:
-        cases: their number.
+        cases: the number of these records.
         left_out: cases whose records do not count, because the suite has changed since.
         damaged: cases whose record is damaged.
         missing: selected cases without a record.
@@ -56,14 +56,14 @@ class Counted:
 
 
 class Journal:
-    """An open journal; see `schema.SCHEMA` for what it holds.
+    """An open journal; `schema.SCHEMA` describes its tables.
 
     Args:
         path: the SQLite file, created if missing.
         read_only: never write; the file must exist.
 
     Attributes:
-        session: number of the writing session, from 1; if read-only, of the latest one.
+        session: the number of the writing session, from 1; if read-only, of the latest session.
 
     Raises:
         RunError: the file is missing, is not a journal, or was written by another version.
@@ -76,7 +76,7 @@ class Journal:
 
     @property
     def lost(self) -> int:
-        """Rows lost with a damaged file."""
+        """The number of rows that were lost because the file was damaged."""
         return self.database.lost
 
     def begin(self, started: str, command: str) -> None:
@@ -90,14 +90,14 @@ class Journal:
         )
 
     def end(self, ended: str, stopped: str | None) -> None:
-        """Ends the session."""
+        """Marks the session as ended."""
         self.database.write(
             ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
             ("DELETE FROM lease", ()),
         )
 
     def note_export(self) -> None:
-        """Records that records.jsonl contains all records."""
+        """Records that `records.jsonl` contains all records."""
         self.database.write(
             (
                 "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?",
@@ -107,7 +107,7 @@ class Journal:
 
     @property
     def exported(self) -> bool:
-        """Whether records.jsonl contains all records."""
+        """Whether `records.jsonl` contains all records."""
         if self.session == 0:
             return True
         latest = self.database.one("SELECT coalesce(max(number), 0) FROM records")[0]
@@ -115,7 +115,7 @@ class Journal:
         return done is not None and done[0] == latest
 
     def plan(self, cases: Iterable[PlannedCase]) -> None:
-        """Stores what this session plans."""
+        """Stores the cases that this session plans to run."""
         rows = (
             (
                 self.session,
@@ -137,7 +137,7 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Stores the record of a case, together with all other queued writes.
+        """Stores the record of a case together with all queued writes.
 
         Args:
             case: pytest's node id.
@@ -161,7 +161,7 @@ class Journal:
             raise errors[0]
 
     def take(self, records: Iterable[tuple[str, str, str]]) -> None:
-        """Stores many records, each as `record` takes it, or none of them.
+        """Stores many records in one transaction, each in the form that `record` takes.
 
         Raises:
             RunError: they cannot be written.
@@ -174,7 +174,7 @@ class Journal:
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def find_counted(self) -> Counted:
-        """Finds the records that count: those of cases in the latest session's plan, with the same fingerprints."""
+        """Finds the records that count: their cases are in the latest session's plan, with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
         for case, line in self._counting():
@@ -193,17 +193,17 @@ class Journal:
         )
 
     def count(self) -> int:
-        """Counts the records that count, damaged ones included; much cheaper than `find_counted`."""
+        """Counts the records that count, damaged ones included; much faster than `find_counted`."""
         if self._has_plan():
             return int(self.database.one(NUMBER_COUNTED, self.session)[0])
         return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])
 
     def lines(self) -> Iterator[str]:
-        """Yields the records that count as JSON, in the order of the case ids."""
+        """Yields the records that count, as JSON, sorted by case id."""
         return (line for _, line in self._counting() if line is not None)
 
     def _counting(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the cases whose records count, each with its record; None if it is damaged."""
+        """Yield the cases whose records count, each with its record, or with None if the record is damaged."""
         rows = self.database.stream(COUNTED, self.session) if self._has_plan() else self.database.stream(ALL)
         for case, line, kept, _ in rows:
             yield case, self._whole(line) if checksum(case, line) == kept else None
@@ -212,7 +212,7 @@ class Journal:
         return bool(self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])
 
     def _whole(self, line: str) -> str | None:
-        """Put a record and its large parts together; None if one is lost."""
+        """Join a record with its large parts; None if a part is lost."""
         try:
             return put_together(line, self._part)
         except RunError:
@@ -223,7 +223,7 @@ class Journal:
         return row[0] if row else None
 
     def sessions(self) -> list[dict[str, Any]]:
-        """Lists all sessions: number, dates, command and reason for the end."""
+        """Lists all sessions with their number, dates, command and reason for ending."""
         names = ("id", "started", "ended", "command", "stopped", "exported")
         rows = self.database.all("SELECT * FROM sessions ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]

@@ -1,4 +1,4 @@
-"""One session at a time writes to a run, by a lock that the system releases however its holder dies."""
+"""A lock that lets one session at a time write to a run; the system releases it whenever its process ends."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ LOCK = ".journal.lock"
 
 
 def is_held(folder: Path, host: str) -> bool | None:
-    """Checks whether a living session of another process writes to a run; None if this machine cannot tell.
+    """Checks whether a session of another process is writing to a run; None if this machine cannot tell.
 
-    The writing process must not call this: a process that closes any descriptor of its lock file loses the lock.
+    The writing process must not call this function: a process that closes any descriptor of its lock file
+    loses the lock.
 
     Args:
         folder: the run's folder.
@@ -50,7 +51,7 @@ class Lease:
         name: the lock file's name.
 
     Raises:
-        RunError: another live session holds it.
+        RunError: another session that is still running holds the lock.
     """
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
@@ -66,10 +67,10 @@ class Lease:
         try:
             import fcntl
         except ImportError:
-            # Windows: nothing keeps two sessions apart.
+            # Windows has no such lock, so nothing keeps two sessions apart.
             return
         try:
-            # Forked children do not inherit it, so it ends with the session.
+            # Forked children do not inherit the lock, so it ends with the session.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             raise RunError(
@@ -77,21 +78,21 @@ class Lease:
                 "stop it; each request would be paid for twice"
             ) from error
         except OSError:
-            # A file system without locks.
+            # The file system does not support locks.
             return
 
     def _holder(self) -> str:
-        """Read who holds the lock; empty if it cannot be read."""
+        """Read the name of the session that holds the lock; empty if it cannot be read."""
         with suppress(OSError, ValueError):
             pid, host, since = os.pread(self._file, 500, 0).decode("utf-8").split("\n")[:3]
             return f" (process {pid} on {host}, since {since})"
         return ""
 
     def sign(self, host: str, since: str) -> None:
-        """Writes the holder into the file, for messages to others."""
+        """Writes this session's host and start into the lock file, for messages of other sessions."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 
     def release(self) -> None:
-        """Releases it."""
+        """Releases the lock."""
         os.close(self._file)

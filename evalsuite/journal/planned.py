@@ -1,4 +1,4 @@
-"""Cases as planned, before they run, and when two of them are the same. Light to import, as workers do."""
+"""Planned cases, and a test whether two of them are the same. Quick to import, because workers import this file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class PlannedCase:
 
     Attributes:
         case: pytest's node id.
-        declared: where the benchmark's code is, see `declarations`.
-        selected: False if the command line left it out, although it belongs to the suite.
-        fingerprints: those named in `BEFOREHAND`.
-        beyond: whether `--limit` leaves it out, so that it runs only while a verdict is open.
+        declared: where the benchmark's code is; see `declarations`.
+        selected: False if the case belongs to the suite but the command line left it out.
+        fingerprints: the fingerprints named in `BEFOREHAND`.
+        beyond: whether the case exceeds `--limit`, so that it runs only while the verdict is undecided.
     """
 
     case: str
@@ -51,12 +51,12 @@ BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs"
 
 
 def same_ask(fingerprints: Mapping[str, str]) -> str:
-    """Digests the fingerprints known beforehand: equal only for equal sample, models, parameters and scorers."""
+    """Digest the fingerprints known beforehand: equal only for equal samples, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
 
 
 def checksum(*texts: str) -> str:
-    """Computes 32 hexadecimal digits of a SHA-256 over texts and their lengths."""
+    """Compute 32 hexadecimal digits of a SHA-256 over texts and their lengths."""
     whole = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 VERSION = 4
-"""Version 1 held answers only, version 2 large parts of messages in their place and no batches, 3 no outcomes."""
+"""Version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes."""
 
 OLDEST = 3
-"""The oldest version that is still read."""
+"""The oldest version that can still be read."""
 
 TABLES = (
     *("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records"),
@@ -146,15 +146,15 @@ SCHEMA += OUTCOMES
 
 
 LARGE = 4096
-"""Minimum characters of a Base64 string that is stored as a separate part."""
-# JSON strings contain Base64 unescaped and never a control character, so neither can be mistaken.
+"""Minimum length of a Base64 string that is stored as a separate part, in characters."""
+# JSON text contains Base64 unescaped and never contains a control character, so the two cannot be confused.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
 def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replaces the large Base64 strings of JSON by names; returns the text, and names with strings.
+    """Replaces the large Base64 strings in JSON by names; returns the new text, and the strings by name.
 
     Args:
         text: JSON, as `json_codec.dumps` writes it.
@@ -175,8 +175,8 @@ def put_together(text: str, find: Callable[[str], str | None]) -> str:
     """Reverses `take_apart`.
 
     Args:
-        text: JSON with names in place of large strings.
-        find: returns the string of a name.
+        text: JSON with names in place of its large strings.
+        find: returns the string for a name.
 
     Raises:
         RunError: a string is missing or damaged.

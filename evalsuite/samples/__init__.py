@@ -1,1 +1,1 @@
-"""Samples: read from files, made when they are needed, with pictures and files as content."""
+"""Samples: read from files, created on demand, with pictures and files as content."""

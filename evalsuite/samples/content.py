@@ -11,7 +11,7 @@ from evalsuite.core.errors import DatasetError, SettingsError
 
 MessagePart = dict[str, Any]
 Source = str | Path | bytes
-"""A file, the bytes themselves, or (text only) an address that begins with http or data."""
+"""A file, its bytes, or (as text only) an address that begins with http or data."""
 
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 SOUNDS = {".wav": "wav", ".mp3": "mp3"}
@@ -20,15 +20,15 @@ SOUNDS = {".wav": "wav", ".mp3": "mp3"}
 def image(source: Source, *, detail: str = "auto") -> MessagePart:
     """Make a part of a message from a picture: PNG, JPEG, GIF or WebP.
 
-    It stands among a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
+    The part goes into a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
 
     Args:
-        source: a file, bytes, or an address, which the model's server fetches.
+        source: a file, bytes, or an address from which the model's server downloads the picture.
         detail: `low`, `high` or `auto`.
 
     Raises:
         DatasetError: the file cannot be read.
-        SettingsError: it is not a picture of a known kind.
+        SettingsError: the data are not a picture of a known kind.
     """
     return {"type": "image_url", "image_url": {"url": _picture(source), "detail": detail}}
 
@@ -47,12 +47,12 @@ def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePa
     """Make a part of a message from a recording: WAV or MP3.
 
     Args:
-        source: a file, or bytes.
-        format: `wav` or `mp3`; told by a file's name where it is left out.
+        source: a file or bytes.
+        format: `wav` or `mp3`; by default taken from the file's name.
 
     Raises:
         DatasetError: the file cannot be read.
-        SettingsError: the format is not known.
+        SettingsError: the format is unknown.
     """
     chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
     if chosen not in SOUNDS.values():
@@ -65,8 +65,8 @@ def file(source: Path | str | bytes, *, name: str | None = None) -> MessagePart:
     """Make a part of a message from a file, for example a PDF.
 
     Args:
-        source: a file, or bytes.
-        name: its name for the model; that of the file where it is left out.
+        source: a file or bytes.
+        name: the name that the model sees; by default the file's own name.
 
     Raises:
         DatasetError: the file cannot be read.

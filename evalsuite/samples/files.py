@@ -1,4 +1,4 @@
-"""Samples from files: which fields of their items make a sample."""
+"""Make samples from a file, given which fields of its items to use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Field = str | Callable[[Mapping[str, Any]], Any]
-"""The name of an item's field, with dots for fields of fields; or a function of the item."""
+"""The name of an item's field, with dots for nested fields; or a function of the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of an item make a sample; see `load_samples`."""
+    """The fields of an item that make up a sample; see `load_samples`."""
 
     input: Field
     target: Field | None
@@ -28,7 +28,7 @@ class Fields:
     metadata: Sequence[str] | Mapping[str, Field] | None
 
     def sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
-        """Make a sample of an item; its id is its number if no field is named."""
+        """Make a sample from an item; without a field for the id, the item's number is the id."""
         identity = number if self.id is None else _value(item, self.id, path, where)
         if not isinstance(identity, str | int) or identity == "":
             raise DatasetError(
@@ -103,24 +103,27 @@ def load_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> list[Sample]:
-    """Samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, told by the end of its name.
+    """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, according to its file name extension.
 
-    A source that is not a file and has no such ending is a name of the Hugging Face hub (`org/name`, or
-    `org/name:configuration`), for which the package `datasets` must be installed.
+    Any other source that is not a file is the name of a data set on the Hugging Face hub (`org/name`, or
+    `org/name:configuration`). This requires the package `datasets`.
 
     Args:
-        path: the file; JSON and YAML hold a list of items, or one list within an object.
-        input: the field of the question, with dots for fields of fields (`question.text`), or a function of the
-            item; text, or a list of messages in the OpenAI format.
-        target: the field of the right answer or answers; None where there is none.
-        id: the field of the id; None numbers the items from 1.
-        tags: fields that become tags; a mapping gives them other names or makes them by functions.
-        metadata: fields that become metadata, likewise; None is all that are neither input, target nor id.
-        split: the part of a data set of the hub.
+        path: the file. JSON and YAML files contain a list of items, either at the top or in one key of an
+            object.
+        input: the field with the question, with dots for nested fields (`question.text`), or a function of
+            the item. Its value is text, or a list of messages in the OpenAI format.
+        target: the field with the correct answer or answers; None if the items have none.
+        id: the field with the id; None numbers the items from 1.
+        tags: fields that become tags; a mapping renames them, or computes them with functions.
+        metadata: fields that become metadata, in the same form as `tags`; None selects all fields that are
+            not input, target or id.
+        split: the split of a data set from the hub.
 
     Raises:
-        DatasetError: the file cannot be read as what it should be: a broken line, a missing field, a doubled id.
-        SettingsError: the ending is unknown, or a package is missing that says what to install.
+        DatasetError: the file has a broken line, a missing field or a duplicate id.
+        SettingsError: the extension is unknown, or a required package is missing; the message says how to
+            install it.
     """
     return list(
         iter_samples(path, input=input, target=target, id=id, tags=tags, metadata=metadata, split=split)
@@ -137,23 +140,23 @@ def iter_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> Iterator[Sample]:
-    """Read samples one after the other, like `load_samples`; `--limit N` then reads the first N items of a large file.
+    """Read samples one by one, like `load_samples`; `--limit N` then reads only the first N items of a large file.
 
-    `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet are read piece by piece, other
-    files at once.
+    Example: `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read
+    piece by piece, other files as a whole.
 
     Args:
-        path: see `load_samples`, as for all others.
-        input: the question's field.
-        target: the field of the right answer or answers.
-        id: the id's field.
+        path: the file; see `load_samples` for all arguments.
+        input: the field with the question.
+        target: the field with the correct answer or answers.
+        id: the field with the id.
         tags: fields that become tags.
         metadata: fields that become metadata.
-        split: the part of a data set of the hub.
+        split: the split of a data set from the hub.
 
     Raises:
-        DatasetError: as there, when the item at fault is reached.
-        SettingsError: as there.
+        DatasetError: as for `load_samples`, raised when the faulty item is reached.
+        SettingsError: as for `load_samples`.
     """
     fields = Fields(input, target, id, tags, metadata)
     place_of: dict[str, str] = {}

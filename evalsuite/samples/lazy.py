@@ -1,4 +1,4 @@
-"""Samples that are made when they are needed: what `--limit`, `-k` and `--shard` leave out is never made."""
+"""Samples that are created on demand: those that `--limit`, `-k` and `--shard` leave out are never created."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 _making = threading.RLock()
-"""Held while a sample is made: the event loop, which solves a case, and the case's test may ask for it at once."""
+"""Held while a sample is created, because the event loop and the case's test may request it at the same time."""
 
 
 class Unmade:
-    """A sample of which only the id is known.
+    """A sample that has not been created; only its id is known.
 
     Args:
-        id: the sample's.
-        make: makes the sample of an id.
+        id: the sample's id.
+        make: creates the sample from its id.
     """
 
     __slots__ = ("_make", "_sample", "id")
@@ -35,10 +35,10 @@ class Unmade:
 
     @property
     def sample(self) -> Sample:
-        """The sample, made once.
+        """The sample, created at first use.
 
         Raises:
-            SettingsError: what was made has another id.
+            SettingsError: the created sample has another id.
         """
         with _making:
             if self._sample is None:
@@ -52,14 +52,14 @@ class Unmade:
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples whose ids are known at once, and whose contents are made for those that run.
+    """Samples whose ids are known at once, and whose contents are created only if they run.
 
-    For prompts that take long to put together, or large files: `LazySamples(table.index, lambda id: Sample(id, ...))`.
-    `--limit`, `-k` and `--shard` choose by ids; what they leave out is not made.
+    Useful for large files and for prompts that take long to build: `LazySamples(table.index, lambda id:
+    Sample(id, ...))`. Samples that `--limit`, `-k` and `--shard` leave out are not created.
 
     Args:
-        ids: the ids of all samples, unique, in order; numbers become text.
-        make: makes the sample of an id, given as text; called in each process that needs the sample.
+        ids: the unique ids of all samples, in order; numbers become text.
+        make: creates a sample from its id (text); called in each process that needs the sample.
     """
 
     def __init__(self, ids: Iterable[str | int], make: Callable[[str], Sample]) -> None:
@@ -71,17 +71,17 @@ class LazySamples(Sequence[Sample]):
         return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:
-        """Make one sample; a slice makes none."""
+        """Create one sample; a slice gives new lazy samples instead."""
         if isinstance(at, slice):
             return LazySamples(self.ids[at], self._make)
         return Unmade(self.ids[at], self._make).sample
 
     def unmade(self) -> list[Unmade]:
-        """Iterate over the ids of all samples without making any."""
+        """List all samples as ids, without creating any."""
         return [Unmade(id_, self._make) for id_ in self.ids]
 
     def tagged(self, tags: Mapping[str, str]) -> LazySamples:
-        """Add tags to all samples; their own take precedence."""
+        """Add tags to all samples; a sample's own tags take precedence."""
 
         def make(id_: str) -> Sample:
             sample = self._make(id_)
@@ -91,10 +91,10 @@ class LazySamples(Sequence[Sample]):
 
 
 class SampleStream(Sequence[Sample]):
-    """Samples from a generator, read as far as somebody asks.
+    """Samples from a generator, which is read only as far as needed.
 
     Args:
-        source: gives the samples, or is a function that does.
+        source: an iterable of samples, or a function that returns one.
     """
 
     def __init__(self, source: Iterable[Sample] | Callable[[], Iterable[Sample]]) -> None:
@@ -102,21 +102,21 @@ class SampleStream(Sequence[Sample]):
         self._source, self._read = source, list[Sample]()
 
     def first(self, count: int | None) -> Sequence[Sample]:
-        """So many samples from the beginning; None for all."""
+        """Read this many samples from the beginning; None reads all."""
         if self._rest is None:
             self._rest = iter(self._source() if callable(self._source) else self._source)
         self._read += islice(self._rest, None if count is None else max(0, count - len(self._read)))
         return self._read[:count]
 
     def __len__(self) -> int:
-        """Count the samples, which reads them all."""
+        """Count the samples, which reads all of them."""
         return len(self.first(None))
 
     def __bool__(self) -> bool:
-        """Tell whether there is a sample."""
+        """Tell whether the source has any samples."""
         return bool(self.first(1))
 
     def __getitem__(self, at: Any) -> Any:
-        """Return one sample, or those of a slice, and read as far as that."""
+        """Return one sample or a slice, reading the source only that far."""
         whole = isinstance(at, slice) or at < 0
         return self.first(None if whole else at + 1)[at]

@@ -1,4 +1,4 @@
-"""The items of a file, by its ending: JSON Lines, JSON, CSV, TSV, YAML, Parquet; or of a data set of `datasets`."""
+"""Read items from a file (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or from a data set of the package `datasets`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from typing import Any
 from evalsuite.core.errors import DatasetError, SettingsError
 
 SourceItem = tuple[str, Mapping[str, Any]]
-"""Where an item stands, in words, and the item."""
+"""A description of the item's position, and the item."""
 
 CSV_LIMIT = 2**31 - 1
-"""Characters of one field, at most."""
+"""Maximum characters of one field."""
 
 
 def source_items(path: str | Path, split: str) -> Iterator[SourceItem]:
     """Read the items of a file, or of a data set that is not a file.
 
     Args:
-        path: the file, or a name of the hub.
-        split: the part of a data set of the hub.
+        path: the file, or the name of a data set on the hub.
+        split: the split of a data set from the hub.
 
     Raises:
-        DatasetError: the file does not exist or cannot be read; a bad item raises when it is reached.
-        SettingsError: the ending is unknown, or a package is missing that says what to install.
+        DatasetError: the file does not exist or cannot be read; a faulty item raises this error when it is
+            reached.
+        SettingsError: the extension is unknown, or a required package is missing; the message says how to
+            install it.
     """
     file = Path(path)
     reader = READERS.get(file.suffix.lower())
@@ -48,7 +50,7 @@ def source_items(path: str | Path, split: str) -> Iterator[SourceItem]:
 
 def _text(file: Path) -> str:
     try:
-        # Windows' editors begin a file with a mark.
+        # Editors on Windows begin a file with a byte order mark.
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DatasetError(
@@ -59,12 +61,12 @@ def _text(file: Path) -> str:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """Read lines one by one; they end at line feeds alone, because JSON allows other line ends within a text."""
+    """Lines are read one by one and end only at line feeds, because JSON allows other line ends within a text."""
     before = 0
     try:
         with file.open("rb") as stream:
             for line in stream:
-                # Windows' editors begin a file with a mark.
+                # Editors on Windows begin a file with a byte order mark.
                 yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
                 before += len(line)
     except UnicodeDecodeError as error:
@@ -133,7 +135,7 @@ def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
 
 def _read_separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read(file: Path) -> Iterator[SourceItem]:
-        # A setting of the whole process, which others rely on.
+        # The limit applies to the whole process, so restore it for other code.
         usual = csv.field_size_limit(CSV_LIMIT)
         reader = csv.reader(io.StringIO(_text(file), newline=""), delimiter=separator, strict=True)
         try:
@@ -163,7 +165,7 @@ def _read_separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
 
 
 def _parquet_by_arrow(file: Path) -> Iterator[SourceItem]:
-    """Read Parquet by pyarrow, which many environments have, where duckdb is not installed."""
+    """Read Parquet with pyarrow, which many environments have, if duckdb is not installed."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:

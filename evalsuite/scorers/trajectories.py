@@ -1,9 +1,9 @@
-"""Scorers of episodes: the tool calls against the expected ones, and the state of the world at the end.
+"""Score episodes: compare the tool calls with the expected ones, and the final state of the world.
 
-Precision is the share of the calls made that were expected, recall the share of the expected calls that were made;
-each call counts once. Accepted alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil et
-al., "The Berkeley Function Calling Leaderboard", ICML 2025), with `""` among them for an argument that may be left
-out.
+Precision is the share of the made calls that were expected; recall is the share of the expected calls that
+were made. Each call counts once. Accepted alternatives of an argument follow the Berkeley Function-Calling
+Leaderboard (Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025), where `""` among them
+means that the argument may be left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")
 CONTROLS = frozenset({"finish", "ask_to_user"})
-"""Tools with which our solvers end an episode or ask its user; they count only if they are expected."""
+"""Tools of evalsuite's solvers for ending an episode and for asking its user; calls of them count only if expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,19 @@ class AnyOf:
 
 
 def any_of(*values: Any) -> AnyOf:
-    """Accept any of these values for an argument; with `""` among them, it may also be left out."""
+    """Accept any of these values for an argument; if `""` is among them, the argument may also be left out."""
     return AnyOf(values)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call, expected or made.
+    """A tool call, either expected or made.
 
     Attributes:
         tool: the tool's name.
-        arguments: a made call's arguments; for an expected call, by name, a value, `any_of(...)` or a predicate, or one
-            predicate of all arguments; None accepts any.
-        partial: whether further arguments are accepted.
+        arguments: the arguments by name. In an expected call, each is a value, `any_of(...)` or a predicate;
+            instead of a mapping, one predicate of all arguments is possible, and None accepts any.
+        partial: whether the made call may have further arguments.
     """
 
     tool: str
@@ -57,7 +57,7 @@ class ToolUse:
     partial: bool = False
 
     def accepts(self, made: ToolUse) -> bool:
-        """Return whether a made call is this expected one."""
+        """Tell whether a made call matches this expected call."""
         arguments = made.arguments if isinstance(made.arguments, Mapping) else {}
         if made.tool != self.tool or self.arguments is None:
             return made.tool == self.tool
@@ -68,7 +68,7 @@ class ToolUse:
         return all(_is_right(wanted, arguments, name) for name, wanted in self.arguments.items())
 
     def __str__(self) -> str:
-        """Write the call as in Python."""
+        """Write the call in Python syntax."""
         if self.arguments is None:
             return f"{self.tool}(...)"
         if not isinstance(self.arguments, Mapping):
@@ -78,7 +78,7 @@ class ToolUse:
 
 
 def call(tool: str, /, **arguments: Any) -> ToolUse:
-    """Expect a call with exactly these arguments: values, `any_of(...)`, or predicates."""
+    """Expect a call with exactly these arguments: values, `any_of(...)` or predicates."""
     return ToolUse(tool, arguments)
 
 
@@ -93,7 +93,7 @@ def _is_right(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
 
 
 def _equal(wanted: Any, value: Any) -> bool:
-    """Compare as JSON values: 1 equals 1.0, but not true; tuples equal lists."""
+    """Compare as JSON values: 1 equals 1.0 but not true, and tuples equal lists."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return wanted is value
     if isinstance(wanted, Mapping) and isinstance(value, Mapping):
@@ -115,7 +115,7 @@ def tool_uses(transcript: Transcript, *, controls: bool = False) -> list[ToolUse
     """List the tool calls of a transcript, in order.
 
     Args:
-        transcript: its events hold the calls.
+        transcript: the transcript whose events contain the calls.
         controls: whether to include calls of `finish` and `ask_to_user`.
     """
     return [
@@ -126,10 +126,10 @@ def tool_uses(transcript: Transcript, *, controls: bool = False) -> list[ToolUse
 
 
 def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Pair each expected call with the index of a made one, as many as possible; None for an unpaired call.
+    """Pair as many expected calls with made calls as possible; return each one's index, None if it is unpaired.
 
-    A maximum matching (Kuhn's augmenting paths), so a strict expected call does not lose its match to a lenient one
-    before it. Each made call is paired once.
+    This is a maximum matching (Kuhn's augmenting paths), so that a lenient expected call does not take the
+    only match of a strict one. Each made call is paired at most once.
     """
     taken_by: dict[int, int] = {}
 
@@ -149,14 +149,14 @@ def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | Non
 
 
 def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
-    """Return whether the calls made are those expected.
+    """Tell whether the made calls agree with the expected calls.
 
     Args:
-        order: `exact`: the same calls in the same order; `in_order`: the expected ones in their order, others
-            between them; `any_order`: the same calls in any order; `subset`: none but expected ones;
-            `superset`: all expected ones, and others.
-        expected: what should be called.
-        made: what was called.
+        order: the kind of agreement. `exact`: the same calls in the same order; `in_order`: all expected
+            calls in their order, with others between them; `any_order`: the same calls in any order;
+            `subset`: only expected calls; `superset`: all expected calls, and perhaps others.
+        expected: the calls that should be made.
+        made: the calls that were made.
     """
     if order == "exact":
         return len(expected) == len(made) and all(map(ToolUse.accepts, expected, made))
@@ -169,8 +169,8 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
 
 
 def difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
-    """Write the lines of a diff: `- ` for a missing expected call, `+ ` for an unexpected one."""
-    # An expected call that accepts a made one is the same line, however it is written.
+    """Write the lines of a diff: `- ` marks a missing expected call, `+ ` an unexpected one."""
+    # If an expected call accepts a made one, both become the same line, however they are written.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, pair(expected, made), strict=True):
@@ -185,7 +185,7 @@ ExpectedCalls = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Scores the tool calls of an episode against the expected ones; made by `tool_calls`."""
+    """Scores the tool calls of an episode against the expected calls; created by `tool_calls`."""
 
     order: Order
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None
@@ -196,7 +196,7 @@ class Calls:
         """Score one transcript.
 
         Raises:
-            ScoringError: nothing says what is expected.
+            ScoringError: the sample does not say which calls are expected.
         """
         expected = list(self._expect(sample))
         named = {wanted.tool for wanted in expected}
@@ -243,12 +243,12 @@ def _note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> 
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
-    """Read an expected call from `call(...)` or data: a tool's name, or `{"tool": ..., "arguments": ...}`.
+    """Read an expected call from `call(...)` or from data: a tool's name, or `{"tool": ..., "arguments": ...}`.
 
-    BFCL's form is read, too: `{"name": {"argument": [accepted, alternatives]}}`.
+    BFCL's form is accepted, too: `{"name": {"argument": [accepted, alternatives]}}`.
 
     Raises:
-        ScoringError: it is none of these.
+        ScoringError: the value has none of these forms.
     """
     if isinstance(written, ToolUse):
         return written
@@ -272,13 +272,15 @@ def tool_calls(
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
     repeats: bool = True,
 ) -> Calls:
-    """Score `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected ones.
+    """Score `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected calls.
 
-    If no call is expected and none was made, all three are 1. If calls are expected and none was made, precision is 0.
+    All three are 1 if calls are neither expected nor made. Precision is 0 if calls are expected but none is
+    made.
 
     Args:
-        order: what makes `calls` 1: `exact`, `in_order`, `any_order`, `subset` or `superset`; see `agrees`.
-        expected: the calls, or a function of the sample that gives them; by default the sample's
+        order: the agreement for which `calls` is 1: `exact`, `in_order`, `any_order`, `subset` or `superset`;
+            see `agrees`.
+        expected: the expected calls, or a function of the sample that returns them; by default the sample's
             `metadata["calls"]`. For the forms of a call see `read_call`.
         repeats: whether the second of two identical calls counts; otherwise it is ignored.
 
@@ -292,15 +294,15 @@ def tool_calls(
 
 @dataclass(frozen=True, slots=True)
 class ExpectState:
-    """Scores the state in which an episode left its world; made by `expect_state`."""
+    """Scores the final state of an episode's world; created by `expect_state`."""
 
     expected: Mapping[str, Any] | Callable[..., bool] | None = None
 
     def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float]:
-        """Score the state of the world.
+        """Score the final state of the world.
 
         Raises:
-            ScoringError: the transcript holds no state, or the sample expects none.
+            ScoringError: the transcript contains no state, or the sample expects none.
         """
         if "state" not in transcript.facts:
             raise ScoringError(
@@ -323,7 +325,7 @@ def _holds(expected: Any, state: Any) -> bool:
 
 
 def expect_state(expected: Mapping[str, Any] | Callable[..., bool] | None = None) -> ExpectState:
-    """Score `state`: 1.0 if the world is as expected at the end of the episode, otherwise 0.0.
+    """Score `state`: 1.0 if the world has the expected state at the end of the episode, otherwise 0.0.
 
     Args:
         expected: the expected state. For a mapping, only its keys are compared, at every depth; a function is called

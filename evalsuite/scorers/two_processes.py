@@ -1,4 +1,4 @@
-"""Runs in the sandbox, in two processes: the answer in one, its tests in another that never sees the answer's code.
+"""Runs in the sandbox in two processes: one for the answer, one for its tests, which never sees the answer's code.
 
 This file is sent as source, so it imports the standard library alone. The tests use a stand-in for each function, class
 and object of the answer. A stand-in encodes what is asked of it and stops its thread; the scorer takes the request to
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_ITEMS = 10_000
-"""Items of a generator that are taken for its values."""
+"""Maximum items to take from a generator."""
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 
@@ -43,7 +43,7 @@ def _join_items(parts: list[Any]) -> dict[Any, Any]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-# By name: the types, how a value becomes parts that are plain or of these types, and how it is made of them.
+# By name: the types, a function that splits a value into parts, and a function that rebuilds it from them.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
     "OrderedDict": (
@@ -105,11 +105,11 @@ def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
     """Convert a value to JSON.
 
     Args:
-        value: JSON-like, one of `KINDS`, or a number or array of numpy.
+        value: JSON-like data, one of `KINDS`, or a number or array of numpy.
         stay: converts a value that is something else and stays in its process; None refuses such values.
 
     Raises:
-        NotPlainError: the value is something else.
+        NotPlainError: the value has another type.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value
@@ -383,7 +383,7 @@ class CheckProcess:
                 self._errors[name] = self._error_class(bases)
             with contextlib.suppress(
                 SyntaxError
-            ):  # the beginning of a function, which the answer goes on with
+            ):  # the prompt may begin a function that the answer continues
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:
                 names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)

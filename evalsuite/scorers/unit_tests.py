@@ -1,4 +1,4 @@
-"""`passes_tests`: runs the program that a model wrote against unit tests, in the sandbox."""
+"""`passes_tests`: run a program written by a model against unit tests, in the sandbox."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPES = (
     "`outputs`, also within `input_output`)"
 )
 _DRIVER = files(__package__).joinpath("two_processes.py").read_text("utf-8")
-# Integers of any length pass between the two processes as text.
+# Allow integers of any length, because they pass between the two processes as text.
 _BEGIN = (
     "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
     "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
@@ -41,12 +41,12 @@ NOT_PLAIN = "not plain"
 
 @dataclass(frozen=True, slots=True)
 class UnitTests:
-    """The tests that a program has to pass.
+    """The tests for one program.
 
     Attributes:
-        before: code that runs before the answer: imports, the beginning of the program.
+        before: code that runs before the answer, such as imports or the beginning of the program.
         entry_point: the function that the tests call; empty if the tests name it themselves.
-        checks: programs that raise if the answer is wrong, each run after the answer.
+        checks: programs that run after the answer and raise if the answer is wrong.
         pairs: standard input and the expected standard output.
     """
 
@@ -56,7 +56,7 @@ class UnitTests:
     pairs: Sequence[tuple[str, str]] = ()
 
     def functions(self, check: str) -> list[str]:
-        """List the names that a check calls and that neither it nor what precedes the answer defines."""
+        """List the functions that a check calls and that neither the check nor the code before it defines."""
         try:
             tree, before = ast.parse(check), _parse_or_nothing(self.before)
         except SyntaxError as error:
@@ -65,7 +65,7 @@ class UnitTests:
         return sorted(names - _used_modules(tree))
 
     def with_imports(self, check: str) -> str:
-        """Add the imports of the standard library that a check leaves to the answer."""
+        """Add imports of standard library modules that a check uses but expects from the answer."""
         missing = unbound_names(ast.parse(check)) & _used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
@@ -73,12 +73,12 @@ class UnitTests:
 def _parse_or_nothing(code: str) -> ast.Module:
     try:
         return ast.parse(code)
-    except SyntaxError:  # the beginning of a function, which the answer goes on with
+    except SyntaxError:  # the prompt may begin a function that the answer continues
         return ast.Module([], [])
 
 
 def _used_modules(tree: ast.Module) -> set[str]:
-    """List the modules of the standard library of which a program uses an attribute."""
+    """List the standard library modules of which a program uses attributes."""
     owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     bases = {owner.id for owner in owners if isinstance(owner, ast.Name)}
     return bases & set(sys.stdlib_module_names)
@@ -86,7 +86,7 @@ def _used_modules(tree: ast.Module) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class PassesTests:
-    """Scores code by running unit tests in the sandbox; made by `passes_tests`."""
+    """Scores code by running unit tests in the sandbox; created by `passes_tests`."""
 
     sandbox: Sandbox
     owns_sandbox: bool
@@ -97,7 +97,7 @@ class PassesTests:
 
         Raises:
             ScoringError: the sample has no tests.
-            SandboxUnavailable: no sandbox can be had on this machine.
+            SandboxUnavailable: this machine offers no sandbox.
         """
         tests = read_tests(sample)
         code, form = program(transcript.answer, tests)
@@ -151,9 +151,9 @@ class PassesTests:
             return _last_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
-        """Run a check beside the answer, for checks that pass it functions or objects of their own."""
-        # A random token shows that the check ran to its end: an answer that ends the process, or prints what a
-        # passed test would print, has not passed.
+        """Run a check in the answer's process, for checks that pass functions or objects of their own to the answer."""
+        # A random token shows that the check ran to its end. An answer that exits early, or prints what a
+        # passed test would print, does not pass.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
             await session.run(_AS_MODULE)
@@ -166,7 +166,7 @@ class PassesTests:
 
     async def _against_pairs(self, code: str, tests: UnitTests) -> list[str]:
         for stdin, expected in tests.pairs:
-            # A last line that is an expression shows nothing here, as in a script.
+            # Append a statement, so that an expression in the last line is not printed, as in a script.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
                 return [f"{_last_line(execution)} (input {stdin[:60]!r})"]
@@ -181,7 +181,7 @@ class PassesTests:
         return self.sandbox
 
     async def aclose(self) -> None:
-        """Close the sandbox, if it was made for this scorer."""
+        """Close the sandbox, if it was created for this scorer."""
         if self.owns_sandbox:
             await self.sandbox.aclose()
 
@@ -189,22 +189,23 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the block of the answer that defines what the tests call, else all its blocks, or the whole answer if
-    it has none (see `find_program`; the fact `form` says which). The sample's metadata hold the tests, in the shape of
-    HumanEval (Chen et al., arXiv 2107.03374: `test`, `entry_point`, `prompt`), of MBPP (Austin et al., arXiv
-    2108.07732: `test_list`, `test_setup_code`), or as pairs of standard input and output (`inputs` and `outputs`,
-    compared line by line without blanks at the ends). With several epochs, pass@k and pass^k are computed from this
-    score.
+    The program is the code block that defines the functions that the tests call, else all blocks, or the
+    whole answer if it has none (see `find_program`; the fact `form` says which). The sample's metadata
+    contain the tests in one of three shapes: that of HumanEval (Chen et al., arXiv 2107.03374: `test`,
+    `entry_point`, `prompt`), that of MBPP (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`),
+    or pairs of standard input and output (`inputs` and `outputs`, compared line by line without blanks at the
+    ends). With several epochs, pass@k and pass^k are computed from this score.
 
-    Assertions run in a second process that never sees the answer's code, and only plain values pass between the two. So
-    an answer that changes how Python compares or parses does not pass. Checks that hand the answer functions or objects
-    of their own run beside it, because these cannot pass.
+    Assertions run in a second process that never sees the answer's code, and only plain values pass between
+    the two processes. So an answer that changes how Python compares or parses does not pass. Checks that give
+    the answer their own functions or objects run in the answer's process, because such values cannot pass
+    between processes.
 
     The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
 
     Args:
         timeout: seconds for the program, and for each test or pair.
-        sandbox: shared with others; by default one of its own.
+        sandbox: a sandbox shared with other scorers; by default a new one.
     """
     return PassesTests(
         sandbox or Sandbox(limits=Limits(output=32 << 20), preload=()), sandbox is None, timeout
@@ -212,10 +213,10 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
 
 def read_tests(sample: Sample) -> UnitTests:
-    """Read the tests of a sample, in any of the shapes.
+    """Read the tests of a sample, in any of the three shapes.
 
     Raises:
-        ScoringError: there are none, or they are malformed.
+        ScoringError: the sample has no tests, or they are malformed.
     """
     about: Mapping[str, Any] = sample.metadata
     try:
@@ -242,10 +243,10 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Find the program to test, with the code that precedes it; return also the form in which it was written."""
+    """Find the program to test, and prepend the code that precedes it; return also the form of the answer."""
     wanted = tests.functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
-    # The rest of a function, or a program that prints nothing on this reading, is an answer as well.
+    # The whole answer may be the rest of a function, or a program that prints nothing.
     code, form = (found.code, found.form) if found else (answer, "bare")
     if not code.strip() or ("```" in answer and not found):
         return "", "missing"

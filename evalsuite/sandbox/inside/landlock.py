@@ -1,9 +1,10 @@
-"""Walls without namespaces, for machines that allow none: Landlock, seccomp, resource limits, another user.
+"""Isolation for machines that allow no namespaces: Landlock, seccomp, resource limits, another user.
 
-Landlock (Linux 6.2 or newer) closes all files but the interpreter's and a folder of the program's own, and
-where the kernel knows them also signals; seccomp closes sockets and whatever else reaches other processes
-(`calls.UNCONFINED`). The kernel's account of processes and files is nobody's here, so the patrol holds those
-limits. A program stays in one process group, which it cannot leave and which is killed as a whole.
+Landlock (Linux 6.2 or newer) blocks all files but the interpreter's and a folder of the program's own, and on
+newer kernels also signals. seccomp blocks sockets and other ways to reach other processes
+(`calls.UNCONFINED`). The kernel does not count a program's processes and files here, so the warm interpreter
+checks those limits. A program stays in one process group, which it cannot leave and which is killed as a
+whole.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from . import Limits
 
 OLDEST = 3
-"""The Landlock version of Linux 6.2; before it a program could empty files that it cannot write."""
+"""The Landlock version of Linux 6.2; with older versions, a program could truncate files that it cannot write."""
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _DEVICES = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
@@ -39,26 +40,26 @@ _OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE
 _TCP, _OTHERS = 0b11, 0b11
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PROGRAMS = 20_000
-"""Users from here on are programs', where root hands out users."""
+"""Numeric ids from here on are used for programs, if root assigns users."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def version() -> int:
-    """Find the kernel's Landlock version; 0 if it has none."""
+    """Return the kernel's Landlock version; 0 if it has none."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
 
 class Landlocked:
-    """The walls; see the module.
+    """Isolation by Landlock; see the module.
 
     Args:
-        limits: what one program may use.
+        limits: the resource limits of one program.
         shown: folders and files that a program may read and execute.
-        scratch: a folder in which each program gets one of its own.
+        scratch: a folder in which each program gets its own folder.
 
     Raises:
-        OSError: this kernel has no Landlock, or an old one.
+        OSError: this kernel has no Landlock, or an old version.
     """
 
     def __init__(self, limits: Limits, shown: Sequence[str], scratch: str) -> None:
@@ -70,13 +71,13 @@ class Landlocked:
             )
         self._shown = tuple(shown)
         self._tasks = _own_tasks()
-        # Root hands out users, unless they could not even get to their interpreter.
+        # Root gives each program its own user, unless such users could not reach their interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_open_to_all, [*shown, scratch]))
         kernel.adopt_orphans()
 
     @contextmanager
     def room_to_load(self) -> Iterator[str]:
-        """Provide a folder beside those of programs while packages are imported."""
+        """Provide a writable folder, next to those of programs, while packages are imported."""
         folder = self._scratch / "loading"
         folder.mkdir(mode=0o700)
         try:
@@ -85,7 +86,7 @@ class Landlocked:
             shutil.rmtree(folder, ignore_errors=True)
 
     def fork(self) -> int:
-        """Forks; the child, to which 0 is returned, dies with the warm interpreter."""
+        """Forks; the child, which gets 0, dies with the warm interpreter."""
         return os.fork()
 
     def shut_in(self, key: int) -> None:
@@ -98,7 +99,7 @@ class Landlocked:
         kernel.die_with_parent()
         own = self._scratch / str(key)
         own.mkdir(mode=0o700)
-        # Another user may not be able to reach them.
+        # Open the paths first, because another user may not be able to reach them.
         shown = [os.open(path, os.O_PATH) for path in self._shown]
         devices = [os.open(path, os.O_PATH) for path in DEVICES]
         if self._switches_user:
@@ -107,7 +108,7 @@ class Landlocked:
         os.chdir(own)
         kernel.drop_capabilities()
         self._close_files(os.open(own, os.O_PATH), shown, devices)
-        # Only now, as there may be more paths to show than a program may have files open.
+        # Limit open files only now, because the number of shown paths may exceed the limit.
         self._limit()
         kernel.filter_calls(
             call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
@@ -118,7 +119,7 @@ class Landlocked:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-        # A changed user clears it.
+        # A change of user clears this setting.
         kernel.die_with_parent()
 
     def _limit(self) -> None:
@@ -157,7 +158,7 @@ class Landlocked:
             os.close(descriptor)
 
     def families(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """Find all processes of each program: its process group."""
+        """Find all processes of each program, which are its process group."""
         groups = kernel.process_groups()
         return {pid: groups.get(pid, set()) for pid in pids}
 
@@ -172,11 +173,11 @@ class Landlocked:
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
-            # It has not come to lead a group.
+            # The process has not become the leader of a group yet.
             os.kill(pid, signal.SIGKILL)
 
     def reap(self, pid: int, key: int) -> int:
-        """Ends and reaps all that is left of a program that is dead; returns its first process's wait status."""
+        """Ends and reaps the remaining processes of a dead program; returns its first process's wait status."""
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
@@ -187,11 +188,11 @@ class Landlocked:
         return status
 
     def prove(self) -> None:
-        """Forks a trial program that must find nothing of this machine, or ends with the reason."""
+        """Forks a trial program that must not reach this machine; if it can, ends this process with the reason."""
         pid = os.fork()
         if pid == 0:
             os._exit(_try(self))
-        # It has to have ended by itself: `reap` kills what is left, and would kill it at its work.
+        # Wait until the trial ends by itself, because `reap` kills processes that are still working.
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         if self.reap(pid, 0):
             os._exit(1)
@@ -229,12 +230,12 @@ def _allow(ruleset: int, descriptor: int, access: int) -> None:
 
 
 def _is_open_to_all(path: str) -> bool:
-    """Check whether any user may enter the folders above."""
+    """Check whether every user may enter the folders above a path."""
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in Path(path).resolve().parents)
 
 
 def _own_tasks() -> int:
-    """Processes and threads of this user, as the kernel's limit counts them."""
+    """Count the processes and threads of this user, as the kernel's limit does."""
     user, tasks = os.getuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -244,7 +245,7 @@ def _own_tasks() -> int:
 
 
 def _size(folder: Path, enough: int) -> int:
-    """Bytes below a folder, looked at until they are more than enough; an entry counts for a block."""
+    """Sum the bytes below a folder until they exceed `enough`; each entry counts for a block."""
     total, folders = 0, [folder]
     while folders and total <= enough:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

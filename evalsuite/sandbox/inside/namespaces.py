@@ -1,4 +1,4 @@
-"""Walls made of namespaces, within bubblewrap: each program has its own pids, mounts and user."""
+"""Isolation by namespaces, inside bubblewrap: each program has its own pids, mounts and user."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Namespaces:
-    """The stronger walls; see `isolate`.
+    """Stronger isolation than Landlock; see `isolate`.
 
     Args:
-        limits: what one program may use.
-        kept: folders and files of the sandbox's view that lie where a program's own files come to lie.
+        limits: the resource limits of one program.
+        kept: folders and files of the sandbox that a program's own mounts would hide.
     """
 
     def __init__(self, limits: Limits, kept: Sequence[str]) -> None:
@@ -45,7 +45,7 @@ class Namespaces:
             kernel.unmount(LOADING)
 
     def fork(self) -> int:
-        """Forks; the child, to which 0 is returned, is the first process of a new pid namespace."""
+        """Forks; the child, which gets 0, is the first process of a new pid namespace."""
         kernel.unshare(kernel.NEW_PIDS)
         try:
             pid = os.fork()
@@ -70,19 +70,19 @@ class Namespaces:
         return {pid: kernel.family(pid, parents) for pid in pids}
 
     def excess(self, key: int, family: set[int]) -> str:  # noqa: ARG002 - the kernel itself holds these limits
-        """Return no limit, because the kernel enforces all of them here."""
+        """Return an empty text, because the kernel enforces all limits here."""
         return ""
 
     def kill(self, pid: int) -> None:
-        """Kills a program; the kernel ends all others of its pid namespace with its first process."""
+        """Kills a program's first process; the kernel then ends all others of its pid namespace."""
         os.kill(pid, 9)
 
     def reap(self, pid: int, key: int) -> int:  # noqa: ARG002 - as above
-        """Waits for a program that is dead; returns its wait status."""
+        """Waits for a dead program; returns its wait status."""
         return os.waitpid(pid, 0)[1]
 
     def prove(self) -> None:
-        """Forks a trial program that must not be able to fork itself, or ends with the reason."""
+        """Forks a trial program that must not be able to fork; if it can, ends this process with the reason."""
         kernel.unshare(kernel.NEW_PIDS)
         pid = os.fork()
         if pid == 0:
@@ -107,7 +107,7 @@ class Namespaces:
 
 
 def _powerless_user() -> int:
-    """User 1 where the sandbox has one beside its own (see `launch.py`), else its own."""
+    """Return user 1 if the sandbox has a second user (see `launch.py`), else the sandbox's own user."""
     users = Path("/proc/self/uid_map").read_text("ascii").splitlines()
     return 1 if any(line.split()[0] == "1" for line in users) else 0
 
@@ -116,18 +116,19 @@ PROGRAM_USER = 1000
 
 
 def isolate(limits: Limits, user: int, call_filter: bytes, kept: Sequence[str] = ()) -> None:
-    """Shuts this process in; it must be the first of a new pid namespace.
+    """Isolates this process, which must be the first of a new pid namespace.
 
     Args:
-        limits: see there.
+        limits: the resource limits of the program.
         user: the user within the sandbox's user namespace whose rights the program gets.
-        call_filter: see `calls`.
-        kept: folders and files of the sandbox's view that lie where the program's own files come to lie.
+        call_filter: the filter of system calls; see `calls`.
+        kept: folders and files of the sandbox that the program's own mounts would hide.
 
     Raises:
-        OSError: the kernel refused a step; the process is then not fit for a program.
+        OSError: the kernel refused a step; the process must then not run a program.
     """
-    # kill(0, ...) reaches a whole process group, across pid namespaces: leave the warm interpreter's.
+    # kill(0, ...) reaches a whole process group, across pid namespaces, so leave the warm interpreter's
+    # group.
     os.setsid()
     kernel.unshare(kernel.NEW_MOUNTS)
     process = os.open("/proc/self", os.O_PATH)
@@ -135,7 +136,7 @@ def isolate(limits: Limits, user: int, call_filter: bytes, kept: Sequence[str] =
     kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
     for path, descriptor in descriptors.items():
         _show_again(path, descriptor)
-    # Programs do without /proc, and so without what it tells of the machine.
+    # Programs have no /proc, because it would reveal information about the machine.
     kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
     _become(user, process)
     os.close(process)
@@ -146,11 +147,11 @@ def isolate(limits: Limits, user: int, call_filter: bytes, kept: Sequence[str] =
 
 
 def _show_again(path: str, descriptor: int) -> None:
-    """Puts what the program's own files have hidden back to its place among them."""
+    """Mounts a folder or file again that the program's own mounts have hidden."""
     outermost_first = reversed(Path(path).parents)
     for folder in (folder for folder in outermost_first if not folder.exists()):
         folder.mkdir()
-        folder.chmod(0o755)  # whatever the host's umask is: the program may be another user
+        folder.chmod(0o755)  # the program may be another user, so do not depend on the host's umask
     if stat.S_ISDIR(os.fstat(descriptor).st_mode):
         Path(path).mkdir()
     else:
@@ -165,12 +166,12 @@ def _become(user: int, process: int) -> None:
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
         kernel.make_dumpable()
-    # A user namespace of its own, as the kernel counts processes by user and namespace.
+    # A separate user namespace is needed because the kernel counts processes by user and namespace.
     kernel.unshare(kernel.NEW_USERS)
     _write(process, "setgroups", "deny")
     _write(process, "uid_map", f"{PROGRAM_USER} {user} 1")
     _write(process, "gid_map", f"{PROGRAM_USER} {user} 1")
-    # Should the machine run out of memory all the same, programs are the first to go.
+    # If the machine runs out of memory, programs are killed first.
     _write(process, "oom_score_adj", "1000")
 
 
@@ -188,7 +189,7 @@ def _limit(limits: Limits) -> None:
         (resource.RLIMIT_FSIZE, limits.file),
         (resource.RLIMIT_NPROC, limits.processes),
         (resource.RLIMIT_NOFILE, limits.descriptors),
-        # 1 and not 0, at which the kernel would still call a program of the host that collects dumps.
+        # With 0, the kernel would still call a host's program that collects core dumps; with 1 it does not.
         (resource.RLIMIT_CORE, 1),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
@@ -197,4 +198,4 @@ def _limit(limits: Limits) -> None:
         most = resource.getrlimit(kind)[1]
         least = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(kind, (least, least))
-    os.nice(5)  # behind the warm interpreter, which must be able to stop them
+    os.nice(5)  # lower priority than the warm interpreter, which must be able to stop programs
