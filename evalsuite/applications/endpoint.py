@@ -139,8 +139,8 @@ class LoopbackServer:
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:
             return first, "/" + rest.removeprefix("v1").lstrip("/")
-        key = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-        return key, request.path.removeprefix("/v1")
+        scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+        return key.strip() if scheme.lower() == "bearer" else "", request.path.removeprefix("/v1")
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakKeyDictionary()

@@ -274,7 +274,7 @@ def bound_answer(request: Request) -> Request:
         RequestRefused: the body names another model, whose price is another.
     """
     api, extra = _api(request), _extra_body(request)
-    if (request.params.keys() | extra.keys()) & {"model", "models", "fallbacks"}:
+    if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
@@ -293,6 +293,12 @@ def bound_answer(request: Request) -> Request:
         further = _extra_body(bounded).items()
         params["extra_body"] = {name: value for name, value in further if name not in names}
     return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
+
+
+def names_another_model(request: Request) -> bool:
+    """Tells whether the body may have the server ask a model other than the request's."""
+    fields = request.params.keys() | _extra_body(request).keys()
+    return not fields.isdisjoint({"model", "models", "fallbacks"})
 
 
 REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d))")

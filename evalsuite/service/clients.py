@@ -6,6 +6,7 @@ import hmac
 import ipaddress
 import json
 import os
+import re
 import secrets
 import stat
 from contextvars import ContextVar
@@ -127,7 +128,8 @@ class Clients:
         """Find the client by the token in an `Authorization` header; None for an unknown one."""
         if not self.known:
             return ANYBODY
-        token = authorization.removeprefix("Bearer ").strip().encode("utf-8", "replace")
+        # The scheme's name has no case (RFC 9110).
+        token = re.sub("^bearer ", "", authorization, flags=re.IGNORECASE).strip().encode("utf-8", "replace")
         owner = None
         # All are compared, so that the time says nothing about any of them.
         for client in self.known:

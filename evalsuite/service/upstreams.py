@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import find_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
+from evalsuite.gateway.spend import names_another_model
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Credentials, Grant, parse_address
 from evalsuite.models.openai import OpenAIBackend
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Request
     from evalsuite.models.credentials import Access
     from evalsuite.models.protocol import Backend
+
+
+OWN_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "api-key", "x-api-key", "host", "cookie"}
+    | {"openai-organization", "openai-project"}
+)
+"""Headers of a call that decide which server it reaches and who pays for it."""
 
 
 class Upstreams:
@@ -74,9 +83,23 @@ class Upstreams:
         """Fill in the address of a request.
 
         Raises:
-            RequestRefused: this service does not ask that model, or not there.
+            RequestRefused: this service does not ask that model, or not there, or the request would override which
+                model, server or account it is.
         """
         model = request.model
+        if names_another_model(request):
+            raise RequestRefused(
+                "the body names another model (model, models or fallbacks among its parameters or in extra_body); name "
+                "the model of the request itself"
+            )
+        headers = request.params.get("extra_headers")
+        names = headers if isinstance(headers, Mapping) else ()
+        refused = [name for name in names if str(name).lower() in OWN_HEADERS]
+        if refused:
+            raise RequestRefused(
+                f"extra_headers: {', '.join(map(repr, refused))} would override what this gateway sends to its "
+                "upstream server; leave it out"
+            )
         if self.models and model not in self.models:
             raise RequestRefused(f"this gateway serves {', '.join(self.models)}, and not {model!r:.200}")
         kind, colon, _ = model.partition(":")

@@ -73,6 +73,7 @@ def test_a_stranger_is_refused_and_a_client_spends_its_own_share(
     )
     assert service.chat("hello")[0] == 401
     assert service.get("/metrics")[0] == 401
+    assert service.get("/metrics", Authorization=f"bearer {TOKENS['ci']}")[0] == 200
     assert service.get("/health")[0] == 200
     # An answer of up to 900 tokens may cost more than nine cents, of which the developer has ten.
     assert service.chat("one", TOKENS["dev"], max_tokens=800)[0] == 200
@@ -106,6 +107,44 @@ def test_no_client_can_have_it_ask_elsewhere_or_run_code(start_gateway: Any, cha
     body = {"model": "function:os:getcwd", "messages": [{"role": "user", "content": "x"}]}
     assert "whoever runs it has to name it" in service.post("/v1/chat/completions", body)[1]
     assert not chat_server.bodies
+
+
+@pytest.mark.parametrize(
+    "params", [{"extra_body": {"model": "dear"}}, {"models": ["dear"]}, {"model": "dear"}]
+)
+def test_no_client_can_have_the_server_ask_another_model(
+    start_gateway: Any, chat_server: Any, params: dict[str, Any]
+) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}", "--model=gpt-test")
+    messages = [{"role": "user", "content": "x"}]
+    plain = {
+        "model": "gpt-test",
+        "messages": messages,
+        "params": params,
+        "tools": [],
+        "base_url": None,
+        "epoch": 1,
+    }
+    assert "names another model" in service.post("/evalsuite/ask", {"request": plain})[1]
+    if "model" not in params:
+        status, words = service.post(
+            "/v1/chat/completions", {"model": "gpt-test", "messages": messages, **params}
+        )
+        assert (status, "names another model" in words) == (400, True)
+    assert not chat_server.bodies
+
+
+@pytest.mark.parametrize("name", ["Authorization", "host", "OpenAI-Organization"])
+def test_no_client_can_have_it_send_another_key_or_host(
+    start_gateway: Any, chat_server: Any, name: str
+) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    body = {"model": "gpt-test", "messages": [{"role": "user", "content": "x"}]}
+    status, words = service.post("/v1/chat/completions", {**body, "extra_headers": {name: "other"}})
+    assert status == 400
+    assert f"extra_headers: '{name}' would override" in words
+    assert service.post("/v1/chat/completions", {**body, "extra_headers": {"x-trace": "1"}})[0] == 200
+    assert {name.lower(): value for name, value in chat_server.headers[0].items()}["x-trace"] == "1"
 
 
 def test_pages_in_a_browser_are_kept_out(start_gateway: Any, chat_server: Any) -> None:
