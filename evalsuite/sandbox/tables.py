@@ -27,7 +27,7 @@ class TableFile:
     """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
 
     Attributes:
-        content: CSV in UTF-8, with or without a byte-order mark; invalid bytes become U+FFFD.
+        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD.
         header_rows: how many rows at the top name the columns: 0 (they are numbered from 0), 1, or more
             (the columns are then a MultiIndex).
     """

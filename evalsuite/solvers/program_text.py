@@ -40,7 +40,7 @@ _ONE_LINE = re.compile(
 _UNMARKED = re.compile(r"`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
 # Signs of the end that chat templates leave in an answer.
 _END_SIGNS = re.compile(r"(?:\s|<\|[a-z_]{1,20}\|>|</s>|<eos>|<end_of_turn>)++\Z")
-_MAGIC = re.compile(r"^[ \t]*[!%].*$", re.MULTILINE)
+_MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
 _FIRST_LINE = re.compile(r"^(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=])", re.MULTILINE)
 LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
 """Characters of an answer, blocks of an answer that are looked at, and lines after which bare code is cut off."""
@@ -169,7 +169,9 @@ def _read(code: str) -> ast.Module:
 
 def _parse(written: str) -> tuple[str, ast.Module | None]:
     """Parse code, if need be without the commands of a notebook; the code itself if it does not parse."""
-    for code in (written, _MAGIC.sub("", written)):
+    # An indented command may be alone in its block, which must not become empty.
+    kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
+    for code in (written, kept_blocks, _MAGIC.sub("", written)):
         try:
             return code, _read(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

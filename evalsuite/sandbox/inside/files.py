@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import codecs
 import contextlib
 import csv
 import io
@@ -33,7 +34,8 @@ class TableFiles:
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Any]) -> None:
         # As they were when the program began, whatever it does to its variables.
-        self._contents, self._frames = contents, {name: frame.copy() for name, frame in frames.items()}
+        self._contents = {name: content and _in_utf8(content) for name, content in contents.items()}
+        self._frames = {name: frame.copy() for name, frame in frames.items()}
         self._open = builtins.open
         self._exists = os.path.exists
         self._made_up: dict[str, str] = {}
@@ -73,8 +75,15 @@ class TableFiles:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Says that a file exists if it does, or if a read of it would get a table."""
-        return self._exists(path) or (isinstance(path, str | os.PathLike) and self._kind(path) is not None)
+        """Say that a file exists if it does, or if a table has its name or is left for it."""
+        if self._exists(path) or self._kind(path) is None:
+            return bool(self._exists(path))
+        path = Path(os.fsdecode(path))
+        known = path.stem in self._contents or str(path) in self._made_up
+        if not known and len(self._made_up) < len(self._contents):
+            self._find_table(str(path), path.stem)
+            return True
+        return known
 
     def _state(self, name: str) -> tuple[int, int]:
         about = os.stat(name)  # noqa: PTH116 - as the program's own reads do
@@ -144,9 +153,34 @@ class TableFiles:
         Path(written).rename(target)
 
 
+UTF8 = "utf-8-sig"
+_LOOKED_AT = 1 << 20
+
+
+def find_encoding(content: bytes) -> str:
+    """Find the encoding of a table: GB18030 if it is not UTF-8 and reads as usual Chinese, otherwise UTF-8."""
+    head = content[:_LOOKED_AT]
+    with contextlib.suppress(UnicodeDecodeError):
+        codecs.getincrementaldecoder(UTF8)().decode(head)
+        return UTF8
+    with contextlib.suppress(UnicodeDecodeError):
+        signs = [
+            sign for sign in codecs.getincrementaldecoder("gb18030")().decode(head) if not sign.isascii()
+        ]
+        # Accented letters before ASCII, and UTF-8 with an invalid byte, read as characters that hardly occur.
+        usual = "".join(signs).encode("gb2312", "ignore").decode("gb2312")
+        return "gb18030" if 2 * len(usual) > len(signs) else UTF8
+    return UTF8
+
+
+def _in_utf8(content: bytes) -> bytes:
+    encoding = find_encoding(content)
+    return content if encoding == UTF8 else content.decode(encoding, "replace").encode()
+
+
 def _decode(content: bytes, encoding: str) -> str:
     """Decode a table that is UTF-8, or else in the encoding in which a program expects it."""
-    for candidate in ("utf-8-sig", encoding):
+    for candidate in (UTF8, encoding):
         with contextlib.suppress(UnicodeDecodeError, LookupError):
             if candidate:
                 return content.decode(candidate)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import kernel
 from .calls import AUDIT_ARCH, call_filter
-from .files import TableFiles, hand_over, list_files, save_open_figures
+from .files import TableFiles, find_encoding, hand_over, list_files, save_open_figures
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 if TYPE_CHECKING:
@@ -332,7 +332,8 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
         # Written by the host for this program; the other way, nothing is ever unpickled.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
-    return pd.read_csv(io.BytesIO(content), header=header, encoding_errors="replace")
+    encoding = find_encoding(content)
+    return pd.read_csv(io.BytesIO(content), header=header, encoding=encoding, encoding_errors="replace")
 
 
 def _show_error(error: BaseException) -> str:

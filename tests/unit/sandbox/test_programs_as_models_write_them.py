@@ -106,6 +106,25 @@ def test_a_table_in_gbk_is_read_in_its_own_encoding(tier_lab: Lab) -> None:
         assert (execution.stdout, execution.error) == ("北京\n", None)
 
 
+@pytest.mark.parametrize("code", ["df", "pd.read_csv('df.csv')", "pd.read_csv('data.csv', encoding='utf-8')"])
+def test_a_table_in_gbk_is_decoded_where_no_encoding_is_named(tier_lab: Lab, code: str) -> None:
+    tables = {"df": TableFile("城市,人名\n北京,朱镕基\n".encode("gbk"))}
+    execution = tier_lab.run(f"print(*{code}['城市'], *{code}['人名'])", tables)
+    assert (execution.stdout, execution.error) == ("北京 朱镕基\n", None)
+
+
+@pytest.mark.parametrize("content", ["a\nQuébec, Zürich\n".encode("latin-1"), "a\n北京".encode() + b"\xff\n"])
+def test_a_table_with_invalid_bytes_is_not_taken_for_gbk(tier_lab: Lab, content: bytes) -> None:
+    execution = tier_lab.run("print('\ufffd' in str(df))", {"df": TableFile(content)})
+    assert (execution.stdout, execution.error) == ("True\n", None)
+
+
+def test_no_more_made_up_files_exist_than_there_are_tables(tier_lab: Lab) -> None:
+    program = "import os\nprint(*(os.path.exists(p) for p in ('in.csv', 'out.csv', 'in.csv', 'df.tsv')))"
+    execution = tier_lab.run(program, {"df": TABLES["df"]})
+    assert (execution.stdout, execution.error) == ("True False True True\n", None)
+
+
 def test_an_installation_of_a_package_that_is_missing_fails(tier_lab: Lab) -> None:
     code = "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'no-such-thing'])"
     assert "CalledProcessError" in (tier_lab.run(code).error or "")

@@ -42,6 +42,10 @@ FORMS = {
     "an installation before it": f"```bash\npip install numpy\n```\n```python\n{CODE}\n```",
     "two blocks that need each other": "```python\ntotal = sum([1, 2])\n```\nThen\n```python\nprint(total)\n```",
     "a command of a notebook": f"```python\n!pip install numpy\n%matplotlib inline\n{CODE}\n```",
+    "a command of a notebook in a block": (
+        f"```python\ntry:\n    import json\nexcept ImportError:\n    !pip install json\n{CODE}\n```"
+    ),
+    "a command of a notebook after a blank": f"```python\n !pip install numpy\n{CODE}\n```",
     "code alone": CODE,
     "code after a sentence": f"This adds them:\n\n{CODE}",
     "code between sentences": f"This adds them:\n\n{CODE}\n\nIt prints the sum, three.",
