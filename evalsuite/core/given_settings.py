@@ -33,8 +33,16 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         )
     if "answers" in given:
         given["model"] = f"answers:{given['answers']}"
-    more = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
+    more: dict[str, Any] = (
+        {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
+    )
+    if "partial" in given or "only_gate" in given:
+        more["gate"] = () if "partial" in given else given["only_gate"]
     settings = Settings(**given | more, given=frozenset(given))
+    if settings.partial and settings.may_end_early:
+        raise SettingsError(
+            "--partial excludes --stop-when-decided and --until-decided: its cases decide no gate"
+        )
     refuse_misspelt("--model-param", settings.model_params)
     refuse_misspelt("--judge-param", settings.judge_params)
     if settings.shard:

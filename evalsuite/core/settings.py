@@ -228,8 +228,11 @@ class Settings:
     gate: tuple[str, ...] = setting(
         (),
         "a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3', "
-        "'head_to_tail[tail].hallucination <= 0.2 @95%%'; may be repeated",
+        "'head_to_tail[tail].hallucination <= 0.2 @95%%'; may be repeated, and adds to the gates of the ini file",
         "CONDITION",
+    )
+    only_gate: tuple[str, ...] = setting(
+        (), "like --gate, but instead of the gates of the ini file; may be repeated", "CONDITION", kept=False
     )
     max_regression: float = setting(
         0.02,
@@ -274,6 +277,14 @@ class Settings:
         "for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
         "LOSS",
         kind=float,
+        kept=False,
+    )
+    partial: bool = setting(
+        False,
+        "let the cases that -k, -m, --lf or node ids select decide the status alone, without gates; otherwise a gate "
+        "on some of a benchmark's cases is not decided (12)",
+        "",
+        kind=bool,
         kept=False,
     )
     shard: str | None = setting(

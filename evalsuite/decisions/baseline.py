@@ -132,7 +132,7 @@ def _obstacle(
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
         return f"{name} holds no such case (it holds {available}); make a baseline of this suite"
-    share, of = _paired_share(common, run)
+    share, of = _paired_share(common, run, subject.benchmark)
     if share < rules.min_paired:
         replaced = len(common.replaced)
         changed = f"; {replaced} have another input or target than in {name}" if replaced else ""
@@ -148,14 +148,16 @@ def _obstacle(
     return ""
 
 
-def _paired_share(common: Common, run: Run) -> tuple[float, int]:
+def _paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]:
     """Compute the share of questions that both runs have, and the number of questions that this is a share of.
 
     A partial run is compared with its own questions only; for a complete run, the baseline's missing
     questions count, too. A run that continued beyond its limit may have more questions than its baseline.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
-    partly = settings.get("limit") or run.info.get("narrowed") or run.info.get("early")
+    collected = run.info.get("collected", {}).get(benchmark)
+    selects = collected["selected"] < collected["cases"] if collected else run.info.get("narrowed")
+    partly = settings.get("limit") or selects or run.info.get("early")
     goes_on = settings.get("limit") and settings.get("until_decided")
     of = min(sizes) if goes_on else sizes[0] if partly else max(sizes)
     return (len(common.shared) / of if of else 0.0), of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +93,10 @@ class Verdict:
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
+NOT_DECIDED = "not decided: "
+WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
+
+
 @dataclass(frozen=True, slots=True)
 class _Findings:
     """The facts that determine a run's status.
@@ -103,6 +107,7 @@ class _Findings:
         decisions: the decisions on these gates.
         against: the comparisons with the baselines.
         strict: whether an undecided comparison fails the run.
+        narrowed: benchmarks of which the command line selected some cases, with the words for it.
     """
 
     run: Run
@@ -110,6 +115,7 @@ class _Findings:
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
     strict: bool
+    narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +143,17 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
     settings = findings.run.info.get("settings", {})
     if settings.get("shard") and settings.get("decides"):
         yield f"shard {settings['shard']} alone decides nothing: join all with `evalsuite runs merge` and gate that run"
+    if settings.get("partial") and settings.get("decides"):
+        yield "it was run with --partial, so its cases alone decide: run all cases of the suite and gate that run"
     for decision in findings.decisions:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
     for against in findings.against:
         yield from against.lacking()
+        if narrowed := _join_narrowed(
+            findings.narrowed, [subject.benchmark for subject, *_ in against.found]
+        ):
+            yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
 def _find_missed(findings: _Findings) -> Iterator[str]:
@@ -194,7 +206,10 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     findings = _look(
         deciding(run, quarantine), [deciding(baseline, quarantine) for baseline in baselines], named
     )
-    status, headline, reasons = _status(findings)
+    # With --partial the cases alone decide; comparisons are shown beside them.
+    status, headline, reasons = _status(
+        replace(findings, against=()) if settings.get("partial") else findings
+    )
     faults = run_faults(run)
     if faults:
         status, headline, reasons = (
@@ -257,15 +272,63 @@ def run_faults(run: Run) -> tuple[str, ...]:
 def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
     strict = settings.get("on_undecided") == "fail"
-    gates = [gate for gate in named if _has_cases(gate, run) or not _is_left_out(gate, run)]
+    narrowed = {} if settings.get("partial") else _find_narrowed(run)
+    gates = [
+        gate
+        for gate in named
+        if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
+    ]
     if settings.get("shard"):
         # A shard decides nothing; its gates are decided after all shards have been merged.
         return _Findings(run, gates, (), (), strict)
-    decisions = _decide(run, gates)
+    decisions = [_with_selection(decision, run, narrowed) for decision in _decide(run, gates)]
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
         against = [early_verdicts(early, each) for each in against]
-    return _Findings(run, gates, decisions, against, strict)
+    return _Findings(run, gates, decisions, against, strict, narrowed)
+
+
+def _find_narrowed(run: Run) -> dict[str, str]:
+    """Say for each benchmark of which the command line selected some cases how many of them there are."""
+    found = {}
+    for name, entry in run.info.get("collected", {}).items():
+        # A resumed run also has the cases of its earlier sessions.
+        there = len(run.benchmarks[name].tally) if name in run.benchmarks else 0
+        selected = max(entry["selected"], there)
+        if selected < entry["cases"]:
+            found[name] = f"{selected} of {number_of(entry['cases'], 'case')} of {name} selected"
+    return found
+
+
+def _join_undecided(findings: _Findings) -> str:
+    """Say first that gates were not decided on selected cases; empty if all cases were selected."""
+    reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
+    return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
+
+
+def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
+    return ", ".join(narrowed[name] for name in dict.fromkeys(benchmarks) if name in narrowed)
+
+
+def _with_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
+    """Say on which of its benchmark's samples a gate stands; on selected cases it is not decided."""
+    gate = decision.gate
+    # A gate on all benchmarks or on the judge is about all cases.
+    about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
+    if selected := _join_narrowed(narrowed, about):
+        return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
+    drawn = _describe_draw(run, decision.subject.partition(".")[0].partition("[")[0])
+    return replace(decision, reason="; ".join(filter(None, (drawn, decision.reason))))
+
+
+def _describe_draw(run: Run, benchmark: str) -> str:
+    """Say how many of a benchmark's samples `--limit` drew; empty if it drew all."""
+    entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
+    if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
+        return ""
+    return (
+        f"{entry['samples']} of {number_of(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
+    )
 
 
 def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
@@ -273,7 +336,8 @@ def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
     reasons = tuple(reason for _, lines in by_rule for reason in lines)
     for rule, lines in by_rule:
         if lines:
-            return rule.status, rule.plural if rule.plural and len(lines) > 1 else rule.headline, reasons
+            headline = rule.plural if rule.plural and len(lines) > 1 else rule.headline
+            return rule.status, _join_undecided(findings) or headline, reasons
     return Status.GOOD, "passed", reasons
 
 

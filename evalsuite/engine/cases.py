@@ -29,6 +29,21 @@ SampleSource = Sample | Unmade
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the cases of a benchmark's function were chosen.
+
+    Attributes:
+        samples: those that `--limit` draws.
+        of: all samples of the benchmark; None if a stream was not read to its end.
+        left_out: cases of this machine that were not made, because -k leaves them out.
+    """
+
+    samples: int = 0
+    of: int | None = None
+    left_out: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """Sample, benchmark and epoch; one pytest item.
@@ -39,6 +54,7 @@ class Case:
         epoch: counted from 1.
         beyond: whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
         nodeid: the node id of its item if its test is parametrized further; else empty.
+        choice: how the cases of its function were chosen.
     """
 
     bound: Bound
@@ -46,6 +62,7 @@ class Case:
     epoch: int
     beyond: bool = False
     nodeid: str = ""
+    choice: Choice = Choice()
 
     @property
     def sample(self) -> Sample:
@@ -144,15 +161,17 @@ def make_cases(
     if goes_on and len({_id_without_mode(sample) for sample in every}) == len(every):
         samples = every
     # Every sample is dealt in its turn, whatever -k keeps.
-    samples = [sample for sample in samples if deal.is_mine(bound.name, sample.id)] or samples[:1]
+    drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
+    own = [sample for sample in samples if deal.is_mine(bound.name, sample.id)]
     asked = [
         (sample, epoch, make_id(sample.id, epoch if bound.epochs > 1 else None))
-        for sample in samples
+        for sample in own or samples[:1]
         for epoch in range(1, bound.epochs + 1)
     ]
-    asked = [entry for entry in asked if may_match(entry[-1])] or asked[:1]
-    cases = [Case(bound, sample, epoch, sample.id not in chosen) for sample, epoch, _ in asked]
-    return cases, [id_ for *_, id_ in asked]
+    kept = [entry for entry in asked if may_match(entry[-1])] or asked[:1]
+    choice = Choice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(kept))
+    cases = [Case(bound, sample, epoch, sample.id not in chosen, choice=choice) for sample, epoch, _ in kept]
+    return cases, [id_ for *_, id_ in kept]
 
 
 def _read_sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:

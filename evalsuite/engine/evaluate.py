@@ -239,13 +239,20 @@ class _Evaluation:
                 self._spec,
                 plan,
                 order,
-                selection={"narrowed": False},
+                selection={
+                    "narrowed": False,
+                    "collected": {self.cases[0].bound.name: self._count_collected()},
+                },
                 live=live,
                 stop=self.stop,
                 watchers=_NoWatchers(),
             )
         except OSError as error:
             raise RunError(f"the run cannot begin: {in_words(error)}") from error
+
+    def _count_collected(self) -> dict[str, int | None]:
+        choice, cases = self.cases[0].choice, len(self.cases)
+        return {"cases": cases, "selected": cases, "samples": choice.samples, "of": choice.of}
 
     def stop(self, reason: str) -> None:
         """End the run after the current case."""

@@ -15,6 +15,7 @@ from evalsuite.plugin.collection import (
     check_cases,
     check_options,
     choose_items,
+    count_collected,
     make_items,
     mark_function,
     pass_parameters,
@@ -98,10 +99,13 @@ def pytest_make_collect_report(
     return report
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(obj: object) -> None:
-    """Mark a benchmark's function before pytest makes it an item."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
+    """Mark a benchmark's function before pytest makes its items, and count its cases afterwards."""
     mark_function(obj)
+    made = yield
+    count_collected(collector.config, made)
+    return made
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,7 +13,7 @@ from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError
 from evalsuite.plugin.items import LEFT_OUT, MARK, case_of, cases_of, is_left_out
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import is_asked_for
+from evalsuite.plugin.options import gates_on_command_line, is_asked_for
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import data_of_worker
 
@@ -75,6 +75,18 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)
     if listener is not None:
         listener.live[metafunc.definition.nodeid] = declaration.benchmark
+
+
+def count_collected(config: pytest.Config, made: object) -> None:
+    """Count the cases that pytest made of a function, and those that -k left out before they were made."""
+    cases = cases_of(made) if isinstance(made, list) else []
+    if not cases:
+        return
+    choice, collected = cases[0].choice, config.stash[PROCESS].collected
+    entry = collected.setdefault(cases[0].bound.name, {"cases": 0, "samples": 0, "of": 0})
+    entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out
+    entry["samples"] = (entry["samples"] or 0) + choice.samples
+    entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
 
 
 def _why_unaskable(config: pytest.Config) -> str:
@@ -151,7 +163,7 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
     """
     config = session.config
     settings = config.stash[PROCESS].settings
-    gates = config.getoption("evalsuite_gate") or ()
+    gates: Sequence[str] = gates_on_command_line(config)
     margins = config.getoption("evalsuite_margin") or ()
     if config.option.collectonly:
         settings, gates, margins = replace(settings, gate=()), (), ()

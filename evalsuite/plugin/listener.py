@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections import Counter
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_wor
 from evalsuite.core.phrases import number_of
 from evalsuite.engine.signals import handle_signals
 from evalsuite.plugin.items import RECORD, cases_of
-from evalsuite.plugin.options import is_asked_for
+from evalsuite.plugin.options import gates_on_command_line, is_asked_for
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import connect_worker, planned_by, stop_distributing
 
@@ -113,7 +114,11 @@ class Listener:
             self.spec,
             plan,
             self._order(),
-            selection={"narrowed": _is_narrowed(self._config), "elsewhere": self._find_elsewhere(plan)},
+            selection={
+                "narrowed": _is_narrowed(self._config),
+                "elsewhere": self._find_elsewhere(plan),
+                "collected": self._count_selected(plan),
+            },
             live=self.live,
             stop=self._stop,
             watchers=HookWatchers(self._config),
@@ -123,9 +128,10 @@ class Listener:
         """Find gated benchmarks of the ini file that a part of the project declares which this session left out."""
         from evalsuite.decisions.conditions import parse_gates
 
-        if self._config.getoption("evalsuite_gate"):
-            return []
-        gated = {gate.benchmark for gate in parse_gates(self.settings.gate)}
+        asked = gates_on_command_line(self._config)
+        gated = {
+            gate.benchmark for gate in parse_gates(text for text in self.settings.gate if text not in asked)
+        }
         absent = gated - {planned.benchmark for planned in plan}
         return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
 
@@ -143,8 +149,19 @@ class Listener:
         if self._sent_plan is not None:
             from evalsuite.journal.planned import decode_plan
 
-            return decode_plan(json.loads(self._sent_plan))
+            return decode_plan(json.loads(self._sent_plan)[0])
         return self._config.stash[PROCESS].plan(self._session.items) if self._session is not None else []
+
+    def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
+        """Return how many cases of each benchmark were collected, and how many of them the command line selects."""
+        sent = json.loads(self._sent_plan)[1] if self._sent_plan is not None else None
+        collected: dict[str, dict[str, int | None]] = sent or self._config.stash[PROCESS].collected
+        selected = Counter(planned.benchmark for planned in plan if planned.selected)
+        picks = _picks_cases(self._config)
+        return {
+            name: {**entry, "selected": selected[name] if picks else entry["cases"]}
+            for name, entry in collected.items()
+        }
 
     @property
     def begun(self) -> bool:
@@ -328,16 +345,15 @@ def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) ->
 
 
 def _is_narrowed(config: pytest.Config) -> bool:
-    """Tell whether the command line picks cases: by -k, -m, --lf, a file or an id.
+    """Tell whether the command line picks cases: by -k, -m, --lf, a file or an id."""
+    return _picks_cases(config) or any(arg.endswith(".py") for arg in config.args)
 
-    If so, a gate of an ini file is left out where its benchmark or tag was not picked. A gate on the command line is
-    meant for this run and always applies.
-    """
-    if config.getoption("evalsuite_gate"):
-        return False
+
+def _picks_cases(config: pytest.Config) -> bool:
+    """Tell whether the command line picks among the cases of a file."""
     option = config.option
-    picked = option.keyword or option.markexpr or getattr(option, "lf", False)
-    return bool(picked) or any("::" in arg or arg.endswith(".py") for arg in config.args)
+    picked = option.keyword or option.markexpr or option.deselect or getattr(option, "lf", False)
+    return bool(picked) or any("::" in arg for arg in config.args)
 
 
 LISTENER: pytest.StashKey[Listener] = pytest.StashKey()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import OPTIONS, Settings
 
@@ -53,8 +54,25 @@ def settings_of(config: pytest.Config) -> Settings:
     Raises:
         SettingsError: a value is malformed.
     """
+    if config.getoption("evalsuite_partial") and gates_on_command_line(config):
+        raise SettingsError("--partial and --gate exclude each other: with --partial the cases alone decide")
+    if config.getoption("evalsuite_gate") and config.getoption("evalsuite_only_gate"):
+        raise SettingsError(
+            "--gate and --only-gate exclude each other: the first adds to the gates of the ini file, the second "
+            "replaces them; write only one of them, as often as there are gates"
+        )
     values = {}
     for option in OPTIONS:
         value = config.getoption(f"evalsuite_{option.name}")
         values[option.name] = config.getini(option.ini) if value is None else value
+    values["gate"] = tuple(
+        dict.fromkeys(
+            [*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())]
+        )
+    )
     return read_settings(values)
+
+
+def gates_on_command_line(config: pytest.Config) -> list[str]:
+    """Return the gates of this command, which are meant for the cases of this session."""
+    return [*(config.getoption("evalsuite_gate") or ()), *(config.getoption("evalsuite_only_gate") or ())]

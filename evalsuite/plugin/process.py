@@ -87,6 +87,7 @@ class Process:
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
+        collected: the number of cases of each benchmark before any selection, and how `--limit` chose its samples.
         stopping: why this worker is to end after the current case; empty if it goes on.
     """
 
@@ -103,6 +104,7 @@ class Process:
         self._background, self._connect = background, connect
         self.session: pytest.Session | None = None
         self.deselected: list[pytest.Item] = []
+        self.collected: dict[str, dict[str, int | None]] = {}
         self.stopping = ""
         self._deal: Deal | None = None
         # Test code may ask for a model in any thread.

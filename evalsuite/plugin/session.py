@@ -16,7 +16,7 @@ from evalsuite.engine.signals import ending_signal, handle_signals, restore_sign
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, cases_of
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, Listener
-from evalsuite.plugin.options import settings_of
+from evalsuite.plugin.options import gates_on_command_line, settings_of
 from evalsuite.plugin.process import PROCESS, Process
 from evalsuite.plugin.pytest_internals import replace_in_failure
 from evalsuite.plugin.xdist import data_of_worker, has_workers, is_worker, report_planned
@@ -119,7 +119,8 @@ def send_plan(session: pytest.Session) -> None:
 
         plan = session.config.stash[PROCESS].plan(session.items)
         if plan:
-            channel.send(PLAN + dumps(encode_plan(plan)))
+            collected = session.config.stash[PROCESS].collected
+            channel.send(PLAN + dumps([encode_plan(plan), collected]))
 
 
 def name_models(config: pytest.Config) -> str | None:
@@ -141,7 +142,7 @@ def conclude(session: pytest.Session) -> None:
     config.stash[PROCESS].drop_cases()
     listener = config.stash.get(LISTENER, None)
     # A gate on this command line waits for cases even if none ran, unless none was to run.
-    is_awaited = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
+    is_awaited = gates_on_command_line(config) and session.exitstatus != pytest.ExitCode.USAGE_ERROR
     if listener is None or not (listener.begun or listener.broken or is_awaited):
         return
     if listener.broken:

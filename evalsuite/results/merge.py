@@ -53,7 +53,11 @@ def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
 
 def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
     shards = [str(info.get("settings", {}).get("shard") or "") for info in infos]
-    for folder, shard in zip(folders, shards, strict=True):
+    for folder, info, shard in zip(folders, infos, shards, strict=True):
+        if info.get("settings", {}).get("partial"):
+            raise RunError(
+                f"{folder.path} was run with --partial, so it is not a part of a run that gates decide"
+            )
         if not shard:
             raise RunError(f"{folder.path} is not a shard: it was run without --shard")
     parts = {parse_shard(shard)[1] for shard in shards}
@@ -96,8 +100,19 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "fault": "; ".join(str(info["fault"]) for info in infos if info.get("fault")) or None,
         "metrics": {name: declared for info in infos for name, declared in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
+        "collected": _add_collected(infos),
         "other_failures": sum(info.get("other_failures", 0) for info in infos),
     }
+
+
+def _add_collected(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str, int | None]]:
+    """Add the cases that each shard collected and selected; every shard drew its samples from the same ones."""
+    whole: dict[str, dict[str, int | None]] = {}
+    for info in infos:
+        for name, entry in info.get("collected", {}).items():
+            sums = whole.setdefault(name, {**entry, "cases": 0, "selected": 0})
+            sums |= {part: (sums[part] or 0) + entry[part] for part in ("cases", "selected")}
+    return whole
 
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:

@@ -40,6 +40,16 @@ class EarlyEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Collected:
+    """How many cases and samples of a benchmark there were to choose from, and how many were chosen."""
+
+    cases: Count
+    selected: Count
+    samples: Count
+    of: Count | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """The checked contents of `run.json`; fields that another version added are ignored."""
 
@@ -50,6 +60,7 @@ class RunInfo:
     selection: dict[str, Any] = field(default_factory=dict)
     narrowed: bool = False
     elsewhere: list[str] | None = None
+    collected: dict[str, Collected] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     seconds: Amount = 0.0
     stopped: str | None = None

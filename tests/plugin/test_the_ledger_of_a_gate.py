@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.cli import main
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -73,3 +75,93 @@ def test_a_metric_that_raises_is_told_on_the_last_lines_and_is_red(
     ended.stdout.fnmatch_lines(
         ["*numbers.broken could not be computed: its function raised ZeroDivisionError*"]
     )
+
+
+def gate_capitals(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['capitals.exact_match >= 0.6']\n")
+
+
+@pytest.mark.parametrize(
+    ("selection", "count"),
+    [(("-k", "fr"), 1), (("test_capitals.py::test_capitals[fr]",), 1), (("-m", "no"), 0)],
+)
+def test_a_gate_is_not_decided_on_selected_cases(
+    suite: Suite, workers: tuple[str, ...], selection: tuple[str, ...], count: int
+) -> None:
+    ini = "[tool.pytest]\nmarkers = ['no']\nevalsuite_gates = ['capitals.exact_match >= 0.6']\n"
+    suite.pytester.makepyprojecttoml(ini)
+    other = "import pytest\n" + LENIENT.replace("RESULT", "return {'right': 1.0}")
+    suite.pytester.makepyfile(test_other=other.replace("@benchmark", "@pytest.mark.no\n@benchmark"))
+    ended = suite.run(*workers, *selection)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines([f"*not decided: {count} of 3 cases of capitals selected*--partial*"])
+
+
+def test_a_gate_on_the_command_line_is_not_decided_on_selected_cases_either(suite: Suite) -> None:
+    ended = suite.run("-k", "fr", "--gate=capitals.exact_match >= 0.6")
+    assert ended.ret == 12
+    assert suite.rendered().splitlines()[0].endswith("not decided: 1 of 3 cases of capitals selected")
+
+
+@pytest.mark.parametrize(("case", "status"), [("fr", 0), ("jp", 1)])
+def test_selected_cases_that_are_meant_as_such_decide_alone(
+    suite: Suite, workers: tuple[str, ...], case: str, status: int
+) -> None:
+    gate_capitals(suite)
+    assert suite.run(*workers, "-k", case, "--partial").ret == status
+
+
+def test_a_partial_run_is_not_gated_afterwards(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    suite.run("-k", "fr", "--partial", "--run=part")
+    assert main(["gate", "part", "--gate=capitals.exact_match >= 0.6"]) == 12
+    assert "was run with --partial" in capsys.readouterr().out
+
+
+def test_partial_shards_are_not_merged(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    for part in (1, 2):
+        suite.run("--partial", f"--shard={part}/2", f"--run=s{part}")
+    assert main(["runs", "merge", "s1", "s2", "--to=whole"]) != 0
+    assert "was run with --partial" in capsys.readouterr().err
+
+
+def test_selected_cases_stay_undecided_when_their_shards_are_merged(suite: Suite) -> None:
+    gate_capitals(suite)
+    for part in (1, 2):
+        suite.run("-k", "not jp", f"--shard={part}/2", f"--run=s{part}")
+    assert main(["runs", "merge", "s1", "s2", "--to=whole"]) == 0
+    assert main(["gate", "whole"]) == 12
+
+
+def test_a_function_named_by_its_id_is_the_whole_benchmark(suite: Suite) -> None:
+    gate_capitals(suite)
+    assert suite.run("test_capitals.py::test_capitals").ret == 0
+
+
+def test_a_gate_says_of_how_many_samples_it_saw_those_that_were_drawn(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {'right': 1.0}"))
+    ended = suite.run(*workers, "test_numbers.py", "--limit=5", "--gate=numbers.right >= 0.9")
+    assert ended.ret == 0
+    ended.stdout.fnmatch_lines(["*met*numbers.right >= 0.9*5 of 10 samples, drawn by seed 0*"])
+
+
+def test_a_gate_on_the_command_line_keeps_those_of_the_ini_file(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['capitals.exact_match >= 0.9']\n")
+    gate = "capitals.exact_match >= 0.6"
+    assert suite.run(f"--gate={gate}").ret == 10
+    assert suite.run(f"--only-gate={gate}").ret == 0
+
+
+def test_a_gate_on_the_command_line_leaves_gates_of_other_suites_to_these(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['numbers.right >= 0.5']\n")
+    suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {'right': 1.0}"))
+    assert suite.run("test_capitals.py", "--gate=capitals.exact_match >= 0.6").ret == 0
+
+
+def test_a_suite_whose_conftest_leaves_cases_out_decides_on_the_others(suite: Suite) -> None:
+    gate_capitals(suite)
+    suite.pytester.makeconftest(
+        'pytest_plugins = ["evalsuite.plugin"]\n\ndef pytest_collection_modifyitems(items):\n    del items[-1]\n'
+    )
+    assert suite.run().ret == 0

@@ -26,7 +26,7 @@ TEXT = {
     "gate": ["a.b >= 0.5", "a.c <= 0.1 @95%"],
 }
 # These exclude others.
-ALONE = {"replay", "resume", "shard", "stop_when_decided", "answers", "gateway"}
+ALONE = {"replay", "resume", "shard", "stop_when_decided", "answers", "gateway", "partial", "only_gate"}
 # And these need one.
 COMPANY = {"detach": {"batch": True}}
 
@@ -96,7 +96,9 @@ def test_a_value_that_makes_no_sense_is_told_with_the_option(name: str, value: A
         read_settings({name: value})
 
 
-@pytest.mark.parametrize("pair", [("resume", "replay"), ("shard", "stop_when_decided")])
+@pytest.mark.parametrize(
+    "pair", [("resume", "replay"), ("shard", "stop_when_decided"), ("partial", "stop_when_decided")]
+)
 def test_options_that_contradict_each_other_are_refused_together(pair: tuple[str, str]) -> None:
     given = {option.name: some(option) for option in OPTIONS if option.name in pair}
     with pytest.raises(SettingsError, match="exclude"):
@@ -222,11 +224,33 @@ def test_several_values_may_be_named_in_the_plural(pytester: pytest.Pytester, pa
 
 
 def test_the_command_line_goes_before_a_file(pytester: pytest.Pytester, parsed: Any) -> None:
-    pytester.makepyprojecttoml(
-        "[tool.pytest]\nevalsuite_limit = 5\nevalsuite_gates = ['a.b > 0']\nevalsuite_model = 'm'\n"
-    )
-    read = parsed("--limit=6", "--gate=a.c > 0")
-    assert (read.limit, read.gate, read.model) == (6, ("a.c > 0",), "m")
+    pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_limit = 5\nevalsuite_model = 'm'\n")
+    read = parsed("--limit=6")
+    assert (read.limit, read.model) == (6, "m")
+
+
+GATES = "[tool.pytest]\nevalsuite_gates = ['a.b > 0', 'a.c > 0']\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "gates"),
+    [
+        (["--gate=a.d > 0", "--gate=a.b > 0"], ("a.b > 0", "a.c > 0", "a.d > 0")),
+        (["--only-gate=a.d > 0"], ("a.d > 0",)),
+        (["--partial"], ()),
+    ],
+)
+def test_gates_of_the_command_line_add_to_those_of_a_file_unless_they_are_to_be_the_only_ones(
+    pytester: pytest.Pytester, parsed: Any, args: list[str], gates: tuple[str, ...]
+) -> None:
+    pytester.makepyprojecttoml(GATES)
+    assert parsed(*args).gate == gates
+
+
+@pytest.mark.parametrize("other", ["--only-gate=a.d > 0", "--partial"])
+def test_gates_to_add_exclude_other_ways_to_choose_gates(parsed: Any, other: str) -> None:
+    with pytest.raises(SettingsError, match="exclude each other"):
+        parsed("--gate=a.b > 0", other)
 
 
 def test_a_limit_of_nothing_in_a_file_is_one(pytester: pytest.Pytester, parsed: Any) -> None:
