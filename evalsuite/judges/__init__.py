@@ -1,4 +1,4 @@
-"""Models that score. Each of these makes a scorer in one line: `scorers=[panel(["critic", "scientist"], turns=2)]`."""
+"""Models that score. Each function here makes a scorer: `scorers=[panel(["critic", "scientist"], turns=2)]`."""
 
 from evalsuite.judges.checklists import Checklist, Tree
 from evalsuite.judges.criteria import Each, Likert, YesNo

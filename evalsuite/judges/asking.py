@@ -1,4 +1,4 @@
-"""Asks judges: again after an answer that cannot be read, by JSON schema where the server offers it, many at once."""
+"""Ask judges: repeat after unreadable answers, use JSON schemas if the server supports them, ask several at once."""
 
 from __future__ import annotations
 
@@ -53,14 +53,15 @@ async def ask_until_parsed(
         judge: the model to ask.
         prompt: the first question.
         parse: reads an answer, or raises ValueError with a sentence that the judge can act on.
-        attempts: answers asked for at most, at least 1.
-        read_cut_off: also parse an answer that met the limit on tokens. Only for speeches and other texts that hold no
-            verdict: the end of a cut answer is missing, so its verdict may be missing, too.
+        attempts: maximum answers to request, at least 1.
+        read_cut_off: whether to also parse an answer that was cut off at the token limit. Use it only for
+            speeches and other texts without a verdict, because the end of a truncated answer may have
+            contained the verdict.
         params: generation parameters.
 
     Raises:
         JudgeError: no answer could be parsed; its log holds the messages exchanged.
-        ModelError: a call failed for good.
+        Return a speech without spaces at its ends.
     """
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     log: list[Mapping[str, Any]] = [
@@ -94,7 +95,7 @@ def read_speech(text: str) -> str:
     """Return a text that holds no verdict, without spaces at its ends.
 
     Raises:
-        ValueError: it is empty.
+        ValueError: the speech is empty.
     """
     if not text.strip():
         raise ValueError("it is empty.")
@@ -103,10 +104,10 @@ def read_speech(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructuredAnswers:
-    """Offers a JSON schema with every question, and remembers which servers refused one.
+    """Sends a JSON schema with every question, and remembers which servers refused it.
 
     Attributes:
-        refused: models whose server refused a schema; later questions to them offer none.
+        refused: models whose server refused a schema; later questions to them are sent without one.
     """
 
     refused: set[str] = field(default_factory=set)
@@ -119,9 +120,9 @@ class StructuredAnswers:
         schema: Mapping[str, Any],
         **options: Any,
     ) -> Judgement[T]:
-        """Ask until the answer can be read; `ask_until_parsed` lists the errors.
+        """Ask until the answer can be read; for the errors see `ask_until_parsed`.
 
-        A `response_format` among the options is the user's own and stays.
+        If the options contain the user's own `response_format`, it is kept.
         """
         if model.name not in self.refused and "response_format" not in options:
             form = {"name": "judgement", "schema": schema, "strict": True}
@@ -129,7 +130,7 @@ class StructuredAnswers:
             try:
                 return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
             except RequestRefused:
-                # A server that refused for another reason refuses the request without a schema as well.
+                # If the server refused for another reason, it also refuses the request without a schema.
                 self.refused.add(model.name)
         return await ask_until_parsed(model, prompt, parse, **options)
 
@@ -163,17 +164,17 @@ L = TypeVar("L", bound=Logged)
 
 @dataclass(frozen=True, slots=True)
 class Readable(Generic[L]):
-    """The judgements that could be read, and the messages of all, unreadable ones included."""
+    """The judgements that could be read, and the messages of all judgements."""
 
     judgements: Sequence[L]
     log: tuple[Mapping[str, Any], ...]
 
 
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all calls; if any failed, raise the error of the first one in order.
+    """Wait for all calls; if any failed, raise the error of the first failed call in the given order.
 
-    A task group would cancel the others at the first failure in time. Here every call ends, so neither the reported
-    error nor the cost depends on which server answered fastest.
+    A task group would cancel the other calls at the earliest failure. Here every call ends, so neither the
+    reported error nor the cost depends on which server answered fastest.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     return [_or_raise(result) for result in results]
@@ -184,10 +185,10 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
 
     Args:
         calls: one per judgement.
-        quorum: how many must be readable; None for all.
+        quorum: the minimum number of readable judgements; None requires all.
 
     Raises:
-        JudgeError: too few are readable; its log holds the messages of all.
+        JudgeError: too few judgements are readable; its log holds the messages of all.
         ModelError: a call failed for good.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Criteria of several yes/no questions: a weighted checklist and a decision tree; and criteria as cases write them."""
+"""Criteria with several yes/no questions (weighted checklists, decision trees), and criteria as cases write them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evalsuite.judges.criteria import Criteria
 
 Verdicts = dict[int, tuple[float, str]]
-"""Verdict and reason by the number of the question."""
+"""Verdict and reason, by the question's number."""
 
 NUMBERED = re.compile(
     rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
@@ -40,7 +40,7 @@ NUMBERED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Several yes/no questions with weights; the value is the weight of those met, as a share of all."""
+    """Several weighted yes/no questions; the value is the weight of those answered yes, as a share of the total."""
 
     weights: Mapping[str, float]
     worst, best = 0.0, 1.0
@@ -74,10 +74,10 @@ class Checklist:
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
     def answers(self, text: str) -> dict[str, tuple[float, str]]:
-        """Read, by question, 1.0 or 0.0 and the reason.
+        """Read 1.0 or 0.0 and the reason for each question.
 
         Raises:
-            ValueError: a question has no answer, or two that differ.
+            ValueError: a question has no answer, or two different answers.
         """
         text = remove_thoughts(text)
         verdicts = _read_entries(text) or _read_lines(text)
@@ -92,7 +92,7 @@ class Checklist:
 class Tree:
     """A decision tree: yes/no questions whose answers lead to further questions or to a score.
 
-    The judge answers all questions at once, and the tree is walked with the answers.
+    The judge answers all questions at once; its answers then select the path through the tree.
 
     Attributes:
         root: `{"question": ..., "yes": <node or number>, "no": <node or number>}`.
@@ -101,7 +101,7 @@ class Tree:
     root: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse nodes and leaves of another form."""
+        """Refuse nodes and leaves that do not have this form."""
         _find_leaves(self.root)
 
     @property
@@ -207,7 +207,7 @@ def criteria_of(sample: Sample) -> Criteria:
     """Read the checklist in a sample's metadata.
 
     Raises:
-        ScoringError: the sample has none.
+        ScoringError: the sample has no checklist.
     """
     criteria = sample.metadata.get("criteria")
     if not isinstance(criteria, (str, list, tuple, Mapping)) or not criteria:

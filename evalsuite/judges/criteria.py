@@ -1,7 +1,7 @@
-"""What a rubric asks: one question, or a question about every claim or turn. `checklists` has several questions.
+"""Criteria of a rubric: one question, or one about every claim or turn. `checklists` has several questions.
 
-Each criterion asks for a JSON object with the reason before the score, because a judge that has to give reasons first
-judges better, and reads lines of text as well.
+Each criterion requests a JSON object with the reason before the score, because a judge that first gives
+reasons judges better. Labelled lines of text can also be read.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ class Criteria(Protocol):
         ...
 
     def read(self, text: str) -> Reading:
-        """Read an answer.
+        """Read the judge's answer.
 
         Raises:
-            ValueError: it cannot be read; the message tells the judge why.
+            ValueError: the answer cannot be read; the message tells the judge why.
         """
         ...
 
@@ -123,7 +123,7 @@ class OnScale:
 
 @dataclass(frozen=True, slots=True)
 class Likert(OnScale):
-    """One question on a scale of whole numbers, with a description for each point or for some."""
+    """One question on a scale of whole numbers, with descriptions of all points or of some."""
 
     question: str
     low: int = 1
@@ -131,7 +131,7 @@ class Likert(OnScale):
     anchors: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a scale without two ends, and descriptions of points off the scale."""
+        """Refuse a scale without two ends, and descriptions of points that are not on the scale."""
         if not self.low < self.high:
             raise SettingsError(
                 f"a scale goes from a lower to a higher number; got {self.low} to {self.high}"
@@ -162,10 +162,10 @@ class Each(OnScale):
 
     Attributes:
         item: the kind of item, in the singular: `claim`, `turn`.
-        question: the question about each item.
+        question: the question to ask about each item.
         low: the worst score.
-        high: the best; on a scale from 0 to 1, a score is yes or no.
-        none: the value without such an item.
+        high: the best score; on a scale from 0 to 1, each item gets yes or no.
+        none: the value if the judge finds no such item.
     """
 
     item: str
@@ -215,7 +215,7 @@ def read_yes_or_no(value: Any) -> float:
     """Read a JSON value that means yes (1.0) or no (0.0).
 
     Raises:
-        ValueError: it means neither.
+        ValueError: the value means neither.
     """
     number = {1: 1.0, 0: 0.0, "1": 1.0, "0": 0.0}.get(value) if isinstance(value, (int, str)) else None
     read = read_value(value, YES_OR_NO) if number is None else number

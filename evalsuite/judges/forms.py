@@ -1,4 +1,4 @@
-"""The forms in which judges score an answer or compare two: how each is asked for, read, and combined."""
+"""The forms in which judges score an answer or compare two: how judgements are requested, read and combined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NO_SYNONYMS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SCORE_SYNONYMS = ("score", "rating", "mark", "grade", "result")
-"""Labels that judges write for the only score they are asked for."""
+"""Synonyms that judges write for `score` if only one score was requested."""
 
 VERDICT_LABELS = (
     "verdict",
@@ -51,7 +51,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     )
     for number, letter, place in (("1", "a", "first"), ("2", "b", "second"))
 }
-"""By label of one of two scores, its synonyms."""
+"""Synonyms of the labels of two scores, by label."""
 
 _NOUN = r"(?:answer|assistant|response|model|option|candidate)"
 _WINS = (
@@ -68,7 +68,7 @@ _FIRST, _SECOND = _place("1|a|one|first"), _place("2|b|two|second")
 _TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
 CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
 PLAIN = ("1", "2", "tie")
-"""The three verdicts as they are asked for."""
+"""The three verdicts that a prompt offers."""
 
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,
@@ -77,11 +77,11 @@ LEVELS: Mapping[str, float] = {
     "2 better": 0.25,
     "2 much better": 0.0,
 }
-"""The five verdicts as they are asked for, and the preference for the first answer."""
+"""The five verdicts that a prompt offers, each with its preference for the first answer."""
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
 GRADES: Choice[float] = Choice(
     {
-        # `A>>B` is Arena-Hard's notation.
+        # `A>>B` is the notation of Arena-Hard.
         1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
         0.75: f"{_FIRST}{_SOME}|[a1]>[b2]",
         0.5: f"{_TIE}|[a1]=[b2]",
@@ -93,11 +93,11 @@ GRADES: Choice[float] = Choice(
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One thing to score.
+    """One aspect that a judge scores.
 
     Attributes:
-        name: the name, as in the metric's name.
-        meaning: what a judge should examine; empty if the name is clear.
+        name: the aspect's name, which is also used in the metric's name.
+        meaning: what a judge should examine; empty if the name is clear by itself.
         low: the worst score.
         high: the best score.
     """
@@ -108,7 +108,7 @@ class Aspect:
     high: int = 10
 
     def __post_init__(self) -> None:
-        """Refuse a scale without two ends, and a name of several lines."""
+        """Refuse a scale without two ends, and a name with several lines."""
         if not self.low < self.high:
             raise SettingsError(
                 f"aspect {self.name!r} goes from {self.low} to {self.high}: that is not a scale"
@@ -122,10 +122,10 @@ class Aspect:
         return f"{self.name} ({self.low} to {self.high}{meaning})"
 
     def check(self, value: float, label: str = "") -> float:
-        """Return a score.
+        """Check a score and return it.
 
         Raises:
-            ValueError: it is off the scale.
+            ValueError: the score is off the scale.
         """
         if not self.low <= value <= self.high:
             raise ValueError(
@@ -140,17 +140,17 @@ QUALITY = Aspect("quality", "how well the answer does overall what was asked")
 def read_scores(
     text: str, aspects: Sequence[Aspect], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
 ) -> dict[str, float]:
-    """Read the score of each aspect, on lines with their names or in a JSON object.
+    """Read the score of each aspect, from lines with the aspects' names or from a JSON object.
 
-    The only score of a form may also have the label `score` or another general one, or none.
+    If only one score was requested, its label may be missing, `score` or a synonym.
 
     Args:
         text: the judge's answer.
-        aspects: the scores asked for.
-        labels: synonyms of aspects' names.
+        aspects: the requested scores.
+        labels: synonyms of the aspects' names.
 
     Raises:
-        ValueError: a score is missing or off its scale, or two statements of one differ.
+        ValueError: a score is missing or off its scale, or is given twice with different values.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
@@ -170,13 +170,13 @@ def read_scores(
 
 
 def read_score(text: str, aspect: Aspect) -> float:
-    """Read the only score that was asked for; `read_scores` lists the errors."""
+    """Read a single requested score; for the errors see `read_scores`."""
     return read_scores(text, [aspect])[aspect.name]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresForm:
-    """One answer, a score for each aspect; the result is each score's mean."""
+    """One answer with a score per aspect; several judgements are combined to each score's mean."""
 
     aspects: tuple[Aspect, ...] = (QUALITY,)
     compares = False
@@ -204,7 +204,7 @@ class ScoresForm:
 
 @dataclass(frozen=True, slots=True)
 class PairedScores:
-    """Two answers, a score for each; the means are compared, and equal means are a tie."""
+    """Two answers with a score each; the means are compared, and equal means are a tie."""
 
     aspect: Aspect = QUALITY
     compares = True
@@ -233,7 +233,7 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """Two answers, which is better; the result is the majority's, a tie if there is none."""
+    """A choice of the better of two answers; the majority of several judgements counts, or a tie without one."""
 
     aspect: Aspect = QUALITY
     compares = True
@@ -259,7 +259,7 @@ class ChoiceForm:
 
 @dataclass(frozen=True, slots=True)
 class GradedChoice:
-    """Two answers, which is better and by how much; the result is the mean preference for the first, from 0 to 1."""
+    """A choice of the better answer, with a degree; the result is the mean preference for the first, from 0 to 1."""
 
     aspect: Aspect = QUALITY
     compares = True
@@ -274,7 +274,7 @@ class GradedChoice:
         return _one_of(LEVELS)
 
     def parse(self, text: str) -> Opinion:
-        """Read the preference; a verdict without a degree, as in `Verdict: 1`, is refused."""
+        """Read the preference; a verdict without a degree, such as `Verdict: 1`, is refused."""
         return _as_preference(_read_verdict(text, GRADES, LEVELS))
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:

@@ -1,4 +1,4 @@
-"""Probability-weighted scores: the expected score instead of the likeliest one.
+"""Probability-weighted scores: the expected score instead of the most probable one.
 
 Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section
 2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, if the backend
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 STARS = replace(QUALITY, high=5)
 ALTERNATIVES = 20
-"""Alternatives requested at each token: the maximum of OpenAI's API."""
+"""Alternatives to request for each token: the maximum of OpenAI's API."""
 
 LITTLE = 0.5
-"""Flag an expected score if all scores together have a lower probability than this."""
+"""An expected score is flagged if the total probability of all scores is lower than this."""
 
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
@@ -52,7 +52,7 @@ class WeightedScore:
     Attributes:
         score: the expected value, on the aspect's scale.
         method: `logprobs` or `samples`.
-        mass: the probability of all scores together, before it is scaled to 1; for samples, the share that could
+        mass: the total probability of all scores, before it is scaled to 1; for samples, the share that could
             be read.
         log: all messages.
     """
@@ -63,22 +63,22 @@ class WeightedScore:
     log: Log
 
     def plain(self) -> dict[str, Any]:
-        """Return the facts `method`, `mass`, and `little` if the scores have little probability."""
+        """Return the facts `method` and `mass`, and `little` if the scores' total probability is low."""
         little = {"little": True} if self.mass < LITTLE else {}
         return {"method": self.method, "mass": self.mass, **little}
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer alone; the better of two answers is the one with the higher score.
+    """Scores each aspect of each answer separately; the better of two answers is the one with the higher score.
 
     Attributes:
         aspects: aspects on scales of one-digit numbers, so that a score is one token.
-        samples: the number of samples if the backend returns no log-probabilities.
-        attempts: answers asked for at most, until one can be read.
+        samples: the number of samples to draw if the backend returns no log-probabilities.
+        attempts: maximum answers to request, until one can be read.
         params: generation parameters.
-        steps: whether the judge first writes, for each aspect, the steps by which to evaluate it (the paper's auto
-            chain of thought); a run requests them once, because every case asks the same.
+        steps: whether the judge first writes evaluation steps for each aspect (the paper's auto chain of
+            thought). A run requests them once, because they are the same for every case.
     """
 
     aspects: tuple[Aspect, ...] = (STARS,)
@@ -88,7 +88,7 @@ class Weighted:
     steps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse scales with longer numbers, and fewer than one sample."""
+        """Refuse scales with numbers of several digits, and fewer than one sample."""
         for aspect in self.aspects:
             if not 0 <= aspect.low < aspect.high <= 9:
                 raise SettingsError(
@@ -147,7 +147,7 @@ class Weighted:
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _use_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
-        # Samples at temperature 0 are all the same: there is nothing to weigh.
+        # Samples at temperature 0 are all the same and could not be weighted.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples = await gather_readable(asked, self.samples // 2 + 1)
@@ -163,14 +163,15 @@ async def _use_logprobs(
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Some servers refuse the parameter. A server that refuses for another reason refuses the samples, too.
+        # Some servers refuse this parameter. A server that refuses for another reason also refuses the
+        # samples.
         return None
     weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
 def read_whole_score(aspect: Aspect) -> Callable[[str], int]:
-    """Make a parser of an answer that is one whole number on the aspect's scale."""
+    """Make a parser for answers that consist of one whole number on the aspect's scale."""
 
     def parse(text: str) -> int:
         problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
@@ -186,7 +187,7 @@ def read_whole_score(aspect: Aspect) -> Callable[[str], int]:
 
 
 def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
-    """Return the tokens after the model's thoughts, because a number in a thought is not a score."""
+    """Return the tokens after the model's reasoning, because a number in the reasoning is not a score."""
     ends = [match.end() for match in THOUGHT_ENDS.finditer("".join(token.token for token in logprobs))]
     begun = 0
     for at, token in enumerate(logprobs):
@@ -197,9 +198,9 @@ def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
 
 
 def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) -> tuple[float, float] | None:
-    """Return the expected score at the token that is the score, and the probability of all scores there.
+    """Compute the expected score at the score's token, and the total probability of all scores there.
 
-    None if no token is a score by itself, or all of them have a probability of zero.
+    None if no token is a score, or if all scores have a probability of zero.
 
     Args:
         logprobs: log-probabilities of the answer's tokens.
@@ -207,7 +208,7 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) ->
         score: the answer's score.
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
-    # `1. Score: 4` has a number before its score.
+    # An answer such as `1. Score: 4` has a number before its score.
     matching = [token for token in scores if _score(token.token, aspect) == score] or scores
     if not matching:
         return None

@@ -1,4 +1,4 @@
-"""Labels that people gave: in the metadata of samples, and in the sheets of `evalsuite judge sheet`."""
+"""Labels that people gave, in the metadata of samples and in the sheets of `evalsuite judge sheet`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LABELS: Mapping[str, float] = {
     "tie": 0.5,
     "second": 0.0,
 }
-"""The words that may stand for a number as a label."""
+"""Words that are accepted as labels, with their numbers."""
 
 
 def read_label(label: Any) -> float | None:
@@ -46,17 +46,18 @@ def people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: per score its `label`, and how it is compared; empty for a sample without labels.
+    """Make the fact `people`: each score's `label`, and how it is compared; empty for a sample without labels.
 
     Args:
-        sample: its metadata may hold `human`: one label for every score, or a mapping of labels by score.
-        names: the judge's scores.
+        sample: the sample, whose metadata may contain `human`: one label for every score, or a mapping of
+            labels by score.
+        names: names of the judge's scores.
         scale: lowest and highest score, if they are known.
-        passes: the least score that passes, if scores are verdicts.
-        nominal: whether each score is a verdict by itself.
+        passes: the lowest score that passes, if scores are verdicts.
+        nominal: whether scores are categories rather than points on a scale.
 
     Raises:
-        ScoringError: a label is neither a number nor one of the `LABELS`, or it is off the scale.
+        ScoringError: a label is off the scale, or is neither a number nor one of the `LABELS`.
     """
     human = sample.metadata.get("human")
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
@@ -76,10 +77,10 @@ def people_facts(
 
 
 def check_labels(sample: Sample) -> None:
-    """Check that the labels of a sample can be read, regardless of the judge's scores.
+    """Check that a sample's labels can be read, without knowing the judge's scores.
 
     Raises:
-        ScoringError: there are none, or one is neither a number nor one of the `LABELS`.
+        ScoringError: the sample has no labels, or a label is neither a number nor one of the `LABELS`.
     """
     human = sample.metadata.get("human")
     labels = list(human.values()) if isinstance(human, Mapping) else [human]
@@ -100,7 +101,7 @@ def _sample_label(sample: Sample, label: Any) -> float:
 
 
 def read_sheet(path: Path) -> dict[str, float]:
-    """Read the labels of one sheet, by case; rows without a label are left out.
+    """Read the labels in one sheet, by case; rows without a label are left out.
 
     Raises:
         DatasetError: a column is missing, a case occurs twice, or a label is neither a number nor one of the
@@ -120,7 +121,7 @@ def read_sheet(path: Path) -> dict[str, float]:
             raise DatasetError(path, f"line {number}", f"{case} again", "each case once")
         if not text.strip():
             continue
-        # Spreadsheets of many countries write a decimal comma.
+        # Spreadsheets in many countries use a decimal comma.
         label = read_label(text.replace(",", "."))
         if label is None:
             expected = f"a number or one of {', '.join(LABELS)}"
@@ -130,7 +131,7 @@ def read_sheet(path: Path) -> dict[str, float]:
 
 
 def mean_labels(sheets: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average the labels that each case has in the sheets."""
+    """Average each case's labels over the sheets."""
     labels: dict[str, list[float]] = {}
     for sheet in sheets:
         for case, label in sheet.items():

@@ -1,4 +1,4 @@
-"""Judgements as data: opinions, ballots, how several become one result, and the signature of how they were made."""
+"""Judgements as data: opinions, ballots, their combination to one result, and the signature of a judge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PREFERENCE = "preference"
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 
 VERSION = 3
-"""Counts changes in how answers are read and combined, which no prompt shows."""
+"""Increased when the reading or combining of answers changes, because prompts do not show that."""
 
 UNDER_TEST = "the model under test"
 
@@ -41,16 +41,16 @@ class Opinion:
     """One parsed judgement.
 
     Attributes:
-        scores: score by aspect if one answer is judged, by place (`first`, `second`) if two are scored, and
-            `preference` if the verdict has degrees.
-        verdict: the better of two answers; None if one answer is judged.
+        scores: scores by aspect if one answer is judged, by position (`first`, `second`) if two are scored,
+            and `preference` if the verdict has degrees.
+        verdict: the better of two answers; None if only one is judged.
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None
 
     def exchanged(self) -> Opinion:
-        """Return the same opinion with the two answers in the other order."""
+        """Return the same opinion with the two answers exchanged."""
         scores = {
             SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value
             for name, value in self.scores.items()
@@ -60,13 +60,13 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One judge's opinion on the answers in one order.
+    """One judge's opinion, formed with the answers in one order.
 
     Attributes:
-        judge: the debater, or the number of the repeat.
-        model: the model that answered.
+        judge: the debater's name, or the number of the repetition.
+        model: the model that gave the opinion.
         swapped: whether the second answer was shown first.
-        opinion: the opinion on the answers in their own order, regardless of the order shown.
+        opinion: the opinion in terms of the answers' own order, whichever order was shown.
     """
 
     judge: str
@@ -90,7 +90,7 @@ class Assessment:
     """A judge's result with the ballots and the log behind it.
 
     Attributes:
-        opinion: the result.
+        opinion: the combined result.
         ballots: the ballots that it combines, in a fixed order.
         log: all messages, in order, as plain data.
         facts: further facts about how it was made (the method of a weighted score).
@@ -103,31 +103,31 @@ class Assessment:
 
     @property
     def calls(self) -> int:
-        """Completions requested, repeated questions included."""
+        """The number of requested completions, repetitions included."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def with_facts(self, **facts: Any) -> Assessment:
-        """Return the same with further facts; empty ones are left out."""
+        """Copy the assessment with further facts; empty facts are left out."""
         return replace(self, facts={**self.facts, **{name: fact for name, fact in facts.items() if fact}})
 
     def plain(self) -> dict[str, Any]:
-        """Return what records keep: `verdict`, `calls`, `ballots`, `cut_off` if any answer was, and the facts."""
+        """Return the data for records: `verdict`, `calls`, `ballots`, facts, and `cut_off` if answers were cut off."""
         ballots = [ballot.plain() for ballot in self.ballots]
         facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
         return facts | count_cut_off(self.log)
 
 
 def count_cut_off(log: Log) -> dict[str, int]:
-    """Return the fact `cut_off`, the number of answers that met the limit on tokens; empty for none."""
+    """Return the fact `cut_off`, the number of answers that reached the token limit; empty if none did."""
     cut = sum(bool(entry.get("cut_off")) for entry in log)
     return {"cut_off": cut} if cut else {}
 
 
 class Judge(Protocol):
-    """A way to judge: one model once, several times, or a panel."""
+    """A way to judge: one model asked once or several times, or a panel."""
 
     def prompts(self) -> Sequence[str]:
-        """List the sentences of its prompts, without what is judged; a change of any of them changes the judge."""
+        """List the sentences of its prompts, without the judged texts; a change to any of them changes the judge."""
         ...
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
@@ -141,11 +141,11 @@ class Judge(Protocol):
 
 
 class Form(Protocol):
-    """The form of a judge's answer, and how several opinions in this form become one."""
+    """The form of a judge's answer, and the rule for combining several opinions of this form."""
 
     @property
     def compares(self) -> bool:
-        """Whether two answers are judged, which may be shown in either order."""
+        """Whether the form judges two answers, which may be shown in either order."""
         ...
 
     def task(self) -> str:
@@ -153,34 +153,34 @@ class Form(Protocol):
         ...
 
     def request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the whole answer or, with `End`, of its last lines."""
+        """Write the task and the form of the answer; with `End`, only its last lines have this form."""
         ...
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON schema of an answer that holds nothing but the judgement."""
+        """Return the JSON schema of an answer that contains only the judgement."""
         ...
 
     def parse(self, text: str) -> Opinion:
-        """Read the opinion on the answers as they were shown.
+        """Read the opinion in terms of the answers as they were shown.
 
         Raises:
-            ValueError: the answer is not in the form; the message tells the judge why.
+            ValueError: the answer does not have this form; the message tells the judge why.
         """
         ...
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions on the answers in their own order."""
+        """Combine several opinions, all in terms of the answers' own order."""
         ...
 
 
 def majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
-    """Return the verdict of more than half of the votes; a tie if there is none."""
+    """Return the verdict that has more than half of the votes; a tie if none has."""
     winner, votes = Counter(verdicts).most_common(1)[0]
     return winner if 2 * votes > len(verdicts) else "tie"
 
 
 def better(first: float, second: float) -> PairVerdict:
-    """Return the answer with the higher score; a tie if both are equal."""
+    """Return which answer has the higher score; a tie if both are equal."""
     if math.isclose(first, second, rel_tol=1e-12):
         return "tie"
     return "first" if first > second else "second"
@@ -197,7 +197,7 @@ def mean_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The ballots of all judges in one order of the answers.
+    """The ballots of all judges for one order of the answers.
 
     Attributes:
         ballots: the ballots that could be read, in a fixed order.
@@ -211,14 +211,15 @@ class Round:
 
 
 def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
-    """Combine all orders into one result.
+    """Combine the ballots for all orders of the answers into one result.
 
-    If ballots are missing, both orders keep the same weight, because each balances the other.
+    If ballots are missing, both orders keep equal weight, because each corrects the position bias of the
+    other.
 
     Args:
         form: the form of the ballots.
         rounds: one per order.
-        quorum: ballots that each order needs; None for more than half of those requested.
+        quorum: the minimum number of ballots in each order; None requires more than half of those requested.
 
     Raises:
         JudgeError: an order has too few readable ballots; the log holds the messages of all orders.
@@ -244,15 +245,15 @@ def _settle_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
 
 
 def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
-    """Write how a score is made, as in `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
+    """Write a line that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
-    Two signatures are equal if the same model is asked the same. The hash covers the models with the parameters that
-    the user set for the whole run, the content, and the sentences that all judges share. Keys and other secrets among
-    the parameters are left out.
+    Two signatures are equal if the same models get the same prompts. The hash covers the models with the
+    parameters that the user set for the whole run, the content, and the sentences that all judges share. Keys
+    and other secrets among the parameters are left out.
 
     Args:
         kind: the kind of judge.
-        models: the judge's models; none if judging is the task of the model under test.
+        models: the judge's models; empty if the model under test itself judges.
         content: prompts, scales and parameters, as plain data.
     """
     names = [model.name for model in models]
@@ -267,19 +268,19 @@ def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) ->
 
     Args:
         judge: the judge, with its form, its parameters and, for a panel, its debaters.
-        models: the judge's models; none for the model under test.
-        shown: whatever else decides what the judge is shown, as plain data.
+        models: the judge's models; empty if the model under test itself judges.
+        shown: other data that determine what the judge is shown.
     """
     return signature(type(judge).__name__.lower(), models, judge.prompts(), describe(judge), shown)
 
 
 def describe(settings: Any) -> str:
-    """Return the repr without memory addresses, which differ in every process."""
+    """Write a repr without memory addresses, because these differ in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 
 
 def sign_scores(scores: Mapping[str, float | Score], written: str) -> dict[str, float | Score]:
-    """Return the same scores, each with this signature."""
+    """Return the same scores with this signature added to each."""
     return {
         name: replace(score if isinstance(score, Score) else Score(score), signature=written)
         for name, score in scores.items()

@@ -1,8 +1,8 @@
-"""Panels: debaters talk in turns, then each judges unheard by the others, and the votes are combined.
+"""Panels: debaters speak in turns, then each judges without seeing other judgements, and votes are combined.
 
-After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv 2308.07201,
-section 2 and appendix A), with a final secret ballot of our own and prompts in our own words. The ChatEval benchmark
-has the paper's protocol.
+After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
+2308.07201, section 2 and appendix A). The final secret ballot and the wording of the prompts are ours. The
+benchmark ChatEval follows the paper's protocol.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class DebaterRole:
     """A debater.
 
     Attributes:
-        name: the name that the others see.
-        prompt: who the debater is and what it examines.
+        name: the name that the other debaters see.
+        prompt: a description of who the debater is and what it examines.
         model: the debater's model; None for the judge model.
     """
 
@@ -75,12 +75,12 @@ def make_debaters(
     """Make a panel's debaters, each with a unique name.
 
     Args:
-        roles: names or roles in the order of speaking, or the number of known roles to take, which repeat after the
-            last. A name that is not a known role is described to the model by the name alone.
+        roles: names or roles in the order of speaking, or the number of predefined roles, which repeat after
+            the last. A name that is not predefined describes the role by itself.
         same_role: whether all debaters get the same neutral prompt (the paper's ablation).
 
     Raises:
-        SettingsError: the roles are a single text, whose letters would be taken for names.
+        SettingsError: the roles are a single text, whose letters would count as names.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles are a list of names, or a number; got the text {roles!r}")
@@ -111,13 +111,13 @@ class PanelRules:
     Attributes:
         form: the form of a judgement.
         debaters: the debaters in the order of speaking.
-        strategy: who sees whose speeches, and when.
-        turns: the number of turns.
+        strategy: which speeches each debater sees, and when.
+        turns: the number of turns in which the debaters speak.
         swap: whether two answers are debated in both orders, in two independent debates.
-        summarizer: the model that sums up; None for the judge model.
-        attempts: answers asked for at most, until one can be read.
-        params: generation parameters of every call.
-        quorum: judgements that must be readable in each order; None for more than half.
+        summarizer: the model that writes summaries; None for the judge model.
+        attempts: maximum answers to request, until one can be read.
+        params: generation parameters for every call.
+        quorum: the minimum number of readable judgements in each order; None requires more than half.
     """
 
     form: Form
@@ -153,9 +153,9 @@ class PanelRules:
 
 @dataclass(frozen=True, slots=True)
 class Panel(PanelRules):
-    """Debaters who talk for some turns, then each judge in a fixed form, unheard by the others.
+    """Debaters who speak for some turns, then each judge in a fixed form without seeing the others' judgements.
 
-    `turns` are turns of talk, before the final one; 0 is a vote without a debate.
+    `turns` counts the turns before the final judgement; with 0, the panel votes without a debate.
     """
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
@@ -167,9 +167,10 @@ class Panel(PanelRules):
         return (OFFICE, SEATED, TALK, LAST, SUM_UP, self.form.request())
 
     def calls(self) -> int:
-        """Count the completions for one subject if every answer can be read at once.
+        """Count the completions for one subject if every first answer can be read.
 
-        orders x (debaters x (turns + 1) + summaries), with one summary per turn under a summarizer.
+        The count is orders x (debaters x (turns + 1) + summaries), with one summary per turn if there is a
+        summarizer.
         """
         summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
         return len(self.orders) * (len(self.debaters) * (self.turns + 1) + summaries)
@@ -181,7 +182,7 @@ class Panel(PanelRules):
                 await self._talk(debate, turn)
         except JudgeError as error:
             return debate.fail(error)
-        # The final turn: all at once, each sees the whole debate and no other judgement.
+        # In the final turn all debaters judge at once; each sees the whole debate but no other judgement.
         judgements = await wait_for_all(
             debate.judge(
                 debater, self.turns + 1, LAST.format(name=debater.name) + self.form.request(), self.form.parse
@@ -193,10 +194,10 @@ class Panel(PanelRules):
         return debate.end()
 
     async def _talk(self, debate: Debate, turn: int) -> None:
-        """Hold one turn.
+        """Let every debater speak once.
 
-        One by one, each debater sees all earlier speeches. Simultaneously, each sees those of the earlier turns; under
-        a summarizer, only the summaries of the earlier turns.
+        With the strategy one by one, each debater sees all earlier speeches. With simultaneous, each sees the
+        speeches of earlier turns; with a summarizer, only the summaries of earlier turns.
         """
         requests = [(debater, TALK.format(name=debater.name)) for debater in self.debaters]
         if self.strategy == "one_by_one":
@@ -215,7 +216,7 @@ class Panel(PanelRules):
 
 @dataclass(frozen=True, slots=True)
 class Speech(Generic[T]):
-    """One speaker's contribution, parsed and as text, with the log of its calls."""
+    """One speaker's contribution: the parsed value, the text, and the log of its calls."""
 
     speaker: str
     model: str
@@ -224,7 +225,7 @@ class Speech(Generic[T]):
     log: Log
 
     def part(self) -> Part:
-        """Return the section that the others see."""
+        """Return the section that the other debaters see."""
         return (f"said by {self.speaker}", self.text)
 
 
@@ -268,13 +269,13 @@ class Debate:
             self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _system(debater)}))
 
     async def speak(self, debater: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
-        """Ask for a speech, given what is in `shown` at this moment."""
+        """Ask for a speech; the debater sees the current contents of `shown`."""
         return await self._ask(debater, turn, request, read_speech, read_cut_off=True)
 
     async def judge(
         self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], Opinion]
     ) -> Speech[Opinion] | Silence:
-        """Ask for a judgement, given what is in `shown` at this moment."""
+        """Ask for a judgement; the debater sees the current contents of `shown`."""
         return await self._ask(debater, turn, request, parse)
 
     async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
@@ -292,18 +293,18 @@ class Debate:
         return summary
 
     def keep(self, *contributions: Speech[Any] | Silence) -> list[Speech[Any]]:
-        """Log contributions and return the speeches among them."""
+        """Log the contributions; return those that are speeches."""
         for contribution in contributions:
             self.log.extend(contribution.log)
         return [one for one in contributions if isinstance(one, Speech)]
 
     def count(self, *judgements: Speech[Opinion] | Silence) -> None:
-        """Count final judgements: as ballots, or as problems if they could not be read."""
+        """Store final judgements as ballots, or as problems if they could not be read."""
         self.ballots += [self.ballot(judgement) for judgement in judgements if isinstance(judgement, Speech)]
         self.problems += [judgement.problem for judgement in judgements if isinstance(judgement, Silence)]
 
     def ballot(self, speech: Speech[Opinion]) -> Ballot:
-        """Return a judgement on the answers in their own order."""
+        """Convert a judgement to a ballot in terms of the answers' own order."""
         opinion = speech.value.exchanged() if self.swapped else speech.value
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
@@ -312,7 +313,7 @@ class Debate:
         return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
     def fail(self, error: JudgeError) -> Round:
-        """Return the round of a debate that an error ended."""
+        """End the debate with an error; return its round."""
         return Round((), (str(error),), tuple(error.log))
 
     async def _ask(
@@ -333,7 +334,7 @@ class Debate:
         **options: Any,
     ) -> Speech[T] | Silence:
         def place(log: Sequence[Mapping[str, Any]]) -> Log:
-            # The prompt repeats what the debate's log already holds; repeated questions are new.
+            # Leave out the prompt, which is in the debate's log already; repeated questions are kept.
             return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
 
         options = {"attempts": self.rules.attempts, **options, **self.rules.params}

@@ -1,9 +1,10 @@
-"""Reads judges' answers by one rule: the form that was asked for, and nothing else, is a statement.
+"""Read judges' answers by one rule: only the requested form counts as a statement.
 
-A statement is a JSON field, or a line of the form `label: value`, possibly with a reason after it. Synonyms are
-anchored at both ends: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8 lines long`
-are not. A form with one value must begin or end the answer, because what stands in the middle may be a quotation. All
-statements must agree. Any other answer raises ValueError, and the judge is asked again.
+A statement is a JSON field, or a line of the form `label: value`, possibly followed by a reason. Synonyms
+must match completely: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8
+lines long` are not. A form with one value must be at the beginning or the end of the answer, because text in
+the middle may be a quotation. All statements must agree. Any other answer raises ValueError, and the judge is
+asked again.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ HEDGE = re.compile(
     r"\W*(?:\w+\W+)?(?:but|if|unless|or|no(?=,)|less|minus|plus|wait|actually|al?though|however|except|perhaps|maybe|rather|well|to)\b",
     re.IGNORECASE,
 )
-"""The beginning of a reason that takes the value back."""
+"""The beginning of a reason that retracts the value."""
 RECONSIDERED = re.compile(
     r"\b(?:wait|actually|on reflection|second thoughts?|reconsider\w*|correction|let me re\w+|therefore|thus|"
     r"in conclusion|overall|final(?:ly)?|(?:should|must|ought to) be|changed?|instead)\b",
     re.IGNORECASE,
 )
-"""Words after which the first line may no longer be the judge's last word."""
+"""Words that show that the judge may have changed its mind after the first line."""
 
 
 Item = tuple["str | Mapping[str, Any]", bool]
@@ -85,7 +86,7 @@ class Value(Protocol[T_co]):
         ...
 
     def fits_reason(self, why: str) -> bool:
-        """Return whether a reason after the value leaves the value unambiguous."""
+        """Tell whether a value stays unambiguous with this reason after it."""
         ...
 
 
@@ -140,8 +141,8 @@ class AnswerField(Generic[T]):
     """One value of a form.
 
     Attributes:
-        labels: the label that was asked for, and its synonyms.
-        value: the values allowed; all fields of a form have the same `pattern`.
+        labels: the requested label, then its synonyms.
+        value: the allowed values; all fields of a form have the same `pattern`.
     """
 
     labels: Sequence[str]
@@ -149,10 +150,11 @@ class AnswerField(Generic[T]):
 
 
 class AnswerForm(Generic[T]):
-    """The form that was asked for; `read` reads an answer.
+    """The requested form of an answer; `read` reads an answer in this form.
 
     Args:
-        fields: field by name. A form with one field may also be the bare value.
+        fields: the form's fields by name. If the form has a single field, the answer may also be the bare
+            value.
     """
 
     def __init__(self, fields: Mapping[str, AnswerField[T]]) -> None:
@@ -178,8 +180,8 @@ class AnswerForm(Generic[T]):
         """Read the value of each field.
 
         Raises:
-            NoStatementError: a field has no statement; the argument is its name.
-            ValueError: two statements of a field differ.
+            NoStatementError: a field has no statement; the exception's argument is the field's name.
+            ValueError: a field has two different statements.
         """
         items = self._split(remove_thoughts(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
@@ -199,7 +201,7 @@ class AnswerForm(Generic[T]):
         return values
 
     def _split(self, text: str) -> list[Item]:
-        """Split an answer into its JSON objects and its lines, without decoration."""
+        """Split an answer into its JSON objects and its lines, without Markdown decoration."""
         text = TAG.sub(r"\n\1: \2\n", text)
         items: list[Item] = []
         at = 0
@@ -228,7 +230,7 @@ class AnswerForm(Generic[T]):
         return lines
 
     def _read_item(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
-        """Read the labelled statements of an object or a line; a line that holds anything else has none."""
+        """Read the labelled statements in an object or a line; a line with any other text has no statements."""
         if not isinstance(item, str):
             return list(self._read_object(item))
         line = NUMERAL.sub("", item)
@@ -259,7 +261,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_alone(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is the bare value; of the last line, also a sentence or a box at its end."""
+        """Read a line that consists of the bare value; in the last line, also a sentence or a box at its end."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -286,7 +288,7 @@ def read_value(field: Any, value: Value[T]) -> T | None:
 
 
 def _is_settled(match: re.Match[str], value: Value[Any]) -> bool:
-    """Return whether the reason after a value leaves the value as it is."""
+    """Tell whether the reason after a value leaves the value unchanged."""
     why = match.groupdict().get("why")
     return why is None or not (HEDGE.match(why) or not value.fits_reason(why))
 
@@ -296,16 +298,16 @@ def _plain(label: str) -> str:
 
 
 def remove_thoughts(text: str) -> str:
-    """Remove what the model thought aloud.
+    """Remove the model's visible reasoning.
 
-    A thought that was cut off extends to the end of the text. A thought without an opening tag, which chat templates
-    may have put into the prompt, begins at the start of the text.
+    Truncated reasoning extends to the end of the text. Reasoning without an opening tag begins at the start
+    of the text, because some chat templates put that tag into the prompt.
     """
     return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
 def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
-    """Find the JSON objects in a text, at most 20, each with the places where it begins and ends."""
+    """Find at most 20 JSON objects in a text, each with its start and end."""
     decoder, at, tried = json.JSONDecoder(object_pairs_hook=_check_pairs), text.find("{"), 0
     while at >= 0 and tried < MOST_OBJECTS:
         tried += 1
@@ -319,7 +321,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
 
 
 def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that has a name twice with different values; Python's JSON would keep the last."""
+    """Refuse an object that contains a name twice with different values; Python's JSON parser would keep the last."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:
@@ -328,11 +330,11 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def find_reason(text: str) -> str:
-    """Return the reason of the first JSON object that has one; otherwise the beginning of the text."""
+    """Return the reason in the first JSON object that has one; otherwise the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
     return one_line(reasons[0]) if reasons else one_line(text)
 
 
 def one_line(text: Any) -> str:
-    """Return the first 300 characters in one line; empty for anything but a text."""
+    """Return the first 300 characters in one line; empty if the value is not a text."""
     return " ".join(text.split())[:300] if isinstance(text, str) else ""

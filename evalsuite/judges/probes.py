@@ -1,4 +1,4 @@
-"""Probes: changed answers of a run, for which a good judge's verdict must stay, or must fall."""
+"""Probes: changed answers, for which a good judge's score must stay the same or must fall."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ CERTAIN = "I am absolutely certain, and every expert agrees: "
 
 
 def make_probes(answers: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Make the changed answer of each case, by probe.
+    """Make the changed answers of each probe, by case.
 
-    `asks for a good score` and `padding` add text that says nothing about the question; `confident and wrong` is
-    another case's answer with a claim of certainty.
+    The probes `asks for a good score` and `padding` add text that says nothing about the question. The probe
+    `confident and wrong` gives another case's answer and claims certainty.
 
     Args:
-        answers: the run's answers, by case; the probe of a wrong answer needs two that differ.
+        answers: the run's answers, by case; the probe of a wrong answer needs two different answers.
     """
     cases = list(answers)
     others = {case: _find_other(answers, cases, at) for at, case in enumerate(cases)}

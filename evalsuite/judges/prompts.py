@@ -1,4 +1,4 @@
-"""What a judge is shown: sentences that all judges share, and texts of a case in sections that they cannot leave."""
+"""The texts that a judge sees: sentences shared by all judges, and a case's texts in closed sections."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ WITHHELD = "[name withheld]"
 
 
 def mark_sections(parts: Iterable[Part]) -> str:
-    """Put untrusted texts into sections whose marks carry a key that occurs in none of the texts.
+    """Put untrusted texts into sections, marked by a key that occurs in none of the texts.
 
-    A text cannot close its own section or open another, because it would have to contain the key. The key depends on
-    the texts alone, so equal requests stay equal and can be replayed.
+    A text cannot close its own section or open another one, because it would have to contain the key. The key
+    depends only on the texts, so equal requests stay equal and can be replayed.
 
     Args:
         parts: names and texts; spaces in a name become underscores.
@@ -61,7 +61,7 @@ class JudgedInput:
     Attributes:
         question: the question, or the conversation so far.
         answers: one or two texts.
-        background: what a good answer may draw on; empty for nothing.
+        background: information that a good answer may use; empty if there is none.
         reference: a correct answer; empty if there is none.
     """
 
@@ -71,7 +71,7 @@ class JudgedInput:
     reference: str = ""
 
     def parts(self, *, swapped: bool = False) -> list[Part]:
-        """List the parts that are not empty, the answers in their own or in the other order."""
+        """List the parts that are not empty, with the answers in their own order or, if swapped, in the other."""
         answers = self.answers[::-1] if swapped else self.answers
         names = ["answer"] if len(answers) == 1 else ["answer_1", "answer_2"]
         context = [
@@ -96,14 +96,14 @@ def withhold_names(text: str, names: Iterable[str]) -> str:
 
 
 def as_text(messages: str | Sequence[Message]) -> str:
-    """Write a sample's input as text: one paragraph per message, which begins with its role."""
+    """Write a sample's input as text, with one paragraph per message, each beginning with the message's role."""
     if isinstance(messages, str):
         return messages
     return "\n\n".join(f"{message.role}: {message.content}" for message in messages)
 
 
 def as_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map section names to fields; the section of a bare field is named after its key."""
+    """Map section names to fields; a field without a section name gives its key as the name."""
     if isinstance(fields, str):
         fields = [fields]
     if isinstance(fields, Mapping):
@@ -122,7 +122,7 @@ def show_fields(sample: Sample, transcript: Transcript, fields: Mapping[str, str
             `facts.KEY`, or a bare KEY of either.
 
     Raises:
-        ScoringError: the case has no such field.
+        ScoringError: the case lacks one of the fields.
     """
     return [part for name, source in fields.items() for part in _show_field(name, source, sample, transcript)]
 
@@ -156,7 +156,7 @@ def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 
 def _show_calls(transcript: Transcript) -> list[Part]:
-    """Show the calls of the conversation, or the events of solvers that keep their calls there."""
+    """Show the tool calls in the conversation, or the events of solvers that store their calls there."""
     results = {
         message.tool_call_id: message.content for message in transcript.messages if message.role == "tool"
     }

@@ -1,4 +1,4 @@
-"""`rubric`: one judge for your own cases, and ready-made rubrics; each accepts the options of `rubric`."""
+"""`rubric`: one judge for your own cases. Also ready-made rubrics, each of which accepts the options of `rubric`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Aggregate = Literal["mean", "median", "min", "max", "majority"]
 CONFIRMING_TEMPERATURE = 1.0
-"""The temperature of repeated questions: at 0 a judge would repeat its answer."""
+"""The temperature of repeated questions; at 0, a judge would repeat its answer."""
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -49,9 +49,9 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     attempts: int = 3,
     **params: Any,
 ) -> Rubric:
-    """Make a judge with criteria of your own; it gives its reasons before its score.
+    """Make a judge with your own criteria; it gives its reasons before its score.
 
-    One call per judge and sample; the reason is the score's note.
+    Each judge is called once per sample; its reason becomes the score's note.
 
     Args:
         criteria: a question, answered by yes (1.0) or no (0.0), or on a `scale`; several questions, or questions
@@ -59,15 +59,15 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             `{"question": ..., "yes": ..., "no": ...}` whose leaves are scores; or one of the criteria in
             `evalsuite.judges`: `YesNo`, `Likert`, `Checklist`, `Tree`, `Each`. None takes the checklist from the
             sample's metadata, under `criteria`.
-        name: the score's name.
+        name: the name of the score.
         scale: lowest and highest point for a question that is not answered by yes or no.
         anchors: descriptions of the scale's points; without `scale` they define the scale.
-        steps: what the judge goes through before judging.
+        steps: the steps that the judge follows before it judges.
         examples: example judgements, each a mapping of names to texts.
-        fields: what the judge sees: `input`, `answer`, `reasoning`, `target` (all references), `conversation`,
-            `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare key; a mapping names the sections.
-            By default question, answer and the references that there are.
-        model: the judge model, if it is not the run's; or several.
+        fields: the parts of the case that the judge sees: `input`, `answer`, `reasoning`, `target` (all
+            references), `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare
+            key; a mapping names the sections. By default the question, the answer and the references, if any.
+        model: the judge model, if it is not the run's; or a list of several models.
         samples: judgements of each judge, at temperature 1.
         aggregate: how several values become one: `mean`, `median`, `min`, `max` or `majority`.
         quorum: judgements that must be readable; None for more than half.

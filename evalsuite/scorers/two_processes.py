@@ -1,10 +1,10 @@
 """Runs in the sandbox in two processes: one for the answer, one for its tests, which never sees the answer's code.
 
-This file is sent as source, so it imports the standard library alone. The tests use a stand-in for each function, class
-and object of the answer. A stand-in encodes what is asked of it and stops its thread; the scorer takes the request to
-the answer's process and brings back the encoded result. Plain values pass as they are, and the answer's objects stay in
-its process. No value that the tests expect is sent there: values are compared in the tests' process, and two objects of
-the answer by their attributes.
+This file is sent as source, so it imports only the standard library. The tests use a proxy for each function,
+class and object of the answer. A proxy encodes each request and blocks its thread; the scorer takes the
+request to the answer's process and returns the encoded result. Plain values are copied, and the answer's
+objects stay in its process. The values that the tests expect are never sent there: values are compared in the
+tests' process, and two objects of the answer by their attributes.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
 
     Args:
         value: JSON-like data, one of `KINDS`, or a number or array of numpy.
-        stay: converts a value that is something else and stays in its process; None refuses such values.
+        stay: encodes a value of another type, which stays in its process; None refuses such values.
 
     Raises:
         NotPlainError: the value has another type.
@@ -141,13 +141,13 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
         return base(value)
     if stay is not None:
         return {"type": "object", "value": stay(value)}
-    if isinstance(value, BaseException):  # what the answer raised must not be a way to its own process
+    if isinstance(value, BaseException):  # an exception of the answer must not give access to its process
         raise TypeError("an exception cannot be passed to the answer")
     raise NotPlainError(f"a value of the type {type(value).__name__} is not plain data")
 
 
 def decode(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
-    """Convert JSON back to the value; `find` gets an object of the answer from what identifies it."""
+    """Convert JSON back to a value; `find` returns the answer's object for an identity."""
     if not isinstance(data, dict):
         return [decode(item, find) for item in data] if isinstance(data, list) else data
     kind, value = data["type"], data["value"]
@@ -167,7 +167,7 @@ def _send(token: str, message: Any) -> None:
 
 
 def _read_state(value: Any) -> list[Any] | None:
-    """Read the attributes by which an object is compared; None if it equals only itself."""
+    """Read the attributes that decide whether an object equals another; None if it equals only itself."""
     kind = type(value)
     slots = [slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if hasattr(value, slot)]
     state = {**getattr(value, "__dict__", {}), **{slot: getattr(value, slot) for slot in slots}}
@@ -185,11 +185,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem")},
     **{name: getattr(operator, name) for name in ("add", "sub", "lt", "le", "gt", "ge")},
 }
-"""What the tests may ask of an object of the answer; the last six only with another of its objects."""
+"""Operations that the tests may request on an object of the answer; the last six need a second such object."""
 
 
 class AnswerProcess:
-    """The answer's process: its module, whose functions are called by name, and the objects that its tests use."""
+    """The answer's process, which holds its module and the objects that the tests use."""
 
     def __init__(self, code: str) -> None:
         module = types.ModuleType("answer")
@@ -199,7 +199,7 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def describe(self, token: str, names: list[str]) -> None:
-        """Send which of these names are exceptions, each with the names of its bases."""
+        """Send which of these names are exceptions, each with the names of its base classes."""
         found = {name: self.names.get(name) for name in names}
         _send(
             token,
@@ -211,7 +211,7 @@ class AnswerProcess:
         )
 
     def call(self, token: str, request: str) -> None:
-        """Do what the tests ask, and send the result, or what was raised, and the arguments as they were left."""
+        """Perform a request of the tests; send the result or exception, and the arguments, which may have changed."""
         operation, args, named = json.loads(request)
         message: Any
         try:
@@ -248,13 +248,13 @@ def _list_bases(kind: type) -> list[str]:
 
 
 class Remote:
-    """Stands in the tests' process for a function, a class or an object of the answer.
+    """Proxy in the tests' process for a function, a class or an object of the answer.
 
     Args:
         process: the tests' process.
-        identity: its name, or its place among the answer's objects.
-        bases: the names of its class and of the bases of that.
-        may_call: whether the tests may call it.
+        identity: the name of a function or class, or an object's index among the answer's objects.
+        bases: the names of its class and of the class's bases.
+        may_call: whether the tests may call the object.
     """
 
     __slots__ = ("__bases", "__identity", "__may_call", "__process")
@@ -301,11 +301,11 @@ class Remote:
         return bool(states[0] is not None and states[0] == states[1])
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__bases))  # equal objects may have different places
+        return hash(tuple(self.__bases))  # equal objects may have different indexes
 
 
 def _read_own(remote: Remote, name: str) -> Any:
-    # A method could have the name of an attribute of the answer's object.
+    # An attribute of the answer's object may have the name of one of these methods.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
@@ -325,14 +325,14 @@ for _name in ("add", "sub", "lt", "le", "gt", "ge"):
 
 
 class CheckProcess:
-    """The tests' process: one check in a thread, which waits for the result of each request.
+    """The tests' process: it runs one check in a thread, which waits for the result of each request.
 
     Args:
-        token: precedes each message.
+        token: the beginning of each message.
         before: code that runs before the check.
         check: the check's code.
-        names: what the check uses of the answer.
-        errors: JSON: those of the names that are exceptions, with the names of their bases.
+        names: names of the answer's code that the check uses.
+        errors: JSON that maps those names that are exceptions to the names of their base classes.
     """
 
     def __init__(self, token: str, before: str, check: str, names: list[str], errors: str) -> None:
@@ -356,11 +356,11 @@ class CheckProcess:
         _send(self._token, self._requests.get())
 
     def is_named(self, bases: list[str]) -> bool:
-        """Check whether the tests name a class, or one of its bases."""
+        """Check whether the tests name a class or one of its bases."""
         return not self._classes.isdisjoint(bases)
 
     def ask(self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True) -> Any:
-        """Let the answer's process do an operation; raise what that raises."""
+        """Let the answer's process perform an operation; raise the exception that it raises."""
         self._requests.put(["call", json.dumps([operation, encode(args), encode(named)])])
         outcome = json.loads(self._results.get())
         try:
@@ -390,7 +390,8 @@ class CheckProcess:
             exec(compile(check, "<program check>", "exec", dont_inherit=True), names)  # noqa: S102 - as above
             self._requests.put(["passed"])
         except NotPlainError as error:
-            # An object that a function returned must not be a way to be tested in the answer's process.
+            # Returning an object must not move the tests into the answer's own process, where it could
+            # manipulate them.
             self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ")])
@@ -411,7 +412,7 @@ class CheckProcess:
         return error
 
     def _error_class(self, bases: list[str]) -> type[BaseException]:
-        """Find or make the exception class of that name: the tests' own, a built-in one, or one that only bears it."""
+        """Find or make the exception class of that name: the tests' own, a built-in one, or an empty new one."""
         name, *others = bases
         if name in self._errors:
             return self._errors[name]
@@ -431,7 +432,7 @@ class CheckProcess:
 
 
 NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
-"""Exceptions that would end a check or its loops in another way than the answer's, or that need more than a text."""
+"""Exceptions that must not be raised by name: they would end a check or its loops, or need more than a text."""
 
 
 def _error_text(error: BaseException) -> str:
@@ -439,7 +440,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _take_over(argument: Any, left: Any) -> None:
-    """Change an argument in place as the answer changed its copy."""
+    """Change an argument in place in the same way as the answer changed its copy."""
     if type(argument) is not type(left):
         return
     if isinstance(argument, list | bytearray):

@@ -1,8 +1,8 @@
-"""Struc-Bench: can a model write the tables that a text holds, as text, LaTeX and HTML?
+"""Struc-Bench: can a model write a text's contents as tables in plain text, LaTeX and HTML?
 
 Tang et al., "Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data?",
-NAACL 2024, arXiv 2309.08963. Content and form are scored apart: by the table score,
-which people agree with most, by the paper's own H-Score, and by a judge (P-Score).
+NAACL 2024, arXiv 2309.08963. Content and form are scored separately: by the table score, which agrees best
+with people, by the paper's own H-Score, and by a judge (P-Score).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The paper's ability map (arXiv 2309.08963, Figure 5): six abilities, each by a formula of our own.
+"""The paper's ability map (arXiv 2309.08963, Figure 5): six abilities, each computed by a formula of ours.
 
-The paper names the abilities and has people rate them; the formulas are stated here and in docs/struc_bench.md.
+The paper names the abilities and lets people rate them; it gives no formulas. Ours are stated here and in
+docs/struc_bench.md.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
 
 RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "sign missing", "blank"})
-"""Verdicts of cells whose value is right."""
+"""Verdicts of cells with the correct value."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellPair:
-    """A wanted data cell and the predicted cell in its place, without markup."""
+    """A wanted data cell and the predicted cell in the same place, both without markup."""
 
     predicted: str
     wanted: str
@@ -39,17 +40,19 @@ class CellPair:
 class TableComparison:
     """The differences between all tables of two texts.
 
-    The head rows of a wanted table (its first row, where the markup marks none) hold the names of its columns. In
-    tables of two columns or more, the first column holds the names of the rows. The other cells are data.
+    The head rows of a wanted table contain the names of its columns; if the markup marks none, the first row
+    is the head. In tables with two or more columns, the first column contains the names of the rows. All
+    other cells are data.
 
     Attributes:
         tables: the number of wanted tables.
-        structure: numbers of tables, rows and columns that are missing or not wanted, by `missing rows` and so on.
+        structure: counts of tables, rows and columns that are missing or unwanted, by a description such as
+            `missing rows`.
         names: names of rows and columns that differ from the wanted ones, as (predicted, wanted).
-        cells: all data cells that both sides have.
+        cells: all data cells that both tables have.
         lost: data cells of wanted rows, columns and tables that the prediction lacks.
         predicted: all data cells of the prediction.
-        sums: for each sum in the wanted tables, see `sums_held`, whether the prediction has it too.
+        sums: for each sum in the wanted tables (see `sums_held`), whether the prediction also has it.
     """
 
     tables: int = 0
@@ -67,7 +70,7 @@ class TableComparison:
 
 
 def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
-    """Read names, data and structure off the comparison of contents."""
+    """Read names, data and structure from the comparison of contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
         _add_table(pair, wanted[pair.wanted].head_rows, comparison)
@@ -80,7 +83,7 @@ def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComp
 
 def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
     wanted, predicted = _plain(pair.right.texts), _plain(pair.left.texts)
-    # A table of head rows alone has its names in the first row.
+    # If a table has only head rows, its names are in the first row.
     head = head_rows if 0 < head_rows < len(wanted) else 1
     first = int(pair.right.width > 1)
     rows = {there: here for here, there in pair.rows}
@@ -134,21 +137,21 @@ def _plain(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 MOST_COLUMNS = 16
-"""Of wider tables only as many lines are looked through: each pair is tried with each other line."""
+"""Only this many columns of wider tables are checked for sums, because each pair is compared with each other column."""
 TOLERANCE = 1e-6
 FEWEST_LINES = 2
-"""In a single line, two small numbers make a third one by chance."""
+"""Minimum lines that a sum must hold in: in a single line, two small numbers give a third one by chance."""
 
 
 def sums_held(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
-    """Check for each sum of a wanted table's lines whether it also holds among the predicted cells.
+    """Check for each sum in a wanted table whether it also holds for the predicted cells.
 
-    A line, a row or a column, is the sum of two others, or of all others, if it is in each place across where all
-    of them have numbers, in two places at least. A difference is a sum seen from another of its lines. Each place
-    counts for itself.
+    A row or column is a sum if it equals the sum of two others, or of all others, in every place where all of
+    them have numbers, and in at least two places. A difference is the same sum, read from another of its
+    lines. Each place counts separately.
 
     Args:
-        predicted: data cells in the wanted arrangement; empty without a table.
+        predicted: data cells in the arrangement of the wanted ones; empty without a table.
         wanted: data cells, all rows equally long.
     """
     numbers = [[_number(cell) for cell in row] for row in wanted]
@@ -166,7 +169,7 @@ def _held(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
 
 
 def _sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Return the columns that are sums, each with those it is the sum of."""
+    """Return the columns that are sums, each with the columns that it is the sum of."""
     columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
     for total in columns:
         others = [column for column in columns if column != total]
@@ -187,7 +190,7 @@ def _is_sum_throughout(rows: Numbers, total: int, parts: tuple[int, ...]) -> boo
 
 
 def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
-    """Tell whether it is the sum in this row; None where a number is missing or a part is zero."""
+    """Tell whether the column is the sum in this row; None if a number is missing or a part is zero."""
     whole, values = row[total], [row[part] for part in parts]
     numbers = [value for value in values if value]
     if whole is None or len(numbers) < len(values):
@@ -215,9 +218,9 @@ ABILITIES = {
     "pragmatics": "Pragmatics",
     "hallucination_control": "Hallucination control",
 }
-"""Metric names and spokes of the radar chart."""
+"""Metric names, and their labels in the radar chart."""
 SIZE_FACTS = frozenset({"tables", "rows", "columns"})
-"""Facts of form about how large tables are, not about how they are marked up."""
+"""Facts of form about the size of tables rather than their markup."""
 
 
 def abilities(
@@ -225,27 +228,27 @@ def abilities(
 ) -> dict[str, float]:
     """Measure the abilities of an output, each in [0, 1]; leave out those that the item does not test.
 
-    Where no table was wanted, only formatting is measured; where none of the wanted cells holds a value, there
-    is nothing to cover, to comprehend or to write in its form. Otherwise:
+    If no table was wanted, only formatting is measured. If no wanted cell contains a value, coverage,
+    comprehension and pragmatics are left out. Otherwise:
 
-    - coverage: of the values in the wanted data cells, the share that stands in any data cell;
+    - coverage: the share of the values in the wanted data cells that appear in any predicted data cell;
     - formatting: the H-Score of the format;
-    - comprehension: of the values covered, the share that stands in the right row and column (0 if none is
-      covered); where columns or rows of the reference are sums or differences of others, the mean of that and the
-      share of these sums that hold in the output too, whatever its numbers are;
-    - reasoning: of the wanted data cells whose value is not in the source text as such, so that it has to be
-      worked out, the share that is right; left out without such a cell;
-    - pragmatics: the mean of three shares: of the facts about the markup used those that are fulfilled, of the
-      right cells those written in the wanted form (0 if none is right), and of the answer the characters that
-      belong to its table;
-    - hallucination control: of the values in the predicted data cells, the share that the source text or the
-      reference holds; left out where the output has no data.
+    - comprehension: the share of the covered values that are in the correct row and column (0 if none is
+      covered). If columns or rows of the reference are sums or differences of others, the result is the mean
+      of that share and of the share of these sums that also hold in the output, whatever its numbers are;
+    - reasoning: the share of correct cells among the wanted data cells whose value does not appear in the
+      source text, so that it must be derived; left out if there are none;
+    - pragmatics: the mean of three shares: facts about the markup used that are fulfilled, correct cells that
+      are written in the wanted form (0 if none is correct), and characters of the answer that belong to its
+      table;
+    - hallucination control: the share of the values in the predicted data cells that appear in the source
+      text or the reference; left out if the output has no data.
 
     Args:
-        comparison: the output compared with the reference.
-        source: the text that the table was to be made from.
-        form: the H-Score's format.
-        markup: the share of fulfilled facts about the markup used, see `markup_used`.
+        comparison: the comparison of the output with the reference.
+        source: the text from which the table was to be made.
+        form: the format part of the H-Score.
+        markup: the share of facts about the markup that are fulfilled, see `markup_used`.
         share: the share of the answer's characters that belong to its table.
     """
     if not comparison.tables:
@@ -306,22 +309,22 @@ ERROR_TYPES = {
 """Metric names and headings."""
 ERROR_FREE = "error_free"
 BROKEN = frozenset({"markup", "well_formed", "compiles"})
-"""Facts of form without which an output is not a table of the wanted kind."""
+"""Facts of form that every table of the wanted kind must fulfil."""
 
 
 def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
-    """Find the types of errors of an output; each that it has is 1.0.
+    """Find the types of errors in an output; each type that occurs is 1.0.
 
-    `error_free` is 1.0 if it has none of them and fulfils every fact of form.
+    `error_free` is 1.0 if no type occurs and every fact of form is fulfilled.
 
-    - structure: a table, row or column is missing, too many, or in another place among the others; or the markup
-      is another one than wanted, is incomplete, or would not compile;
-    - naming: a row's or column's name differs in value;
-    - element: a data cell in its place has another value, is missing, or should be empty;
-    - element format: a data cell has the right value in another form (50 for 50.0%, 12 for 12:00).
+    - structure: a table, row or column is missing, unwanted, or in another position; or the markup is of
+      another kind than wanted, is incomplete, or would not compile;
+    - naming: the name of a row or column has another value;
+    - element: a data cell in the right position has another value, is missing, or should be empty;
+    - element format: a data cell has the correct value in another form (50 for 50.0%, 12 for 12:00).
 
-    Cells of missing rows and columns are not errors in themselves. Where no table was wanted, there is nothing to
-    compare, so no type is given.
+    Cells of missing rows and columns are not counted as errors. If no table was wanted, the result is empty
+    because nothing can be compared.
     """
     if not comparison.tables:
         return {}

@@ -1,4 +1,4 @@
-"""Scores and error labels that people gave to outputs: the file `human_scores.json` beside the items."""
+"""Scores and error labels that people gave to outputs, read from `human_scores.json` beside the items."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ ASPECTS = {"content": "Content", "format": "Format"}
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """What one person gave one output, on any scale as long as it is the same for all.
+    """The scores that one person gave to one output, on any scale that is the same for all outputs.
 
     Attributes:
-        sample: the id of the item, as in reports (`html-003`), or of its output in a mode
+        sample: the id of the item, as in reports (`html-003`), or of its sample in one mode
             (`html-003-format_cot`).
-        content: for content.
-        format: for structure and format.
-        model: whose output was rated; empty where the file has ratings of one model only.
-        rater: who rated it; empty where the file does not say.
-        errors: the types of errors this person saw, see `ERROR_TYPES`; None where nobody looked for errors.
+        content: the score for content.
+        format: the score for structure and format.
+        model: the model whose output was rated; empty if the file has ratings of one model only.
+        rater: the person's name; empty if the file does not give it.
+        errors: the types of errors that this person found, see `ERROR_TYPES`; None if the person did not look
+            for errors.
     """
 
     sample: str
@@ -43,13 +44,14 @@ class HumanScores:
 
 @dataclass(frozen=True, slots=True)
 class RatedOutput:
-    """What all people together gave one output.
+    """The scores that all people together gave to one output.
 
     Attributes:
-        content: the mean for content.
-        format: the mean for structure and format.
-        raters: each person's two scores, by a number for the person.
-        errors: of the people who looked for errors, the share that saw each type; empty where nobody did.
+        content: the mean score for content.
+        format: the mean score for structure and format.
+        raters: each person's two scores, by a number that stands for the person.
+        errors: for each type of error, the share of people who found it among those who looked for errors;
+            empty if nobody looked.
     """
 
     content: float
@@ -58,7 +60,7 @@ class RatedOutput:
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """Convert to plain data for a record."""
+        """Convert to plain data for a record's facts."""
         raters = {rater: list(scores) for rater, scores in self.raters.items()}
         return {"content": self.content, "format": self.format, "raters": raters, "errors": dict(self.errors)}
 
@@ -67,7 +69,7 @@ def read_human_scores(path: Path) -> list[HumanScores]:
     """Read a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`.
 
     Raises:
-        DatasetError: it is not of this form.
+        DatasetError: the file does not have this form.
     """
     return [_read(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
 
@@ -84,7 +86,7 @@ def _read(record: object, path: Path, where: str) -> HumanScores:
 
 def _score(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
     score = take(fields, aspect, float, path, where)
-    # Python's JSON reads NaN and infinities, and whole numbers beyond any float.
+    # Python's JSON parser accepts NaN, infinities, and whole numbers too large for a float.
     if not abs(score) <= sys.float_info.max:
         raise DatasetError(path, f"{where}, field {aspect!r}", str(score)[:60], "a finite number")
     return float(score)
@@ -104,13 +106,14 @@ def _errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
 def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
     """Return the ratings of one model's outputs by item.
 
-    Ratings without a model's name are for every model, but for the outputs of which this model has its own.
+    Ratings without a model's name count for every model, except for outputs that have ratings under this
+    model's name.
     """
     by_sample: dict[str, list[HumanScores]] = {}
     for score in scores:
         if score.model in ("", model):
             by_sample.setdefault(score.sample, []).append(score)
-    # Names of people do not go into records.
+    # Records must not contain the names of people.
     numbers = {
         rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)
     }

@@ -1,4 +1,4 @@
-"""The items of Struc-Bench: published JSON, a list of `{instruction, input, output}`, one file a format."""
+"""The items of Struc-Bench: published JSON, a list of `{instruction, input, output}`, with one file per format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
 QUICK = 4
-"""Shipped items of each format for a quick look."""
+"""Number of shipped items of each format that run by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,21 @@ class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`.
 
     Attributes:
-        each: how many items of each format are asked; 0 is all. By default all of a folder, and of the shipped
-            samples the first 4.
-        max_tokens: of an answer; by default half as much again as the wanted table needs, and at least
-            `least_tokens`.
-        least_tokens: the least that is allowed for an answer, so that a model has room to think first.
-        temperature: of the answers.
-        bertscore: folder of an encoder; without one BERTScore is not measured.
-        bertscore_layer: whose embeddings are compared; by default the one that is usual for the model.
-        bertscore_baseline: file of the bert_score package by which BERTScore is rescaled.
-        bartscore: folder of an encoder-decoder, likewise.
-        bleurt: folder of a BLEURT checkpoint, likewise.
-        p_prompt: what the P-Score's judge is asked; the default is `PROMPT` in `struc_bench.p_score`,
-            whose places in braces it may have, and {tables} it must.
+        each: the number of items to run per format; 0 runs all. The default is all items of a folder, and the
+            first 4 of the shipped samples.
+        max_tokens: maximum tokens of an answer; by default one and a half times what the wanted table needs,
+            and at least `least_tokens`.
+        least_tokens: lower bound for the default of `max_tokens`, so that a model can reason before it writes
+            the table.
+        temperature: the temperature of the answers.
+        bertscore: folder of an encoder; without it, BERTScore is not measured.
+        bertscore_layer: the encoder's layer whose embeddings are compared; by default the usual one for the
+            model.
+        bertscore_baseline: file of the bert_score package with baselines for rescaling BERTScore.
+        bartscore: folder of an encoder-decoder; without it, BARTScore is not measured.
+        bleurt: folder of a BLEURT checkpoint; without it, BLEURT is not measured.
+        p_prompt: the prompt for the P-Score's judge, by default `PROMPT` in `struc_bench.p_score`. It may
+            contain that prompt's placeholders in braces, and must contain {tables}.
     """
 
     each: int = 0
@@ -65,7 +67,7 @@ class StrucBenchOptions:
         """Return the options of a run.
 
         Raises:
-            SettingsError: an argument is none of these, or a prompt has not the places it must have.
+            SettingsError: an argument is not one of these options, or a prompt lacks a required placeholder.
         """
         options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
         if options.p_prompt is not None:
@@ -81,19 +83,19 @@ WORDS: Mapping[Format, frozenset[str]] = {
     "latex": frozenset({"latex", "tex"}),
     "markdown": frozenset({"table", "tables", "text", "raw", "rawtext", "markdown", "rotowire"}),
 }
-"""Words in a file's name that stand for a format, tried in this order, so that `html_table.json` is HTML."""
+"""Words in a file's name that stand for a format, tried in this order, so that `html_table.json` counts as HTML."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableItem:
-    """One item.
+    """One item of a published file.
 
     Attributes:
-        instruction: what to do.
-        input: the text that the table is to be made from.
-        output: the table.
-        format_description: FormatCoT's words on the table's format; empty where there are none. The
-            published files have no such field, `evalsuite build struc-bench format-cot` adds it.
+        instruction: the task for the model.
+        input: the text from which the table is to be made.
+        output: the wanted table.
+        format_description: FormatCoT's description of the table's format; empty if the item has none. The
+            published files lack this field; `evalsuite build struc-bench format-cot` adds it.
     """
 
     instruction: str
@@ -103,10 +105,10 @@ class TableItem:
 
 
 def read_items(path: Path) -> list[TableItem]:
-    """Read one file.
+    """Read the items of one file.
 
     Raises:
-        DatasetError: it is not as published, or holds no item.
+        DatasetError: the file differs from the published form, or has no items.
     """
     records = read_json(path, list)
     if not records:
@@ -128,7 +130,7 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
 
 
 def items_json(items: Iterable[TableItem]) -> str:
-    """Items in the form in which they are read; a lone surrogate, which no file can hold, becomes a question mark."""
+    """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
     records = [
         {name: value for name, value in asdict(item).items() if value} | _required_fields(item)
         for item in items
@@ -138,7 +140,7 @@ def items_json(items: Iterable[TableItem]) -> str:
 
 
 def write_items(path: Path, items: Iterable[TableItem]) -> None:
-    """Write items in the form in which they are read."""
+    """Write items in the form that `read_items` reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(items_json(items), encoding="utf-8")
 
@@ -148,10 +150,10 @@ def _required_fields(item: TableItem) -> dict[str, str]:
 
 
 def find_files(folder: Path) -> dict[Format, Path]:
-    """Find each format's file in a folder by the words in its name; prefer a name with `test`.
+    """Find each format's file in a folder by the words in its name; a name with `test` is preferred.
 
     Raises:
-        DatasetError: there is none, or it is unclear which of several is meant.
+        DatasetError: the folder has no such file, or several files match equally well.
     """
     paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
@@ -181,7 +183,7 @@ def _the_one(folder: Path, written: Format, paths: list[Path]) -> Path:
 
 
 FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
-"""As in the paper's Table 2, in its order."""
+"""The names and the order of the paper's Table 2."""
 
 ANSWER: Mapping[Format, str] = {
     "markdown": "Write each table row on its own line, cells between | characters, the column names first. "
@@ -199,7 +201,7 @@ TEXT_FOLLOWS = "The text:\n"
 
 
 def question(item: TableItem, written: Format, mode: str) -> str:
-    """Return the whole question for an item."""
+    """Return the complete question for an item."""
     if mode == "format_facts":
         item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
     parts = [instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
@@ -207,13 +209,13 @@ def question(item: TableItem, written: Format, mode: str) -> str:
 
 
 def text_of(asked: str, written: Format) -> str:
-    """Return the text that a table was to be made of, out of a whole question."""
+    """Extract from a complete question the text from which the table was to be made."""
     after = asked.partition(TEXT_FOLLOWS)[2] or asked
     return after.removesuffix(ANSWER[written].strip()).strip()
 
 
 def instruction(item: TableItem, mode: str) -> str:
-    """Return the instruction; in every mode but `direct`, the description of the format follows it."""
+    """Return the instruction, followed by the description of the format in every mode but `direct`."""
     parts = [item.instruction]
     if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")
@@ -233,8 +235,8 @@ def load(setup: Setup) -> Dataset:
     """Make one sample for each item and mode.
 
     Raises:
-        DatasetError: a file is not as published, an item's table cannot be read, an item lacks the description
-            that `format_cot` needs, or a rating is of an item that does not exist.
+        DatasetError: a file differs from the published form, an item's table cannot be read, an item lacks
+            the description that `format_cot` needs, or a rating names an unknown item.
     """
     folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
     people = _people(folder, setup.model)
@@ -256,7 +258,7 @@ def load(setup: Setup) -> Dataset:
 
 
 def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
-    """Refuse an item without a readable table, because nothing could be compared with it."""
+    """Refuse an item whose table cannot be read, because no answer could be compared with it."""
     if not read_wanted(item.output, written).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
@@ -268,7 +270,7 @@ def _name(written: Format, place: int) -> str:
 
 
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
-    """Refuse a rating of an item that does not exist; it would be ignored otherwise."""
+    """Refuse a rating of an unknown item, because it would be ignored silently."""
     outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
     if strangers := sorted(set(people) - outputs):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"

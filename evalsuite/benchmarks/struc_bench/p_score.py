@@ -1,8 +1,8 @@
-"""The P-Score: a judge compares two tables and scores how alike they are in content and in structure.
+"""The P-Score: a judge scores how similar two tables are in content and in structure.
 
-Source: Struc-Bench (arXiv 2309.08963), its prompting score: from 0 to 10, after reasoning, asked in both
-orders because judges favour a place, at a temperature of 0.1, with 5 for tables of which half the cells agree,
-and with form left out of account where the content is marked.
+Source: the prompting score of Struc-Bench (arXiv 2309.08963). The judge gives reasons, then scores from 0 to
+10, at a temperature of 0.1. It is asked in both orders of the tables, because judges prefer one position. A
+score of 5 means that half of the cells agree. Form does not affect the score for content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LABELS = {
     "content": ("content_similarity", "content similarity"),
     "structure": ("structural_similarity", "structural similarity", "structure similarity"),
 }
-"""The fields that the paper's own prompt asks for."""
+"""The fields that the paper's own prompt requests."""
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
 
 TEMPERATURE = 0.1
@@ -54,13 +54,13 @@ from 0 (nothing in common) to {highest} (the same); a content in which half of t
 
 @dataclass(frozen=True, slots=True)
 class PScore:
-    """A P-Score, the mean of both orders.
+    """A P-Score: the mean over both orders of the tables.
 
     Attributes:
         content: similarity of the contents, in [0, 10].
         format: similarity of the structures, in [0, 10].
-        log: everything said, the order with the prediction first before the other one.
-        signature: how the scores were made, to be cited with them.
+        log: all messages; the order with the prediction first precedes the other order.
+        signature: a line that identifies how the scores were made, to be cited with them.
     """
 
     content: float
@@ -80,22 +80,21 @@ async def p_score(
     system: str = SYSTEM,
     **params: Any,
 ) -> PScore:
-    """Ask a judge twice, with the tables in both orders.
+    """Ask a judge to score two tables, once in each order.
 
     Args:
-        judge: the model asked.
-        prediction: what a model wrote.
-        reference: the table that was wanted.
-        format: how both are written: `markdown`, `html` or `latex`.
-        attempts: answers asked for at most in each order; one that is not in the form asked for is asked
-            again.
-        prompt: what the judge is asked, with the places {format}, {form}, {highest}, {half} and
-            {tables}, where both tables go, or {input1} and {input2}, as in the authors' prompts.
+        judge: the judge model.
+        prediction: the table that the model under test wrote.
+        reference: the wanted table.
+        format: the format of both tables: `markdown`, `html` or `latex`.
+        attempts: maximum answers to request in each order; a malformed answer is requested again.
+        prompt: the prompt, with the placeholders {format}, {form}, {highest}, {half} and {tables} for both
+            tables; or {input1} and {input2}, as in the authors' prompts.
         system: the system message.
-        params: generation parameters; the temperature is 0.1 where none is given.
+        params: generation parameters; the temperature is 0.1 by default.
 
     Raises:
-        JudgeError: in one of the orders no answer could be parsed. It is never a zero.
+        JudgeError: no answer could be parsed in one of the orders; this never counts as zero.
         ModelError: a call failed for good.
     """
     orders = [(prediction, reference), (reference, prediction)]
@@ -118,10 +117,10 @@ async def p_score(
 
 
 def check_prompt(prompt: str) -> None:
-    """Sees that a prompt has a place for the tables, and none that nothing is known of.
+    """Checks that a prompt has a placeholder for the tables, and no unknown placeholders.
 
     Raises:
-        ValueError: it has not; the message says what is wrong.
+        ValueError: the prompt is invalid; the message says why.
     """
     try:
         filled = _prompt(prompt, "table one", "table two", "html")
@@ -134,10 +133,11 @@ def check_prompt(prompt: str) -> None:
 
 
 def parse_scores(text: str) -> dict[str, float]:
-    """Read both scores from an answer: a JSON object, alone or within prose, or lines.
+    """Read both scores from an answer: a JSON object, alone or within prose, or labelled lines.
 
     Raises:
-        ValueError: one is missing, off the scale, or given twice with different values; the message tells the judge.
+        ValueError: a score is missing, off the scale, or given twice with different values; the message is
+            for the judge.
     """
     try:
         return read_scores(text, SCALES, LABELS)

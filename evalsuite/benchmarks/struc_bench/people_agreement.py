@@ -1,4 +1,4 @@
-"""How well metrics agree with people (the paper's Table 3), people with each other, and error types with labels."""
+"""Agreement of metrics with people (the paper's Table 3), of people with each other, and of error types with labels."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from evalsuite.stats.correlation import ClusterDraws, Correlation
 
 RESAMPLES = 300
-"""A report has some hundred intervals of this kind."""
+"""Number of resamples; low, because a report has about a hundred such intervals."""
 FEWEST = 3
 OTHERS = "A person and the mean of the others"
 
 
 def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
-    """Pearson, Spearman and Kendall correlation of each metric with what people gave, over outputs.
+    """Correlate each metric with people's scores over outputs, by Pearson, Spearman and Kendall.
 
     Args:
-        title: heading.
-        metrics: their names and headings.
-        outputs: rated outputs, with what people gave under the fact `people`.
+        title: the table's heading.
+        metrics: the metrics' headings, by name.
+        outputs: rated outputs, with people's scores under the fact `people`.
     """
     from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws
 
@@ -99,7 +99,7 @@ def _agreement(
 
 
 def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
-    """Correlate each person with the mean of the others: what one more person would reach."""
+    """Correlate each person with the mean of the others, as a reference for what one more person would reach."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_each_and_others(outputs, place) for place in range(len(ASPECTS))]
@@ -116,7 +116,7 @@ def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]
 
 
 def _each_and_others(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return per person the scores, the others' means (NaN without any), and which outputs have both."""
+    """Return each person's scores, the others' means (NaN if there are none), and which outputs have both."""
     import numpy as np
 
     ratings = _ratings(outputs, place)
@@ -150,7 +150,7 @@ def _mean_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any],
 
 
 def _alpha_note(outputs: Sequence[Row]) -> str:
-    """Krippendorff's alpha among the people, where some outputs have several."""
+    """Describe Krippendorff's alpha among the people, if some outputs have several ratings."""
     from evalsuite.stats import krippendorff_alpha
 
     ratings = [_ratings(outputs, place) for place in range(len(ASPECTS))]

@@ -1,4 +1,4 @@
-"""Struc-Bench's section: the paper's Table 2, its error types and ability map, and what is behind them.
+"""Struc-Bench's section of the report: the paper's Table 2, error types, ability map, and details.
 
 Tables and figures are those of the paper (arXiv 2309.08963), named in each function.
 """
@@ -43,7 +43,7 @@ RANKED_BY = "table_score"
 
 
 def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
-    """Show the outputs with the lowest and the highest table score, folded; the first of equal ones."""
+    """Show the outputs with the lowest and the highest table score, folded; among equal scores, the first output."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -75,7 +75,7 @@ def _both(record: Record) -> str:
 
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
-"""Digits of the metrics that are not shares: marks from 0 to 10, nats, a regression's output."""
+"""Decimal places of metrics that are not shares: marks from 0 to 10, nats, a regression's output."""
 
 
 def report(views: Sequence[RunView]) -> Section:
@@ -121,7 +121,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
 
 
 def _table_scores(lines: Sequence[LabelledCases]) -> Table:
-    """Return the score that decides, by format."""
+    """Tabulate the table score, which is the benchmark's main metric, by format."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -148,7 +148,7 @@ def _table_scores(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Tabulate the checklist: the share of outputs that fulfil each fact of form."""
+    """Tabulate the checklist: for each fact of form, the share of outputs that fulfil it."""
     rows: list[list[Cell]] = []
     for line in lines:
         counts: dict[str, list[bool]] = {}
@@ -167,7 +167,7 @@ def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
 
 
 def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Table 2: rows models or runs, columns the metrics, a block a format."""
+    """Make Table 2: one row per model or run, one column per metric, one block per format."""
     columns = [Column("Run"), Column("Outputs", "count"), *map(_column, METRICS.items())]
     note = (
         "SacreBLEU is the corpus' own, over all outputs at once; the others are means over outputs. In percent, "
@@ -182,7 +182,7 @@ def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         ]
         if rows:
             yield Table(name, columns, rows, note)
-            note = ""  # said once
+            note = ""  # only once
 
 
 def _column(metric: tuple[str, str]) -> Column:
@@ -197,7 +197,7 @@ def _estimate(tally: Tally, metric: str) -> Cell:
 
 
 def _released_table(lines: Sequence[LabelledCases]) -> Table:
-    """Return the H-Score of the published numbers: sums of parts, by format."""
+    """Tabulate by format the H-Score as published, which sums over parts of the tables."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -219,7 +219,7 @@ def _released_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _by_format(lines: Sequence[LabelledCases]) -> Iterator[tuple[str, str, Tally]]:
-    """Yield all formats together, then each format."""
+    """Yield the cases of all formats together, then of each format."""
     for line in lines:
         yield "all", line.label, line.tally
     for written, name in FORMAT_NAMES.items():
@@ -230,7 +230,7 @@ def _by_format(lines: Sequence[LabelledCases]) -> Iterator[tuple[str, str, Tally
 
 
 def _errors(lines: Sequence[LabelledCases]) -> Table:
-    """Figure 2 and Appendix A.2: the share of outputs with each type of error."""
+    """Make the table of Figure 2 and Appendix A.2: the share of outputs with each type of error."""
     shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
     rows: list[list[Cell]] = [
         [name, label, *(tally.estimate(kind) for kind in shown)] for name, label, tally in _by_format(lines)
@@ -265,7 +265,7 @@ def _errors_chart(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
 
 
 def _abilities(lines: Sequence[LabelledCases]) -> Table:
-    """Return the numbers behind Figure 5."""
+    """Tabulate the numbers of Figure 5."""
     rows: list[list[Cell]] = [
         [name, label, *(tally.share(ability) for ability in ABILITIES)]
         for name, label, tally in _by_format(lines)
@@ -276,7 +276,7 @@ def _abilities(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _ability_map(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Figure 5."""
+    """Draw Figure 5."""
     series = [
         Series(name, [tally.mean(ability) for ability in ABILITIES]) for name, tally in _polygons(lines)
     ]
@@ -285,7 +285,7 @@ def _ability_map(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
 
 
 def _polygons(lines: Sequence[LabelledCases]) -> list[tuple[str, Tally]]:
-    """Choose what a chart compares: runs and modes, or the formats of a single one."""
+    """Choose the polygons of a chart: one per run and mode, or per format if there is a single one."""
     if len(lines) > 1:
         return [(line.label, line.tally) for line in lines]
     tallies = ((name, lines[0].tally.where(format=written)) for written, name in FORMAT_NAMES.items())
@@ -293,7 +293,7 @@ def _polygons(lines: Sequence[LabelledCases]) -> list[tuple[str, Tally]]:
 
 
 def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Table 3, where people's scores were given."""
+    """Make Table 3, if people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
         outputs = [row for row in line.tally if "people" in row.facts]
@@ -304,7 +304,7 @@ def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
 
 
 def _dataset(lines: Sequence[LabelledCases]) -> Table:
-    """Table 1: what was asked. The same items of several runs and modes are one row."""
+    """Make Table 1, which describes the items; items that several runs and modes share have one row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for line in lines:
         for written, name in FORMAT_NAMES.items():
@@ -327,5 +327,5 @@ def _dataset(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _sizes(tally: Tally) -> dict[str, Sequence[Sequence[int]]]:
-    """Rows and columns of each item's tables, an item once whatever its modes and epochs."""
+    """List the rows and columns of each item's tables; an item counts once for all its modes and epochs."""
     return {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}

@@ -1,4 +1,4 @@
-"""An answer's scores: the table score, the H-Score, text metrics, types of errors, abilities, the P-Score."""
+"""Score an answer: table score, H-Score, text metrics, types of errors, abilities, P-Score."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FACT = "bleu"
 
 
 def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
-    """Matched and all n-grams of order 1 to 4, and the lengths of both texts, in sacrebleu's tokens."""
+    """Count matching n-grams and all n-grams of order 1 to 4 in sacrebleu's tokens, and measure both texts' lengths."""
     score = _bleu().corpus_score([prediction], [[reference]])
     return {
         "matched": list(score.counts),
@@ -46,14 +46,14 @@ def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
 
 
 def corpus_bleu(tally: Tally) -> Estimate | None:
-    """SacreBLEU in [0, 1] (0 to 100 divided by 100) over all cases that were scored; None without any."""
+    """Compute SacreBLEU in [0, 1] (the usual value divided by 100) over all scored cases; None if no case is scored."""
     counts = [row.facts[FACT] for row in tally.scored("bleu") if FACT in row.facts]
     if not counts:
         return None
     matched, every = (_sum([count[name] for count in counts]) for name in ("matched", "all"))
     predicted, wanted = _sum([count["lengths"] for count in counts])
     score = _bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
-    # sacrebleu sums logarithms: a perfect match comes out a rounding error above 100.
+    # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))
 
 
@@ -63,14 +63,14 @@ def _sum(rows: Sequence[Sequence[int]]) -> list[int]:
 
 @cache
 def _bleu() -> Any:
-    """Sacrebleu's defaults, exponential smoothing among them."""
+    """Create BLEU with sacrebleu's defaults, such as exponential smoothing."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU()
 
 
 TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
-"""The table score, which decides, and its two sides."""
+"""The table score, which is the main metric, and its two parts."""
 METRICS = {
     "bleu": "SacreBLEU",
     "rouge_l": "ROUGE-L, stemmed",
@@ -81,9 +81,9 @@ METRICS = {
     "p_content": "Content P-Score",
     "p_format": "Format P-Score",
 }
-"""The columns of the paper's Table 2 in its order."""
+"""The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"
-"""The fact of form that nothing in LaTeX was found which TeX refuses; only LaTeX outputs have it."""
+"""The fact of form that an output contains no LaTeX that TeX refuses; only LaTeX outputs have it."""
 FORM = "form"
 """The name under which a record keeps the checklist of form."""
 RELEASED = {
@@ -93,7 +93,7 @@ RELEASED = {
 
 
 def solver(setup: Setup) -> Solver:
-    """Return the solver of all modes, which differ only in the question."""
+    """Make the solver, which is the same for all modes because they differ only in the question."""
     options = StrucBenchOptions.of(setup)
 
     async def solve(sample: Sample, model: Model) -> Transcript:
@@ -104,12 +104,12 @@ def solver(setup: Setup) -> Solver:
 
 
 def room_for(table: str) -> int:
-    """Tokens for a table: a margin of a half over what it takes at two and a half characters a token."""
+    """Compute the tokens for a table: one and a half times its expected tokens, at 2.5 characters per token."""
     return 32 + int(1.5 * len(table) / 2.5)
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return the scorers of an answer; the P-Score only where the run has a judge."""
+    """Make the scorers of an answer; the P-Score is included only if the run has a judge."""
     options = StrucBenchOptions.of(setup)
     chosen: list[Scorer | JudgedScorer] = [score_table]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
@@ -119,12 +119,12 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Return all scores that need no model."""
+    """Compute all scores that need no model."""
     written, reference = format_of(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
     wanted = read_tables(reference, written)
     ours = table_score(transcript.answer, reference, format=written)
-    # A reference without a table, a list say, has no names and no data.
+    # A reference without a table, such as a list, has neither names nor data.
     comparison = compare(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
     predicted = ours.match.predicted
     share = min(1.0, len(predicted.text) / len(transcript.answer.strip())) if predicted.tables else 0.0
@@ -149,23 +149,23 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
 
 
 def _checklist(score: TableScore) -> list[list[Any]]:
-    """Return the facts of form, each as its name, its text and whether it is fulfilled."""
+    """Convert the facts of form to lists of name, text and whether the fact is fulfilled."""
     return [[fact.name, fact.text, fact.fulfilled] for fact in score.facts]
 
 
 def _facts(sample: Sample, wanted: Sequence[CellGrid]) -> dict[str, Any]:
-    """Facts for the report: rows and columns of the wanted tables, and people's ratings."""
+    """Collect facts for the report: the sizes of the wanted tables, and people's ratings."""
     rated = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
     return {"sizes": [[len(table.rows), table.width] for table in wanted], **rated}
 
 
 def format_of(sample: Sample) -> Format:
-    """Return the format that a sample's table is to be written in."""
+    """Read the format in which a sample's table is to be written."""
     return cast("Format", sample.tags["format"])
 
 
 def _score_released(answer: str, reference: str, written: Format) -> NamedScores:
-    """Compute the released H-Score; empty for markup that its scripts cannot score."""
+    """Compute the H-Score as published; empty for markup that the published scripts cannot score."""
     try:
         score = h_score(answer, reference, format=written)
     except ScoringError:
@@ -177,12 +177,12 @@ def _score_released(answer: str, reference: str, written: Format) -> NamedScores
 
 
 class NeuralScorer:
-    """The neural metrics whose models the user named; a model is loaded when it is first needed.
+    """Neural metrics with models that the user chose; each model is loaded at its first use.
 
     Args:
-        folders: the model's folder, by metric.
+        folders: the models' folders, by metric.
         layer: the layer that BERTScore compares.
-        baseline: the file of BERTScore's baselines.
+        baseline: the file with BERTScore's baselines.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class PScorer:
     """The paper's P-Score.
 
     Args:
-        prompt: what the judge is asked.
+        prompt: the judge's prompt.
     """
 
     def __init__(self, prompt: str) -> None:
@@ -224,7 +224,7 @@ class PScorer:
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
         """Score one transcript with the judge's help.
 
-        Where a judgement cannot be read, the P-Score is not measured; the case's other scores stand.
+        If a judgement cannot be read, the P-Score is missing; the case keeps its other scores.
         """
         answer, written = strip_answer(transcript.answer, format_of(sample)), format_of(sample)
         try:

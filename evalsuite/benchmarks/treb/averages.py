@@ -1,7 +1,7 @@
-"""Means as the paper takes them: over cases, then subtasks, then skill x mode columns.
+"""Means computed as in the paper: over cases, then subtasks, then columns of skill and mode.
 
-The paper's printed numbers show that the overall is the plain mean of the columns, and that a column is the mean of
-its subtasks: see docs/treb.md.
+The paper's printed numbers show that the overall score is the plain mean of the columns, and that a column is
+the mean of its subtasks: see docs/treb.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METRICS = {
     "judge": "Judge",
     "exact_match": "Exact match of numbers",
 }
-# The same metrics as the authors' code computes them; published rows were made with these.
+# The same metrics as the authors' code computes them, which was used for the published rows.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -42,7 +42,7 @@ def columns_of(metric: str) -> tuple[AverageColumn, ...]:
 
 
 def column_of(row: Row) -> AverageColumn:
-    """Return the column that a case counts in."""
+    """Return the column to which a case belongs."""
     return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
 
 
@@ -55,14 +55,15 @@ def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | Non
 def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
     """Average the measured columns, with a normal interval that is never of zero width.
 
-    The mean is a weighted sum of cases. The modes and epochs of one record are one cluster. Records vary within their
-    subtask only, because the 26 subtasks are fixed. If a subtask has a single record, no interval is given.
+    The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary
+    only within their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the
+    estimate has no interval.
 
-    If all records of each subtask score alike, the spread appears to be zero, which proves nothing. Records that are
-    right with probabilities p are all right with a probability of at most exp(-sum(1 - p)). With a weight of at most w
-    per record, a true mean lower by w ln(2 / (1 - confidence)) or more therefore has at most half of the error
-    probability; likewise upwards. Every interval of 0/1 scores reaches at least that far, so a wrong answer never
-    narrows it.
+    If all records of each subtask score alike, the observed spread is zero, although the true spread may not
+    be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 -
+    p)). With a weight of at most w per record, a true mean lower by w ln(2 / (1 - confidence)) or more
+    therefore has at most half of the error probability; the same holds upwards. Every interval of 0/1 scores
+    reaches at least that far, so a wrong answer never narrows it.
     """
     columns = columns_of(metric)
     scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
@@ -113,7 +114,7 @@ def _heaviest(records: Mapping[str, Mapping[str, Sequence[tuple[Row, float]]]]) 
 
 
 def _totals(records: Mapping[str, Sequence[tuple[Row, float]]], metric: str) -> list[float]:
-    """Return what each record of a subtask adds to the overall."""
+    """Return the contribution of each record of a subtask to the overall score."""
     return [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in records.values()]
 
 

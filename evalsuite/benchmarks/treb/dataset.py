@@ -28,8 +28,9 @@ class TrebOptions:
     Attributes:
         max_tokens: limit of one completion.
         temperature: the paper's value; `--model-param temperature=...` overrides it.
-        context: the model's context in tokens; 8192 in the paper. In TCoT a table gets half as many characters, as in
-            the released code; in PoT and ICoT the description of the frames gets about half the context.
+        context: the model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many
+            characters, as in the published code; in PoT and ICoT the description of the frames gets about
+            half of the context.
         timeout: seconds for one program or round.
         published: whether the report shows the paper's results, like the mode of that name.
     """
@@ -57,7 +58,7 @@ def is_quick(setup: Setup) -> bool:
 
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
-# The published archive has a folder per language; the leaderboard's questions are in JSON.
+# The published archive has one folder per language; the leaderboard's questions are in the folder JSON.
 FOLDERS = (".", "English", "Chinese", "JSON")
 MODES = {
     "auto": "official files: all modes of each subtask; shipped samples: one per subtask, the modes in turn",
@@ -126,7 +127,7 @@ def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
 
 
 def wanted_modes(modes: Iterable[str]) -> set[str]:
-    """Return the modes that samples run in; empty if the benchmark decides."""
+    """Return the modes in which samples run; empty if the benchmark decides."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
         wanted |= {"tcot_markdown", "tcot_html"}
@@ -149,7 +150,7 @@ def _sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # The modes of one record, and its translation, are not independent cases.
+        # The modes and the translation of one record are not independent cases.
         "cluster": record.cluster,
     }
     return Sample(

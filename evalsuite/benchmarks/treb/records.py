@@ -41,7 +41,7 @@ class Subtask:
 
     Attributes:
         file: the stem of its official file and the first part of its records' ids.
-        programs: whether it also runs in PoT and ICoT.
+        programs: whether it also runs in PoT and ICoT, where the model writes programs.
         titled: whether the prompt shows the table's title.
     """
 
@@ -196,7 +196,7 @@ def _rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str
         expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)
     ]
     try:
-        broken_rules("", rules)  # any answer reveals rules that cannot be checked
+        broken_rules("", rules)  # rules that cannot be checked fail for any answer, so try an empty one
     except ScoringError as error:
         raise source.fault("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -274,7 +274,8 @@ def _header_rows(headers: Any, index: int, source: RecordSource) -> int:
 def _csv(written: str, source: RecordSource) -> str | None:
     """Find the CSV file beside the record's file, or at the same place below the benchmark's folder.
 
-    The authors' paths may start at a folder of theirs, so leading parts are dropped until a file is found.
+    The authors' paths may begin with folders that are missing here, so leading parts are dropped until a file
+    is found.
     """
     if not written:
         return None
@@ -292,7 +293,7 @@ def _file_below(root: Path, written: Path) -> Path | None:
     try:
         path = written.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
-    except (OSError, ValueError):  # too long, or with a null character
+    except (OSError, ValueError):  # the path is too long, or contains a null character
         return None
 
 
@@ -378,7 +379,7 @@ class _JsonList:
             try:
                 _, end = _DECODER.raw_decode(self._text, self._at)
             except ValueError as error:
-                # Read twice as much each time, because each attempt parses the record from its beginning.
+                # Double the size each time, because each attempt parses the record from its beginning.
                 if not self._more(wanted):
                     raise self._fault(place, "a whole JSON object") from error
                 wanted *= 2

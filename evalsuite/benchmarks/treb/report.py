@@ -1,8 +1,9 @@
-"""TReB's section of the report: the paper's tables, the leaderboard, kinds of models, and details.
+"""TReB's section of the report: the paper's tables, the leaderboard, a table by kind of model, and details.
 
-The leaderboard has five skills over twenty subtasks about tables, each in its best mode, by the judge. The authors'
-numbers fit this rule: there, QwQ-32B has 81.98 in TBO, above each of its modes in the paper's Table 3 (80.57, 78.23,
-74.00), and 83.22 in TU, below its ICoT there (91.02), which few subtasks run in.
+The leaderboard has five skills over twenty subtasks about tables; each subtask counts in its best mode, by
+the judge's marks. The authors' numbers fit this rule. QwQ-32B has 81.98 in TBO, more than in any single mode
+in the paper's Table 3 (80.57, 78.23, 74.00). It has 83.22 in TU, less than its ICoT there (91.02), because
+few subtasks run in ICoT.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PROGRAM_STATES = {
     "printed nothing": "printed nothing",
     "missing": "no program",
 }
-# The pictures show the first of these that was measured. The authors' leaderboard ranks by the judge.
+# Charts show the first of these metrics that was measured. The authors' leaderboard ranks by the judge.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
@@ -105,13 +106,13 @@ def _note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_metrics(views: Sequence[RunView]) -> list[str]:
-    """Choose the metric of the pictures: one, or none if neither was measured."""
+    """Choose the metric of the charts; empty if neither was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
 
 def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
-    """Draw bars by skill for one run, or a polygon per run for several."""
+    """Draw bars by skill for one run, or one polygon per run for several."""
     for metric in _choose_metrics(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
         if len(views) == 1:
@@ -175,14 +176,14 @@ def _files(views: Sequence[RunView]) -> Iterator[Table]:
 
 
 def _programs(views: Sequence[RunView]) -> Iterator[Table]:
-    """Count how the programs of PoT and ICoT ended, which explains most zeros."""
+    """Count how the programs of PoT and ICoT ended, which explains most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()
     for view in views:
         for mode, title in (("pot", "PoT"), ("icot", "ICoT")):
             cases = view.tally.where(mode=mode)
             counts = Counter(row.facts.get("program") for row in cases)
-            del counts[None]  # errors leave no facts
+            del counts[None]  # cases with errors have no facts
             if counts:
                 held = Counter(str(row.facts["sandbox"]) for row in cases if row.facts.get("sandbox"))
                 tiers = ", ".join(sorted(held))
@@ -231,7 +232,7 @@ def skill_score(tally: Tally, skill: str) -> float | None:
 
 
 def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
-    """Yield the table in the leaderboard's columns if anything was judged, with the authors' rows if `published`."""
+    """Yield the table with the leaderboard's columns if anything was judged; if `published`, add the authors' rows."""
     rows: list[list[Cell]] = [_leaderboard_row(view) for view in views]
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
@@ -270,7 +271,7 @@ def _leaderboard_row(view: RunView) -> list[Cell]:
 
 
 PUBLISHED_KINDS = Path(__file__).parent / "data" / "published_kinds.json"
-# The first kind whose pattern fits a model's name; with these, the paper's models get the paper's kinds.
+# The first pattern that fits a model's name gives its kind; the paper's models get the kinds of the paper.
 KINDS: dict[str, re.Pattern[str]] = {
     "table-reasoning-optimised": re.compile(r"(?<!s)table", re.IGNORECASE),
     "code-optimised": re.compile(r"code|starcoder|codestral|devstral", re.IGNORECASE),
@@ -288,7 +289,7 @@ def kind_of(model: str) -> str:
 def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
     """Average a metric of several runs by the kind of their model (Table 4); yield nothing for one run.
 
-    With `published`, the table of the judge's metric has the paper's rows.
+    If `published`, the table of the judge's metric contains the paper's rows.
     """
     if len(views) < 2:
         return
@@ -356,7 +357,7 @@ def published_results() -> dict[str, Published]:
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """Choose one row per question, from its first epoch and the first of these modes that it ran in.
+    """Choose one row per question: its first epoch, in the first of these modes that it ran in.
 
     Raises:
         SettingsError: a question ran in several modes and none of them is named, or a named mode never ran.
@@ -394,7 +395,7 @@ def write_line(record: Record, model: str) -> dict[str, Any]:
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {
-        # The id in the files; a translation's sample id has a number appended.
+        # The id in the files; the sample id of a translation has a number appended.
         "id": record.tags["cluster"],
         "model_name": model,
         "question": record.input,

@@ -10,8 +10,8 @@ A rule is an object with the name of its `check` and that check's arguments:
     {"check": "items", "separator": ",", "exactly": 4, "shape": "AABB"}    every item has this shape
     {"check": "any", "rules": [...]}                    at least one of these rules holds
 
-With `"ignore_case": true` letters are compared without case, with `"ignore_accents": true` without accents.
-An answer follows its instruction if it keeps all rules.
+`"ignore_case": true` ignores upper and lower case, and `"ignore_accents": true` ignores accents. An answer
+follows its instruction if it satisfies all rules.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mappin
     """List the rules that an answer breaks.
 
     Raises:
-        ScoringError: a rule is not one of those above.
+        ScoringError: a rule is not of one of the kinds in the module's docstring.
     """
     return [rule for rule in rules if not _keeps(answer.strip(), rule)]
 
 
 def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return the rules for a question of the official file, which has none itself; None for other questions.
+    """Return the rules for a question of the official file, which contains no rules; None for other questions.
 
-    Questions are identified by their SHA-256, so that the package need not repeat them.
+    Questions are identified by their SHA-256, so that the package does not contain them.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
     rules: Sequence[Mapping[str, Any]] | None = _read_published().get(digest)
@@ -87,7 +87,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _comparing(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
-    """Make a check that compares the answer with the rule's text, both without what the rule ignores."""
+    """Make a check that compares the answer with the rule's text, both without the parts that the rule ignores."""
     return lambda answer, rule: compare(_plain(answer, rule), _plain(rule["text"], rule))
 
 

@@ -2,15 +2,16 @@
 
 As in the paper, a missing or failed program scores zero on every metric, because it is the model's failure.
 
-Published rows were made with the released variants. They are written from their definitions
-(github.com/JT-LM/jiutian-treb, `src/judge`; packages rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba
-0.42.1) and differ from `metrics.text` as follows:
+The published rows were computed with the released variants. These follow their definitions
+(github.com/JT-LM/jiutian-treb, `src/judge`; packages rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1,
+jieba 0.42.1) and differ from `metrics.text` as follows:
 
-- If the reference has a Chinese character (U+4E00 to U+9FFF), jieba splits both texts, and every token counts,
-  punctuation included, with its case. `metrics.text.rouge_l` leaves punctuation out.
+- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Every token
+  counts, punctuation included, and case matters. `metrics.text.rouge_l` leaves punctuation out.
 - In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
-- Exact match compares the counts of each capital letter, so two answers without capitals are equal. The code applies
-  it to every answer; here, as apparently in Table 5, it applies to answers whose reference is a number.
+- Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The
+  authors' code applies it to every answer. Here, as apparently in Table 5, it applies only if the reference
+  is a number.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 RULES_SUBTASK = "Instruction Following"
 BEST = 10
-JUDGED = 8_000  # maximum characters of an answer in the judge's prompt, because programs may print far more
+JUDGED = 8_000  # maximum characters of an answer in the judge's prompt, because programs may print much more
 ASKED_WITH: Mapping[str, Any] = {"temperature": 0.0}
 """Generation parameters of the judge."""
 
@@ -57,7 +58,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def own_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Return the scorers without the released variants; the judge's is included if the run has a judge."""
+    """Make the scorers without the released variants; the judge's scorer is included if the run has a judge."""
     own: tuple[Scorer | JudgedScorer, ...] = (text_scores, number_score, rule_score)
     return (*own, AnswerJudge()) if setup.judge else own
 
@@ -110,7 +111,7 @@ class AnswerJudge:
     """Scores `judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Ask the judge; a missing answer is zero without asking.
+        """Ask the judge for a mark; a missing answer is zero without asking.
 
         Raises:
             JudgeError: the judge gave no mark.
@@ -179,8 +180,8 @@ def failed_program(sample: Sample, transcript: Transcript) -> str:
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WORDS = re.compile(r"[a-z0-9]+")
-# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation mark. A line of blanks
-# counts as one empty word.
+# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation mark. A blank
+# line counts as one empty word.
 _ENDS = (
     re.compile(r"([\u3002\uff01\uff1f?])([^\u201d\u2019])"),
     re.compile(r"(\.{6})([^\u201d\u2019])"),
@@ -234,7 +235,7 @@ def released_rouge_l(prediction: str, reference: str) -> float:
         return _f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0
-    # The package adds this to the denominator, against division by zero.
+    # The package adds this number to the denominator, to avoid division by zero.
     return _f_measure(_chinese_words(prediction), _chinese_words(reference), 1e-8)
 
 

@@ -1,6 +1,6 @@
 """TReB's solvers: TCoT, PoT and ICoT, with their prompts.
 
-The prompts' wording is ours; their content is the paper's. Each sample's tag `mode` selects its solver.
+The wording of the prompts is ours; their content is the paper's. Each sample's tag `mode` selects its solver.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHARACTERS_PER_TOKEN = 4  # in English
 
 @dataclass(frozen=True, slots=True)
 class InWords:
-    """TCoT: one call with the tables as text, each of at most `limit` characters."""
+    """TCoT: one call, with each table as text of at most `limit` characters."""
 
     limit: int
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Reasoner:
         return await self.modes[sample.tags["mode"]](sample, model)
 
     def sandbox_for(self, sample: Sample) -> Sandbox | None:
-        """Return the sandbox for a sample's programs; None in TCoT, which has none."""
+        """Return the sandbox for a sample's programs; None in TCoT, which runs no programs."""
         return self.sandbox if COLUMN_OF[sample.tags["mode"]] != TCOT else None
 
     async def aclose(self) -> None:
@@ -126,7 +126,7 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, Sent]:
 def _clipping(
     prompt: Callable[[Sample, str], list[Message]], tokens: int
 ) -> Callable[[Sample, str], list[Message]]:
-    """Limit a prompt to about so many tokens of table descriptions, which the paper leaves open."""
+    """Shorten the table descriptions in a prompt to about this many tokens; the paper does not say how."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: prompt(sample, beginning(described, limit))
 
@@ -174,7 +174,7 @@ COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data,
 
 
 def asks_for_json(sample: Sample) -> bool:
-    """Tell whether a TCoT answer should be a JSON object: not without a table, and not for a summary."""
+    """Tell whether a TCoT answer should be a JSON object: only with a table, and not for a summary."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
@@ -223,7 +223,8 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
     return [Message("system", instructions + counting), Message("user", question)]
 
 
-# Longest end of a reply that is searched, because parsing ever deeper objects takes quadratic time.
+# Maximum characters at the end of a reply that are searched, because parsing ever deeper objects takes
+# quadratic time.
 LONGEST = 100_000
 # A LaTeX backslash that is invalid in JSON: `12.5\%`.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')
@@ -235,8 +236,8 @@ _JSON = json.JSONDecoder(strict=False)
 def answer_in_words(text: str) -> tuple[str, bool]:
     """Read the answer, and whether it came in the requested JSON object.
 
-    The last JSON object with the key `answer` counts, wherever it is; without one, the whole text is the answer. Lists
-    are joined by commas, and a box around the whole answer is removed.
+    The last JSON object with the key `answer` counts, wherever it is in the text; without one, the whole text
+    is the answer. Lists are joined by commas, and a box around the whole answer is removed.
     """
     for written in (text, _LATEX.sub(r"\\\\", text)):
         for value in reversed(json_objects(written)):

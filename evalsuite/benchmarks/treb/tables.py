@@ -43,7 +43,7 @@ class SourceTable:
         return replace(self, rows=self.rows[:rows])
 
     def markdown(self) -> str:
-        """Write a pipe table; header rows after the first follow below the rule, because the syntax allows one."""
+        """Write a pipe table; header rows after the first become data rows, because the syntax allows only one."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
         return "\n".join([*map(_bars, top), rule, *map(_bars, (*below, *self.rows))])
