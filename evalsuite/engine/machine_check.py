@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
+SANDBOX = "sandbox"
+"""The subject of the row about model-written programs."""
 GIBIBYTE = 2**30
 LEAST_DISK = GIBIBYTE
 """Bytes: a run of 100,000 long answers keeps about as much."""
@@ -144,13 +146,13 @@ def _sandbox(settings: Settings, *, fault: bool) -> Finding:
         sandbox = Sandbox(tiers=read_tiers(settings.sandbox))
         tier = asyncio.run(sandbox.probe())
     except (SandboxUnavailable, SettingsError) as error:
-        return Finding("sandbox", MISSING, str(error), fault=fault)
+        return Finding(SANDBOX, MISSING, str(error), fault=fault)
     if settings.program_env != type(settings)().program_env:
-        return Finding("sandbox", OK, f"{tier}, with --program-env {settings.program_env}")
+        return Finding(SANDBOX, OK, f"{tier}, with --program-env {settings.program_env}")
     versions = sandbox.environment.mentioned
     if "pandas" not in sandbox.environment.installed:
-        return Finding("sandbox", MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
-    return Finding("sandbox", OK, f"{tier}: {versions}")
+        return Finding(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
+    return Finding(SANDBOX, OK, f"{tier}: {versions}")
 
 
 def _extras() -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,13 +37,15 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
 
 
 def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> int:
-    from evalsuite.engine.machine_check import examine
+    from evalsuite.engine.machine_check import SANDBOX, examine
     from evalsuite.engine.preparation import make_importable
     from evalsuite.output.reports.markdown import terminal_table
     from evalsuite.output.reports.section import Column, Table
 
     make_importable(settings, config.rootpath)
     findings = examine(settings, config.rootpath, programs=programs)
+    if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_none(config):
+        findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
     # Two spaces stand between columns.
     width = (
         WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
@@ -54,7 +57,16 @@ def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> in
     table = Table("", (Column("What"), Column("State"), Column("Detail")), rows)
     faults = [finding.subject for finding in findings if finding.fault]
     conclusion = f"not ready: {', '.join(faults)}" if faults else "ready"
-    if "sandbox" in faults:
+    if SANDBOX in faults:
         conclusion += " (if no case runs programs that a model writes, add --without-programs)"
     sys.stdout.write(f"{terminal_table(table)}\n\n{conclusion}\n")
     return int(bool(faults))
+
+
+def _needs_none(config: pytest.Config) -> bool:
+    """Check whether the suite has cases and none of them runs programs that a model writes."""
+    from evalsuite.plugin.items import cases_of
+    from evalsuite.plugin.pytest_internals import collect_items
+
+    cases = cases_of(collect_items(config))
+    return bool(cases) and not any(True for case in cases for _ in case.sandboxes())

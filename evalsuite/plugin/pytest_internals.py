@@ -5,6 +5,8 @@ tests/unit/plugin/test_internals_of_others.py says what breaks without each of t
 
 from __future__ import annotations
 
+import contextlib
+import io
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,6 +56,27 @@ def has_parameters(metafunc: pytest.Metafunc) -> bool:
         return True
     fixtures = metafunc._arg2fixturedefs  # noqa: SLF001
     return any(definition.params for definitions in fixtures.values() for definition in definitions)
+
+
+def collect_items(config: pytest.Config) -> list[pytest.Item]:
+    """Collect the items of a command that runs no session, and write nothing; empty if the collection fails.
+
+    Without it, `evalsuite doctor` cannot tell whether the suite runs programs.
+    """
+    from _pytest.main import Session
+
+    config.option.collectonly = True
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            config._do_configure()  # noqa: SLF001
+            session = Session.from_config(config)
+            config.hook.pytest_sessionstart(session=session)
+            session.perform_collect()
+        except Exception:  # noqa: BLE001 - whatever is wrong with the suite, a run will report it
+            return []
+        finally:
+            config._ensure_unconfigure()  # noqa: SLF001
+    return [] if session.testsfailed else session.items
 
 
 def is_traceback(longrepr: object) -> bool:

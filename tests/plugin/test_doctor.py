@@ -116,3 +116,30 @@ def test_a_missing_sandbox_is_a_fault_with_the_option_for_suites_without_program
     assert status == 1
     assert "not ready: sandbox (if no case runs programs that a model writes, add --without-programs)" in text
     assert doctor("--model=function:app:echo", "--sandbox=http://127.0.0.1:9", "--without-programs")[0] == 0
+
+
+SUITE = """
+from evalsuite import Sample, benchmark, exact_match, generate
+{imports}
+@benchmark("b", [Sample(id="s", input="?", target="1", metadata={{"inputs": [""], "outputs": ["1"]}})],
+           solver=generate(), scorers=[{scorer}])
+def test_b(scores): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "scorer", "conclusion"),
+    [
+        ("", "exact_match()", "ready"),
+        ("from evalsuite.scorers import passes_tests", "passes_tests()", "not ready: sandbox (if no case"),
+    ],
+)
+def test_a_missing_sandbox_is_a_fault_only_if_the_suite_runs_programs(
+    doctor: Any, pytester: pytest.Pytester, imports: str, scorer: str, conclusion: str
+) -> None:
+    pytester.makepyfile(test_suite=SUITE.format(imports=imports, scorer=scorer))
+    status, text = doctor("--model=function:app:echo", "--sandbox=http://127.0.0.1:9", "test_suite.py")
+    assert "missing" in text
+    assert text.splitlines()[-1].startswith(conclusion)
+    assert status == int(conclusion != "ready")
+    assert "collected" not in text
