@@ -202,6 +202,7 @@ class CaseModel(ModelHandle):
         super().__init__(*args, **kwargs)
         self.user_model = user_model
         self.effects = effects or Effects()
+        self.effects.meter, self.effects.players = self.meter, self.players
         self.log = CallLog()
         self._api: CaseApi | None = None
         self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []

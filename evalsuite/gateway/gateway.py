@@ -27,7 +27,7 @@ from evalsuite.core.errors import (
 from evalsuite.core.types import Usage
 from evalsuite.gateway.channel import decode_error, encode_error
 from evalsuite.gateway.concealment import UNBOUNDED, Vault, name_without_epoch, request_keys
-from evalsuite.gateway.handle import EffectLog
+from evalsuite.gateway.handle import EffectLog, ModelCalls
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
@@ -201,7 +201,10 @@ class Gateway:
             self.store.outcomes.note_cancelled(key, seconds)
 
     async def recall(self, effect: Effect) -> Any:
-        return EffectLog(self.store.tool_calls).recall(effect)
+        kept = EffectLog(self.store.tool_calls).recall(effect)
+        for request, usage, _ in ModelCalls.unwrap(kept)[1].usages():
+            self._used[f"recalled {request}"] = usage
+        return kept
 
     async def keep(self, effect: Effect, result: Any) -> None:
         try:

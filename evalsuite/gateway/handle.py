@@ -8,16 +8,18 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
-from evalsuite.core.json_codec import Plain, digest, encode_request
+from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
 from evalsuite.core.types import Message, Request, Usage, as_message
 from evalsuite.gateway.concealment import name_with_epoch, name_without_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Completion
     from evalsuite.journal.answers import ToolCalls
@@ -103,6 +105,44 @@ class EffectLog:
         )
 
 
+@dataclass(slots=True)
+class ModelCalls:
+    """The model calls that a tool call made. A replay counts them again although the tool does not run.
+
+    Attributes:
+        requests: the digests of each request: of its content, prompt and parameters.
+        answers: the usage of each answer, the digest of its request, and whether a simulator gave it.
+    """
+
+    requests: list[dict[str, str]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    RESULT: ClassVar = "result"
+    CALLS: ClassVar = "model_calls"
+
+    def wrap(self, result: Any) -> Any:
+        """Adds these calls to a tool call's result, if there are any."""
+        if not self.requests:
+            return result
+        return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
+
+    @classmethod
+    def unwrap(cls, kept: Any) -> tuple[Any, ModelCalls]:
+        """Separates a stored result from the calls."""
+        if isinstance(kept, dict) and kept.keys() == {cls.RESULT, cls.CALLS}:
+            return kept[cls.RESULT], cls(**kept[cls.CALLS])
+        return kept, cls()
+
+    def usages(self) -> Iterator[tuple[str, Usage, bool]]:
+        """Yields the digest of each answer's request, its usage, and whether a simulator gave it."""
+        for answer in self.answers:
+            yield answer["request"], decode_usage(answer["usage"]), answer["simulator"]
+
+
+DURING: ContextVar[ModelCalls | None] = ContextVar("DURING", default=None)
+"""Collects the model calls of the tool call that runs in this context."""
+
+
 class Effects:
     """The tool calls of one case, in the process that runs it. Belongs to one event loop's thread.
 
@@ -113,12 +153,15 @@ class Effects:
 
     Attributes:
         recalled: name and arguments of the calls that were answered from the journal, in their order.
+        meter: counts the model calls of the case.
+        players: counts those of models that play users and tools for it.
     """
 
     def __init__(self, keeper: Keeper | None = None, case: str = "", epoch: int = 1) -> None:
         self._keeper, self._case, self._epoch = keeper, case, epoch
         self._numbers = itertools.count(1)
         self.recalled: list[tuple[str, Mapping[str, Any]]] = []
+        self.meter, self.players = Meter(), Meter()
 
     async def once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
         """Returns the result of a call: from the journal if the call happened before, else by running it.
@@ -135,16 +178,30 @@ class Effects:
             RunError: the journal cannot be used.
             Exception: whatever `run` raises; nothing is kept then.
         """
-        effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
-        if self._keeper is None:
+        # A call within a call happens again only together with it.
+        if self._keeper is None or DURING.get() is not None:
             return await run()
+        effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.recall(effect)
         if kept is not None:
             self.recalled.append((name, arguments))
-            return kept
-        result = await run()
-        await self._keeper.keep(effect, result)
+            result, calls = ModelCalls.unwrap(kept)
+            self._count(calls)
+            return result
+        calls = ModelCalls()
+        token = DURING.set(calls)
+        try:
+            result = await run()
+        finally:
+            DURING.reset(token)
+        await self._keeper.keep(effect, calls.wrap(result))
         return result
+
+    def _count(self, calls: ModelCalls) -> None:
+        for digests in calls.requests:
+            self.meter.count(digests["content"], digests.copy)
+        for _, usage, by_simulator in calls.usages():
+            (self.players if by_simulator else self.meter).add(usage)
 
 
 class Asker(Protocol):
@@ -174,13 +231,16 @@ class Meter:
         whole: the meter that this one is a part of.
         scope: the case's id; without one, equal requests share one answer.
         share_greedy: whether equal requests with temperature 0 share one answer, over all cases.
+        plays: whether it counts models that play users and tools.
 
     Attributes:
         cancelled: the case's cancelled requests, each with the seconds until then.
     """
 
-    def __init__(self, whole: Meter | None = None, scope: str = "", *, share_greedy: bool = False) -> None:
-        self.usage = Usage()
+    def __init__(
+        self, whole: Meter | None = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
+    ) -> None:
+        self.usage, self.plays = Usage(), plays
         self._whole = whole
         self.scope: str = whole.scope if whole else scope
         self.share_greedy: bool = whole.share_greedy if whole else share_greedy
@@ -203,7 +263,10 @@ class Meter:
         """
         plain = encode_request(request)
         # The address and its login belong to the fingerprint `model`.
-        ordinal = self.count(plain, digest(plain | {"base_url": None}))
+        content, head = digest(plain | {"base_url": None}), partial(_digest_head, plain)
+        ordinal, during = self.count(content, head), DURING.get()
+        if during is not None:
+            during.requests.append({"content": content, **head()})
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
@@ -218,13 +281,18 @@ class Meter:
         )
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
-    def count(self, plain: Plain, content: str) -> int:
-        """Counts a request, given as JSON data and its digest; returns how often the case has sent this content."""
+    def count(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
+        """Counts a request; returns how often the case has sent this content.
+
+        Args:
+            content: the request's digest.
+            head: computes the digests `prompt` and `params` of the request.
+        """
         if not self._requests:
-            prompt = {"messages": plain["messages"], "tools": plain["tools"]}
-            self._first = {"prompt": digest(prompt), "params": digest(plain["params"])}
+            digests = head()
+            self._first = {name: digests[name] for name in ("prompt", "params")}
         self._requests[content] += 1
-        return self._whole.count(plain, content) if self._whole else self._requests[content]
+        return self._whole.count(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
         """Records a draw that the case cancelled; whether it was the case is known when the case ends."""
@@ -268,7 +336,7 @@ class ModelHandle:
         self.meter = meter or Meter()
         self._shared = shared
         # Usage of models that play users and tools for the case.
-        self.players = Meter(self.meter)
+        self.players = Meter(self.meter, plays=True)
 
     @property
     def name(self) -> str:
@@ -313,6 +381,15 @@ class ModelHandle:
             self.meter.note_cancelled(request, time.monotonic() - started)
             raise
         self.meter.add(completion.usage)
+        during = DURING.get()
+        if during is not None:
+            during.answers.append(
+                {
+                    "request": digest(encode_request(request)),
+                    "usage": encode_usage(completion.usage),
+                    "simulator": self.meter.plays,
+                }
+            )
         return completion
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
@@ -336,6 +413,11 @@ class ModelHandle:
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle
+
+
+def _digest_head(plain: Plain) -> dict[str, str]:
+    prompt = {"messages": plain["messages"], "tools": plain["tools"]}
+    return {"prompt": digest(prompt), "params": digest(plain["params"])}
 
 
 def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:

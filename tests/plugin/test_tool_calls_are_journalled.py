@@ -123,3 +123,45 @@ def test_a_world_that_cannot_catch_up_with_an_interrupted_episode_is_not_touched
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*interrupted after 1 call*restore(calls)*outside=False*"])
     assert [line for line in log(mail) if line != "open"] == ["send ada", "send bob"]
+
+
+PLAYED = """
+from evalsuite import Sample, benchmark, contains
+from evalsuite.solvers import tool_loop
+from evalsuite.tools import ToolDocument
+from evalsuite.tools.execution import Tool
+from evalsuite.tools.simulated import Simulated, Simulator
+
+SEND = ToolDocument("send", "Sends.", {"type": "object", "properties": {"to": {"type": "string"}}})
+LEAVE = ToolDocument("leave", "Leaves.", {"type": "object", "properties": {}})
+
+def tools(sample):
+    played = Simulated(Simulator("function:app:player"))
+    return [Tool(SEND, played), Tool(LEAVE, played)]
+
+SAMPLES = [Sample(id=name, input=name, target="no. 1") for name in ("ada", "bob")]
+
+@benchmark("mail", SAMPLES, solver=tool_loop([tools], ending="text"), scorers=[contains()])
+def test_mail(scores):
+    assert scores["contains"] == 1.0
+"""
+
+
+def test_a_replay_counts_the_calls_of_the_model_that_plays_the_tools(mail: Suite) -> None:
+    with (mail.path / "app.py").open("a", encoding="utf-8") as file:
+        file.write("\ndef player(messages):\n    return 'no. 1'\n")
+    (mail.path / "test_capitals.py").write_text(PLAYED, encoding="utf-8")
+    mail.run("--run=first").assert_outcomes(passed=2)
+    mail.run("--replay=first", "--run=again", model=False).assert_outcomes(passed=2)
+    first, again = (
+        [
+            {name: value for name, value in record.items() if "seconds" not in name}
+            for record in mail.records(run)
+        ]
+        for run in ("first", "again")
+    )
+    assert first[0]["simulator_usage"]["calls"] == 2
+    for record in (*first, *again):
+        for event in record["transcript"]["events"]:
+            event.pop("seconds", None)
+    assert again == first

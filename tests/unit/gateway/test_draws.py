@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.concealment import EPOCH_MARK, request_keys
-from evalsuite.gateway.handle import Meter, ModelHandle
+from evalsuite.gateway.handle import Effects, Meter, ModelHandle
 from tests.unit.gateway.scripted_answers import journal_of
 
 if TYPE_CHECKING:
@@ -180,3 +181,36 @@ def test_a_journal_whose_draws_name_the_epoch_still_answers(house: House, virtua
         await resumed.aclose()
 
     virtual(main())
+
+
+def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(counting())
+
+    async def play(gateway: Gateway) -> tuple[list[str], Usage, Usage, Any]:
+        meter = Meter(scope="case")
+        model = CaseModel(gateway, "m", meter=meter, effects=Effects(gateway, "case"))
+
+        async def vote() -> dict[str, Any]:
+            played = await model.player("player", epoch=1).chat("PLAY")
+            return {"votes": [*await ask(model, 2), played.text]}
+
+        results = await asyncio.gather(*(model.effects.once("vote", {}, vote) for _ in range(2)))
+        votes = [*(text for result in results for text in result["votes"]), *await ask(model)]
+        return votes, meter.usage, model.players.usage, meter.fingerprints
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        first = await play(gateway)
+        assert len(set(first[0])) == 6
+        assert (first[1].calls, first[2].calls) == (7, 2)
+        total = gateway.total_usage()
+        await gateway.aclose()
+        again = house.gateway(backend)
+        assert await play(again) == first
+        assert again.total_usage() == total
+        await again.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 6
