@@ -140,13 +140,15 @@ async def _check_listing(role: str, name: str, backend: Any) -> Finding:
 def _sandbox(settings: Settings, *, fault: bool) -> Finding:
     """Tries the sandbox; does not build a named environment that is not there yet."""
     from evalsuite.sandbox import Sandbox
+    from evalsuite.sandbox.script_hosts import describe_engine
     from evalsuite.sandbox.tiers import read_tiers
 
     try:
         sandbox = Sandbox(tiers=read_tiers(settings.sandbox))
         tier = asyncio.run(sandbox.probe())
     except (SandboxUnavailable, SettingsError) as error:
-        return Finding(SANDBOX, MISSING, str(error), fault=fault)
+        own = settings.sandbox == type(settings)().sandbox
+        return Finding(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
     if settings.program_env != type(settings)().program_env:
         return Finding(SANDBOX, OK, f"{tier}, with --program-env {settings.program_env}")
     versions = sandbox.environment.mentioned

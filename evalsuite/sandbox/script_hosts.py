@@ -15,6 +15,7 @@ import time
 import zipfile
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
@@ -313,6 +314,15 @@ async def _hand_over(process: Process, script: bytes) -> None:
         process.stdin.write(script)
         await process.stdin.drain()
     process.stdin.close()
+
+
+def describe_engine() -> str:
+    """Say whether a container engine answers here, and how to use it."""
+    commands = [command for command in map(shutil.which, COMMANDS) if command]
+    for command in filter(_answers, commands):
+        return f"{Path(command).name} answers here, so --sandbox docker:IMAGE can run programs"
+    names = " and ".join(Path(command).name for command in commands)
+    return f"{names} is installed, but its engine does not answer" if names else "no container engine is here"
 
 
 def _answers(command: str) -> bool:

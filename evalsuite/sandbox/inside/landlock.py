@@ -10,6 +10,7 @@ whole.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import resource
@@ -45,6 +46,31 @@ _PROGRAMS = 20_000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def explain_absence(code: int) -> str:
+    """Explain why the kernel names no version of Landlock.
+
+    Args:
+        code: the error of the system call that asks for it.
+    """
+    # In a container whose engine is older than Landlock, the filter hides the call (ENOSYS) rather than refusing it.
+    hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_or_nothing("/proc/self/status")
+    if code in {errno.EPERM, errno.EACCES} or hides:
+        return (
+            "a seccomp filter blocks it, most often a container's: start the container with --security-opt "
+            "seccomp=unconfined, or with a newer engine"
+        )
+    if code == errno.EOPNOTSUPP:
+        return "this kernel has it, but it is off: add landlock to the boot parameter lsm="
+    return "this kernel has none"
+
+
+def _read_or_nothing(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def version() -> int:
     """Return the kernel's Landlock version; 0 if it has none."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
@@ -66,9 +92,10 @@ class Landlocked:
         self._limits, self._scratch = limits, Path(scratch)
         self._version = version()
         if self._version < OLDEST:
-            raise OSError(
-                f"Landlock {OLDEST} (Linux 6.2) is needed; this kernel has {self._version or 'none'}"
+            reason = (
+                f"this kernel has {self._version}" if self._version else explain_absence(ctypes.get_errno())
             )
+            raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._shown = tuple(shown)
         self._tasks = _own_tasks()
         # Root gives each program its own user, unless such users could not reach their interpreter.

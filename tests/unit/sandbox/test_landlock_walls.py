@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox.inside import landlock
 from tests.unit.sandbox.conftest import SMALL
 
 if TYPE_CHECKING:
@@ -179,3 +181,33 @@ def test_nothing_of_a_program_is_left_on_the_disk(landlocked: Lab) -> None:
 def test_calls_that_no_program_needs_are_refused(landlocked: Lab, call: str) -> None:
     code = f"import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nprint(c.{call}, ctypes.get_errno())"
     assert landlocked.run(code).stdout == "-1 1\n"
+
+
+_FILTERED = """
+import ctypes, errno, struct, sys
+# Load the call's number; if it is Landlock's, fail with the given error, otherwise allow the call.
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x00050000 | int(sys.argv[1])), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)
+if libc.prctl(22, 2, ctypes.byref(program), 0, 0):
+    sys.exit(f"no filter: {errno.errorcode[ctypes.get_errno()]}")
+from evalsuite.sandbox.inside import landlock
+print(landlock.version(), landlock.explain_absence(ctypes.get_errno()))
+"""
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOSYS])
+def test_landlock_behind_a_seccomp_filter_is_told_from_a_kernel_without_it(code: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _FILTERED, str(code)], capture_output=True, text=True, check=False
+    )
+    if ended.stderr.startswith("no filter"):
+        pytest.skip(ended.stderr)
+    assert ended.stdout.startswith("0 a seccomp filter blocks it"), ended.stderr
+
+
+def test_landlock_that_is_off_is_told_from_a_kernel_without_it() -> None:
+    assert "boot parameter" in landlock.explain_absence(errno.EOPNOTSUPP)
+    assert landlock.explain_absence(errno.EINVAL) == "this kernel has none"

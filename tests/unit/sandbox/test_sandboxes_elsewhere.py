@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable, SettingsError
 from evalsuite.sandbox import Limits, Sandbox, TableFile, tiers
-from evalsuite.sandbox.script_hosts import Docker
+from evalsuite.sandbox.script_hosts import Docker, describe_engine
 from evalsuite.sandbox.tiers import TIERS, read_tiers
 from tests.fusion_server import fusion_server
 
@@ -186,3 +186,21 @@ def test_an_unknown_sandbox_lists_what_there_is(name: str) -> None:
 def test_auto_means_this_machines_own_walls() -> None:
     assert read_tiers("auto") == TIERS
     assert read_tiers("https://sandbox.example") == ("https://sandbox.example",)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("#!/bin/sh\nexit 0\n", "docker answers here, so --sandbox docker:IMAGE can run programs"),
+        ("#!/bin/sh\nexit 1\n", "docker is installed, but its engine does not answer"),
+        (None, "no container engine is here"),
+    ],
+)
+def test_an_engine_that_answers_is_told_from_one_that_is_only_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, words: str
+) -> None:
+    if script is not None:
+        (tmp_path / "docker").write_text(script)
+        (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert describe_engine() == words
