@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
-_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary")
+_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool")
 FORGOTTEN = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
@@ -44,6 +44,7 @@ class Declaration:
         at_least: how many epochs of a sample must pass for the sample to pass; None means all.
         args: passed to the benchmark in its `Setup`.
         shipped: likewise, overriding `args`, in a run on the shipped samples in the default modes.
+        pool: whether the cases count together with those of the same name in other files.
     """
 
     benchmark: Benchmark
@@ -51,6 +52,7 @@ class Declaration:
     at_least: int | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
     shipped: Mapping[str, Any] = field(default_factory=dict)
+    pool: bool = False
 
 
 def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
@@ -64,6 +66,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     shipped: Mapping[str, Any] | None = None,
     metrics: Sequence[CaseMetric | Measure] = (),
     canary: bool = False,
+    pool: bool = False,
     **args: Any,
 ) -> Callable[[Test], Test]:
     """Turn a test function into a benchmark: one pytest item per sample and epoch.
@@ -88,6 +91,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             them. A `Benchmark` has its own, as `derived`.
         canary: the cases watch the judge: each sample's metadata has a fixed `answer` and people's label, `human`;
             no model is asked, `--limit` keeps them all, and the judge is compared with the baseline's judge on them.
+        pool: the cases count together with those of other files that declare this name, and say so likewise; otherwise
+            one name in two files is refused.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
@@ -113,7 +118,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             **_over_all_cases(name, metrics),
         )
     _check(declared, epochs, at_least)
-    declaration = Declaration(declared, epochs, at_least, args, shipped or {})
+    declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool)
 
     def declare(test: Test) -> Test:
         setattr(test, DECLARATION, declaration)

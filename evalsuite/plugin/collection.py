@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
-from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.plugin.items import LEFT_OUT, MARK, case_of, cases_of, is_left_out
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import gates_on_command_line, is_asked_for
@@ -19,6 +19,8 @@ from evalsuite.plugin.xdist import data_of_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from evalsuite.engine.declaration import Declaration
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -66,6 +68,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             return
         if reason:
             raise pytest.Collector.CollectError(reason)
+        _refuse_second_file(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         # A resumed run notes the cases that it leaves out.
         may_match = _any_case if settings.resume else _keyword_filter(metafunc)
@@ -75,6 +78,23 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)
     if listener is not None:
         listener.live[metafunc.definition.nodeid] = declaration.benchmark
+
+
+def _refuse_second_file(
+    declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str
+) -> None:
+    """Note the file that declares a benchmark, and refuse a second one unless both pool their cases.
+
+    Raises:
+        SettingsError: two files declare benchmarks of one name.
+    """
+    file, name = nodeid.partition("::")[0], declaration.benchmark.name
+    first, pools = declared_in.setdefault(name, (file, declaration.pool))
+    if file != first and not (pools and declaration.pool):
+        raise SettingsError(
+            f"benchmark {name} is declared in {first} and in {file}, so their cases would be counted as one "
+            "benchmark's: rename one of them, or write pool=True in both if that is meant"
+        )
 
 
 def count_collected(config: pytest.Config, made: object) -> None:

@@ -88,6 +88,7 @@ class Process:
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose its samples.
+        declared_in: the first file that declares each benchmark, and whether its cases may be pooled with others'.
         stopping: why this worker is to end after the current case; empty if it goes on.
     """
 
@@ -105,6 +106,7 @@ class Process:
         self.session: pytest.Session | None = None
         self.deselected: list[pytest.Item] = []
         self.collected: dict[str, dict[str, int | None]] = {}
+        self.declared_in: dict[str, tuple[str, bool]] = {}
         self.stopping = ""
         self._deal: Deal | None = None
         # Test code may ask for a model in any thread.

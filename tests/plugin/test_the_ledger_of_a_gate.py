@@ -165,3 +165,17 @@ def test_a_suite_whose_conftest_leaves_cases_out_decides_on_the_others(suite: Su
         'pytest_plugins = ["evalsuite.plugin"]\n\ndef pytest_collection_modifyitems(items):\n    del items[-1]\n'
     )
     assert suite.run().ret == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refused"), [("", ", pool=True", True), (", pool=True", ", pool=True", False)]
+)
+def test_one_benchmark_in_two_files_is_refused_unless_both_pool_their_cases(
+    suite: Suite, workers: tuple[str, ...], first: str, second: str, *, refused: bool
+) -> None:
+    for name, pool in (("a", first), ("b", second)):
+        text = LENIENT.replace("RESULT", "return {'right': 1.0}").replace("[lenient]", f"[lenient]{pool}")
+        suite.pytester.makepyfile(**{f"test_{name}": text})
+    ended = suite.run(*workers, "--gate=numbers.right >= 0.9", "test_a.py", "test_b.py")
+    assert (ended.ret != 0) == refused
+    assert ("declared in test_a.py and in test_b.py" in ended.stdout.str()) == refused
