@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.results.runs import failure_of
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import ASSERTS, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +91,9 @@ class Measured:
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all metrics."""
-        return tuple(dict.fromkeys((*self.tally.metrics(), *self.derived, PASS_RATE)))
+        asserts = not len(self.tally) or any(row.facts.get(ASSERTS, True) for row in self.tally)
+        every = (*self.tally.metrics(), *self.derived, *([PASS_RATE] if asserts else []))
+        return tuple(dict.fromkeys(every))
 
     def estimate(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases."""
@@ -147,7 +149,7 @@ def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed; if a sample must pass k of its n epochs, the share of samples."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
-    ran = cases.ran()
+    ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
     return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
 
 
@@ -175,6 +177,8 @@ def sample_holds(rows: Sequence[Row]) -> bool | None:
 def score_of(row: Row, metric: str) -> float | None:
     """Read a case's score, or whether its test passed; None without a score, as for errors."""
     if row.outcome == "error":
+        return None
+    if metric == PASS_RATE and not row.facts.get(ASSERTS, True):
         return None
     if metric == PASS_RATE:
         return PASSED.get(row.outcome)

@@ -19,6 +19,7 @@ from evalsuite.engine.scoring import (
     score_by_rule,
 )
 from evalsuite.results.judge_labels import SIGNATURES
+from evalsuite.results.tally import ASSERTS
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -196,6 +197,8 @@ class CaseFindings:
         declaration = case.bound.declaration
         if declaration.at_least is not None:
             self.facts["at_least"] = declaration.at_least
+        if not declaration.asserts:
+            self.facts[ASSERTS] = False
         if groups := groups_in(case.sample.metadata):
             self.facts["metadata"] = groups
         if cut := sum(bool(entry.get("cut_off")) for log in self.logs.values() for entry in log):

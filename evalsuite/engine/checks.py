@@ -304,6 +304,11 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     bounds = {case.bound.name: case.bound for case in cases}
     for gate in parse_gates(texts):
         bound = bounds.get(gate.benchmark)
+        if bound is not None and gate.metric == PASS_RATE and not bound.declaration.asserts:
+            return (
+                f"gate '{gate.text}': the test of {gate.benchmark} asserts nothing, so it passes whatever the scores "
+                'are: add an assertion such as  assert scores["quality"] >= 0.5, or gate a score'
+            )
         if bound is None or gate.metric in {"*", PASS_RATE} or built_in(gate.metric) is not None:
             continue
         metrics = bound.metric_names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import re
 import sys
@@ -45,6 +46,7 @@ class Declaration:
         args: passed to the benchmark in its `Setup`.
         shipped: likewise, overriding `args`, in a run on the shipped samples in the default modes.
         pool: whether the cases count together with those of the same name in other files.
+        asserts: whether the test may fail; otherwise its benchmark has no pass rate.
     """
 
     benchmark: Benchmark
@@ -53,6 +55,19 @@ class Declaration:
     args: Mapping[str, Any] = field(default_factory=dict)
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False
+    asserts: bool = True
+
+
+def may_fail(test: Callable[..., object]) -> bool:
+    """Tell whether a test function may state a threshold: it raises something, or calls something that may."""
+    code = getattr(test, "__code__", None)
+    if code is None:
+        return True
+    return any(
+        instruction.opname == "RAISE_VARARGS"
+        or (instruction.opname.startswith("CALL") and not instruction.opname.startswith("CALL_INTRINSIC"))
+        for instruction in dis.get_instructions(code)
+    )
 
 
 def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name

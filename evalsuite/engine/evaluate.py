@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,7 +34,7 @@ from evalsuite.engine.checks import (
     find_missing_sandbox,
     find_unmet_option,
 )
-from evalsuite.engine.declaration import Declaration, find_benchmark
+from evalsuite.engine.declaration import Declaration, find_benchmark, may_fail
 from evalsuite.engine.fingerprints import planned_fingerprints
 from evalsuite.engine.open_run import KeptRecord, OpenRun, plan_case
 from evalsuite.engine.preparation import MODELS, prepare_run
@@ -477,7 +478,7 @@ def _find_declaration(
             f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "
             "Benchmark in place of the function to have its cases scored without thresholds"
         )
-    return declaration, given
+    return replace(declaration, asserts=may_fail(given)), given
 
 
 def _needs_pytest(test: Callable[..., Any]) -> str:

@@ -56,8 +56,10 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         return
     from evalsuite.engine.bound import bind
     from evalsuite.engine.cases import make_cases
+    from evalsuite.engine.declaration import may_fail
 
-    config, declaration = metafunc.config, mark.args[0]
+    config = metafunc.config
+    declaration = replace(mark.args[0], asserts=may_fail(metafunc.function))
     process, listener = config.stash[PROCESS], config.stash.get(LISTENER, None)
     settings, name = process.settings, process.model_name
     try:

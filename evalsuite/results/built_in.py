@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import SHARE, Metric
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
-from evalsuite.results.tally import Estimate, Tally
+from evalsuite.results.tally import ASSERTS, Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,7 +139,7 @@ def _attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
     from evalsuite.stats import pass_at_k, pass_hat_k
 
     attempts: dict[str, list[Row]] = {}
-    for row in cases.ran():
+    for row in cases.ran().where(lambda row: row.facts.get(ASSERTS, True)):
         attempts.setdefault(row.sample, []).append(row)
     if not attempts or min(map(len, attempts.values())) < k:
         return None

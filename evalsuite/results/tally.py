@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
+ASSERTS = "asserts"
+"""The fact that says whether a case's test may fail; without it, it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with its confidence interval.

@@ -179,3 +179,24 @@ def test_one_benchmark_in_two_files_is_refused_unless_both_pool_their_cases(
     ended = suite.run(*workers, "--gate=numbers.right >= 0.9", "test_a.py", "test_b.py")
     assert (ended.ret != 0) == refused
     assert ("declared in test_a.py and in test_b.py" in ended.stdout.str()) == refused
+
+
+UNASSERTED = LENIENT.replace("RESULT", "return {'right': 0.0}").replace("assert scores\n", "scores\n")
+
+
+def test_a_gate_on_the_pass_rate_of_a_test_that_asserts_nothing_is_refused(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(test_numbers=UNASSERTED)
+    ended = suite.run(*workers, "test_numbers.py", "--gate=numbers.pass_rate >= 0.5")
+    assert ended.ret != 0
+    assert "the test of numbers asserts nothing" in ended.stdout.str() + ended.stderr.str()
+
+
+def test_every_metric_of_a_benchmark_whose_test_asserts_nothing_leaves_out_the_pass_rate(
+    suite: Suite,
+) -> None:
+    suite.pytester.makepyfile(test_numbers=UNASSERTED)
+    assert suite.run("test_numbers.py", "--gate=numbers.* <= 0.5").ret == 0
+    assert main(["gate", "last", "--gate=numbers.pass_rate >= 0.5"]) == 12
+    assert main(["gate", "last", "--gate=numbers.pass_at_1 >= 0.5"]) == 12
