@@ -186,7 +186,6 @@ def _function(command: str, name: str) -> Any:
 
 
 def _overview() -> argparse.ArgumentParser:
-    """Make the parser of `evalsuite --help`, which lists every command and its forms."""
     parser = argparse.ArgumentParser(
         prog="evalsuite",
         description="Reads the runs that `pytest cases/` left in reports/, and builds benchmarks from their sources.",

@@ -48,7 +48,6 @@ class BfclOptions:
 
     Attributes:
         categories: the categories to ask; None for all that the folder has.
-        max_tokens: limit of an answer.
     """
 
     categories: Sequence[str] | None = None
@@ -151,7 +150,6 @@ def callable_name(name: str) -> str:
 
 
 def _function(written: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
-    """Convert a function's document to the OpenAI format."""
     name = take(written, "name", str, path, place)
     return {
         "type": "function",
@@ -240,7 +238,6 @@ def _note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse])
 
 
 def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
-    """Show the first accepted value of each argument."""
     accepted = next(call[tool] for call in sample.metadata["calls"] if tool in call)
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 

@@ -124,7 +124,6 @@ def _sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
 
 
 def _instructions(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
-    """Return what the customer wants, including the persona, and what they know."""
     persona = [scenario["persona"]] if scenario.get("persona") else []
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):

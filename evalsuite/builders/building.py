@@ -39,13 +39,11 @@ class BuildProgress:
             self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", disable=None, leave=False)
 
     def __enter__(self) -> Self:
-        """Return the bar."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Draw the final state and remove the bar."""
         # Draw now, because a short build may end within the first interval of the bar.
         if self._bar is not None:
             self._bar.refresh()

@@ -36,7 +36,6 @@ class RayCluster:
         address: the cluster's address; None starts a cluster, `auto` finds one.
         root: the suite's root directory, which goes to every node.
         packages: installed on every node with pip; empty if they are there already.
-        cpus: number of CPUs per shard.
 
     Raises:
         BackendUnavailable: Ray is not installed, or the cluster does not respond.
@@ -86,11 +85,6 @@ class RayCluster:
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
     ) -> Iterator[ShardResult]:
         """Runs shards, and gives the result of each as it arrives.
-
-        Args:
-            jobs: the shards.
-            receive: takes records as they arrive.
-            tell: shows the progress from time to time.
 
         Raises:
             RunError: a shard could not be run, however often it was tried.

@@ -32,8 +32,6 @@ class ShardJob:
 
     Attributes:
         part: its number, from 1.
-        parts: how many there are.
-        arguments: pytest's arguments: the suite and options.
         gateway: addresses of the gateway services that all shards use.
         token: the client token for them; None where none is needed.
     """

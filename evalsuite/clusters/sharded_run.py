@@ -33,10 +33,7 @@ GRACE = 30.0
 def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
     """Runs a gateway service on loopback for the shards of one run; yields its address.
 
-    Args:
-        options: further options for `evalsuite gateway`.
-        root: the suite's root directory, from which functions named as models are imported.
-        store: the file for its answers.
+    Functions named as models are imported from `root`.
 
     Raises:
         BackendUnavailable: it did not start; its own message is on the terminal.
@@ -72,11 +69,6 @@ ENDED = {0, 1, 10, 11, 12}
 
 class ShardedRun:
     """Gathers the records of shards, and joins them into one run.
-
-    Args:
-        reports: folder of the runs.
-        name: the run's name.
-        command: the command line.
 
     Raises:
         RunError: there is a run of that name.

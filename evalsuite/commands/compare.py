@@ -62,9 +62,6 @@ class Change:
     """One case that came out differently.
 
     Attributes:
-        case: its id.
-        before: its outcome in the first run.
-        after: its outcome in the second.
         by: the greatest difference of a score, second minus first; 0.0 where only the outcome changed.
     """
 

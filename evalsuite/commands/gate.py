@@ -61,13 +61,7 @@ def run_gate(options: argparse.Namespace) -> int:
 
 
 def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
-    """Print each gate, the reasons, and the headline.
-
-    Args:
-        verdict: the run's.
-        status: the command's exit status.
-        asides: what else must be known.
-    """
+    """Print each gate, the reasons, and the headline."""
     for decision in verdict.decisions:
         sys.stdout.write(f"{decision_line(decision)}\n")
     for line in (*verdict.reasons, *verdict.remarks, *asides):
@@ -168,7 +162,6 @@ class Forge:
     Attributes:
         comments: address of the list of comments.
         one: address of one comment, by its id.
-        headers: authorisation.
         edit: method that replaces a comment.
         own: whether a comment may be an earlier one of ours.
     """

@@ -228,7 +228,6 @@ def _ways(
 
 
 def _divide_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Divide arguments into the gateway's and the sessions'."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in OPTIONS:
         if option.name in SHARED:
@@ -239,7 +238,6 @@ def _divide_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _upstream(arguments: list[str]) -> list[str]:
-    """List the models that the sessions will ask, as arguments of the gateway."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in OPTIONS:
         if option.name in {*MODELS, *(name for pair in ADDRESSES for name in pair)}:

@@ -64,9 +64,7 @@ class PytestFile:
     """The file that pytest reads a project's settings from.
 
     Attributes:
-        path: the file.
         section: its section of pytest's settings, as a header is written.
-        gated: whether it has gates.
     """
 
     path: Path

@@ -93,7 +93,6 @@ class Installer:
     """How a project's requirements are installed, and how its programs are then started.
 
     Attributes:
-        install: the command.
         prefix: what stands before each further command.
         reason: the file that it follows from.
         lacking: what must be added to that file; empty where evalsuite is in it.
@@ -160,10 +159,7 @@ def _names_evalsuite(file: Path) -> bool:
 def write_workflow(root: Path, forge: str, model: str | None) -> int:
     """Write the first baseline and the workflow, then prove the workflow's commands.
 
-    Args:
-        root: the project's root.
-        forge: `github`, `gitlab`, or `auto`.
-        model: the workflow's, which is asked for the first baseline; None for a workflow with gpt-4.
+    The model is asked for the first baseline; None writes a workflow with gpt-4.
 
     Returns:
         0 where the commands were green and red as they should be, else 1.
@@ -264,12 +260,7 @@ def _last_lines(text: str, most: int = 8) -> str:
 
 @dataclass
 class _Proof:
-    """Run the workflow's commands with a scripted model in place of the real one.
-
-    Attributes:
-        root: the project's root.
-        scratch: a temporary folder for everything that the commands write.
-    """
+    """Run the workflow's commands with a scripted model in place of the real one."""
 
     root: Path
     scratch: Path

@@ -178,7 +178,6 @@ def _records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
 
 
 def _subject(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
-    """Find the criteria of the command, or the scorers that the run's cases declare."""
     if options.criteria:
         return AnswersToJudge(records, [_scorer(options)], {}, options.passes)
     if options.scale:
@@ -247,12 +246,8 @@ def decide_judges(
 ) -> list[GateDecision]:
     """Decide every gate on every judge.
 
-    Args:
-        gates: conditions on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`.
-        judges: those that have been asked.
-        people: their labels, by case.
-        benchmark: the one whose answers were judged.
-        sheets: the labels of each person.
+    Gates are conditions on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`. `people`
+    holds the labels by case, and `sheets` those of each person.
     """
     decisions = []
     for judge in judges:

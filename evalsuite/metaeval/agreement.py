@@ -43,12 +43,9 @@ class RatedTable:
     """A prediction with the mean of its ratings.
 
     Attributes:
-        prediction: what a model wrote.
-        reference: the wanted table.
         format: how the reference is written.
         human: the mean rating, on any scale.
         others: further numbers in the file by name, such as a judge's marks.
-        ratings: each person's, where the file gives them.
     """
 
     prediction: str
@@ -149,11 +146,7 @@ class MetricAgreement:
     """One metric against people.
 
     Attributes:
-        metric: its name.
         outputs: how many it has a value for.
-        pearson: linear correlation.
-        spearman: of ranks.
-        kendall: tau-b.
         behind: by how much its Pearson correlation is below that of `FIRST`, over the outputs both have; None
             for `FIRST` itself.
     """
@@ -225,11 +218,6 @@ UNREAD = float("nan")
 
 def judged(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
     """Return the P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark.
-
-    Args:
-        rated: what is judged, each in both orders.
-        settings: the model and its limits.
-        store: the SQLite file that keeps its answers.
 
     Raises:
         ModelError: the judge cannot be asked; what was answered until then is kept.

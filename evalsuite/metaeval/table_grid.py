@@ -123,7 +123,6 @@ def _wrong(rows: Rows, share: float, draw: random.Random) -> Rows:
 
 
 def _nonsense(cell: str, draw: random.Random) -> str:
-    """Something else of the same kind."""
     if any(char.isdigit() for char in cell):
         return str(draw.randrange(10**6, 10**7))
     return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
@@ -139,9 +138,7 @@ class GridLine:
     """One change, over all tables it applies to.
 
     Attributes:
-        change: what was changed.
         rule: what the score must do.
-        tables: how many tables were changed so.
         mean: mean score, in [0, 1].
         failures: the tables for which the rule does not hold, each with its score.
     """
@@ -155,9 +152,6 @@ class GridLine:
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
     """Score every table against changed versions of itself.
-
-    Args:
-        items: name, markup and format of each table.
 
     Raises:
         ScoringError: a table cannot be read.

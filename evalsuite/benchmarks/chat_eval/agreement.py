@@ -101,7 +101,6 @@ class RatedResponses:
     """Dialogue responses with people's ratings and the values to correlate with them.
 
     Attributes:
-        rows: the responses' rows.
         values: each response's value by aspect.
     """
 

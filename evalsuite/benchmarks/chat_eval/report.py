@@ -223,7 +223,6 @@ class TwoBallots:
     """One debater's ballots after a turn and after the next.
 
     Attributes:
-        sample: the sample.
         turn: the earlier turn, from 1.
         before: the verdict or the scores after this turn.
         after: the same after the next turn.

@@ -65,8 +65,6 @@ class JudgingMode:
     """A way of judging.
 
     Attributes:
-        kind: the judge's kind.
-        strategy: the panel's strategy.
         roles: number of debaters; 1 without a panel.
         turns: for a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement
             included; otherwise 0.
@@ -313,7 +311,6 @@ class RefereePanel(PanelRules):
     before the others see them; under a summarizer they see only summaries, each of all speeches so far.
 
     Attributes:
-        seed: the seed of the shuffling.
         interim: whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the
             ballots show who changes their mind.
     """
@@ -350,8 +347,6 @@ class PaperDebate:
     """One debate of a `RefereePanel`, in one order of the answers.
 
     Attributes:
-        panel: the panel.
-        debate: the debate's state.
         spoken: all speeches so far, shown to the others or not.
         interim: the secret ballots, as plain data, each with its turn.
     """
@@ -398,7 +393,6 @@ class PaperDebate:
         return [speech.part() for speech in speeches]
 
     async def _convey(self, parts: list[Part], turn: int) -> list[Part]:
-        """Return what the others see of a turn in which all spoke at once."""
         if self.panel.strategy == "simultaneous_summarizer":
             summary = await self.debate.sum_up(self.spoken, turn)
             self.debate.keep(summary)

@@ -111,7 +111,6 @@ def read_items(path: Path) -> list[QuestionItem]:
 
 
 def _with_facets(items: Iterable[QuestionItem], path: Path, heads: int) -> Iterator[QuestionItem]:
-    """Add facets to the items, which are head first, from the files beside theirs."""
     tenth, predicates = (heads + 9) // 10 if is_ranked(path) else 0, predicate_buckets(path)
     for place, item in enumerate(items):
         top = {"top": "10%"} if place < tenth else {}
@@ -228,7 +227,6 @@ def _tags(item: QuestionItem, mode: str) -> dict[str, str]:
 
 
 def _entity(entity: Any) -> str:
-    """Return the entity's identifier, or a digest of its record."""
     # The published script of DBpedia writes the triple, which begins with the entity.
     name = entity[0] if isinstance(entity, list) and len(entity) == 3 else entity
     return name if isinstance(name, str) and 0 < len(name) <= _LONGEST_ENTITY else digest(name)

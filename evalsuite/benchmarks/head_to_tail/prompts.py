@@ -114,7 +114,6 @@ class Asks:
     paper: PaperPrompts | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Ask once."""
         return await self.generate(replace(sample, input=self._conversation(sample)), model)
 
     def _conversation(self, sample: Sample) -> str | tuple[Message, ...]:

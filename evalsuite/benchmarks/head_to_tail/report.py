@@ -57,7 +57,6 @@ def report(views: Sequence[RunView]) -> Section:
 
 
 def _decided_by(line: LabelledCases) -> str:
-    """Say who decides `accuracy` and `hallucination`."""
     return (
         f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
     )
@@ -80,7 +79,6 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
 
 
 def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
-    """Return the number of questions, and their A, H and M."""
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
@@ -346,7 +344,6 @@ def _by_mode(view: RunView) -> dict[str, Tally]:
 
 
 def _plain(view: RunView) -> Tally:
-    """Return the cases of the default mode, else of the first mode."""
     modes = _by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
@@ -388,7 +385,6 @@ def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell
 def _combinations(
     judged: Sequence[Tally], by_judge: str, by_rule: str
 ) -> Iterator[tuple[list[float], list[float]]]:
-    """Yield the rates of all runs that have both, for each domain and bucket."""
     domains = sorted({domain for tally in judged for domain in tally.groups("domain")})
     for domain in domains:
         for bucket in BUCKETS:
@@ -400,7 +396,6 @@ def _combinations(
 
 
 def _find_repeated(tally: Tally) -> list[list[Row]]:
-    """Group the rows of each sample that was scored in several epochs."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for row in tally.scored("accuracy"):
         rows[row.sample].append(row)

@@ -53,7 +53,6 @@ class ByRule:
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Score one answer."""
         missing = float(says_nothing(sample, transcript))
         answer, accepted = spoken(transcript), acceptable(sample)
         scores = {"missing": missing}
@@ -67,7 +66,6 @@ class ByExactMatch:
     """Scores `accuracy` and `hallucination` by exact match, for runs without a judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Score one answer."""
         matched = exact_match(spoken(transcript), acceptable(sample))
         return _shares(matched, float(says_nothing(sample, transcript)))
 
@@ -109,7 +107,6 @@ class ByJudge:
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
     def _build_question(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
-        """Build the question to the judge for the sample's mode."""
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
             return self.paper.verdict(question, answers, reply)
         return judge_prompt(question, answers, reply)
@@ -289,7 +286,6 @@ def _title_variants(title: str) -> Iterable[str]:
 
 
 def _together(answers: Sequence[str]) -> Iterable[str]:
-    """Join all persons of a short list, in any order."""
     if 2 <= len(answers) <= 3:
         for order in permutations(answers):
             yield ", ".join(order)
@@ -325,7 +321,6 @@ def person_variants(name: str) -> Iterable[str]:
 
 
 def _name_words(name: str) -> list[str]:
-    """Split a name into words; initials written together (J.R.R.) are split, too."""
     return _INITIALS.sub(lambda initials: initials[0].replace(".", ". "), name).split()
 
 

@@ -193,7 +193,6 @@ class NeuralScorer:
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
-        """Score one transcript."""
         answer = strip_answer(transcript.answer, format_of(sample))
         return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
 

@@ -71,7 +71,6 @@ class ToolEyesSolver:
         self.loops = {mode: self._loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Run one episode."""
         transcript = await self.loops[sample.tags["mode"]](sample, model)
         controls = {ASK_TO_USER.name, FINISH.name}
         facts: dict[str, Any] = {

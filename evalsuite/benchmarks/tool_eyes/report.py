@@ -223,7 +223,6 @@ def _count_tools(lines: Sequence[LabelledCases], scenario: str) -> int:
 
 
 def _rules(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the scores that need no judge."""
     columns = [
         Column("Run"),
         Column("Episodes", "count"),

@@ -134,8 +134,6 @@ async def judge_capabilities(
 
 
 class _Questions:
-    """Asks the judge about one episode and keeps its answers."""
-
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
         self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
         self.request = str(sample.input)

@@ -74,9 +74,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Build the questions and report their number.
 
-    Returns:
-        0.
-
     Raises:
         DatasetError: a file of the source is missing, damaged or malformed.
         SettingsError: the output cannot be written, or the arguments do not fit the source.
@@ -137,8 +134,6 @@ class Origin:
 
 
 def _plain(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
-    """Adapt a source that takes no templates from the user."""
-
     def reads(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
         if templates:
             raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
@@ -166,7 +161,6 @@ def _write_published(selection: Selection, partitions: Mapping[str, Partition]) 
 
 
 def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
-    """Write the popularity of the predicates (the paper's Table 6) as tab-separated lines."""
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
         if any(buckets.values()):

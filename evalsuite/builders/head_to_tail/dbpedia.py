@@ -162,12 +162,10 @@ def dropped_templates(path: Path) -> dict[str, str]:
 
 
 def _name_of(entity: str) -> str:
-    """Return an entity's name, from the last part of its IRI."""
     return unquote(entity).replace("_", " ").strip()
 
 
 def _is_list(name: str) -> bool:
-    """Tell whether an entity is a list article."""
     return name.startswith(("List of ", "Lists of ", "Index of ", "Outline of "))
 
 

@@ -380,7 +380,6 @@ def _scarcest(buckets: Mapping[str, Drawn]) -> int:
 
 
 def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
-    """Tell whether a bucket that is not exhausted has fewer candidates than the template may ask."""
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
     return _scarcest(buckets) < allowed
 

@@ -301,7 +301,6 @@ class Imdb:
         return locate(self._folder, name)
 
     def _read_credits(self) -> None:
-        """Read the credits of the titles that were drawn for questions about them."""
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
         with tsv(self._workspace, self._file("title.crew.tsv.gz"), wanted) as stream:
             self._workspace.sql(f"""
@@ -398,7 +397,6 @@ class Facts:
         return works
 
     def _titles_shown(self) -> tuple[dict[str, Title], dict[str, int]]:
-        """Read the titles drawn and those that drawn people are known for, and their popularity."""
         self._workspace.sql("""
             CREATE OR REPLACE TABLE shown AS
             SELECT *, lower(name) AS called
@@ -436,7 +434,6 @@ class Facts:
         return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, many in rows}
 
     def _characters(self) -> dict[str, dict[str, list[str]]]:
-        """Map title and character to the actors, in the order of the credits."""
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for id_, person, characters in self._workspace.sql(
             "SELECT id, person, characters FROM part ORDER BY id, ordering, person"

@@ -168,7 +168,6 @@ class Mag:
         return candidates_drawn(self._workspace, sizes, ask)
 
     def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
-        """Read conferences or journals; only journals have an ISSN."""
         issn = "Issn" if entities == "journal" else answer
         wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, issn, date), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"

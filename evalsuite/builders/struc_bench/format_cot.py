@@ -64,12 +64,7 @@ def build_texts(
 ) -> int:
     """Has a model write a text for each item, writes the items with it, and reports successes and failures.
 
-    Args:
-        args: the arguments `file`, `to` and the model's options.
-        ask: asks the model for an item's text.
-        put: the item with its text.
-        noun: what the texts are called, in the plural.
-        beside: further files to write, made of the items that have their text.
+    `beside` makes further files of the items that have their text.
 
     Returns:
         0; 1 if an item got no text; 130 if it was interrupted.
@@ -108,11 +103,6 @@ def answers_path(target: Path) -> Path:
 
 class ModelTexts:
     """The texts of a set of items.
-
-    Args:
-        items: all of them.
-        written: how their tables are written.
-        ask: see `build_texts`.
 
     Attributes:
         texts: the texts, by the item's place.
@@ -252,12 +242,7 @@ async def describe(
 ) -> str:
     """Ask a model to describe the format of an item's table.
 
-    Args:
-        item: the item to describe.
-        written: how it is written.
-        model: asked up to `ATTEMPTS` times.
-        plain: asked without the list of what to describe and without an example.
-        params: generation parameters.
+    `plain` asks without the list of what to describe and without an example; `model` is asked up to `ATTEMPTS` times.
 
     Raises:
         JudgeError: every answer was empty or held the code.
@@ -286,13 +271,7 @@ async def describe(
 
 
 def code_in(description: str, table: str, written: Format) -> str:
-    """Name the code that a description repeats, as a sentence for its author; empty if none.
-
-    Args:
-        description: what a model wrote.
-        table: the markup of the table that it describes.
-        written: how that is written.
-    """
+    """Name the code that a description repeats, as a sentence for its author; empty if none."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):

@@ -72,9 +72,7 @@ def run(args: Namespace) -> int:
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """Read one person's ratings in the form of `human_scores.json`.
 
-    Args:
-        path: the sheet.
-        outputs: sample and model by the output's id.
+    `outputs` holds sample and model by the output's id.
 
     Raises:
         DatasetError: a column is missing, an output is unknown or rated twice, or a mark is none.

@@ -155,12 +155,7 @@ def sentences(tokens: Sequence[str]) -> list[str]:
 
 
 def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the sentences about each row.
-
-    Args:
-        every_sentence: the sentences, in order.
-        names: what each row is called in a text.
-    """
+    """Return the sentences about each row."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
@@ -177,13 +172,7 @@ def _names(sentence: str, called: Sequence[str]) -> bool:
 
 
 def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
-    """Tell whether a sentence about a row gives its value in a column.
-
-    Args:
-        sentence: see `about`.
-        values: the row's values by key.
-        column: the column.
-    """
+    """Tell whether a sentence about a row gives its value in a column."""
     value = values.get(column.key, "")
     if column.cue.search(sentence) and value in numbers(sentence):
         return True
@@ -215,11 +204,7 @@ def narrow(
 ) -> CellGrid:
     """Return a table of the rows and columns with at least one value that the report gives; the other cells are blank.
 
-    Args:
-        name: the table's name.
-        columns: all that there could be.
-        rows: the values by key, by row.
-        mentioned: the keys whose values the report gives, by row.
+    `rows` holds values by key, and `mentioned` the keys whose values the report gives, each by row.
     """
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [
@@ -310,7 +295,6 @@ def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, whe
 
 
 def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:
-    """Return the values of every player who played, by full name and key."""
     named = take(columns, "PLAYER_NAME", dict, path, where)
     rows: Rows = {}
     for number, name in named.items():

@@ -46,9 +46,7 @@ class Statistics:
 
     Attributes:
         format: how they are written.
-        items: number of items.
         train: how many of them are for training.
-        tables: number of tables that can be read in them.
         rows: mean number of rows a table, the one with the columns' names counted; None without any table.
         columns: mean number of columns a table, that is of cells in its widest row; likewise.
     """
@@ -66,13 +64,7 @@ def statistics(
     format: Format,  # noqa: A002 - the word of the contract
     train: Sequence[TableItem] = (),
 ) -> Statistics:
-    """Count items, and the rows and columns of their tables.
-
-    Args:
-        items: those for testing.
-        format: how the tables are written.
-        train: those for training.
-    """
+    """Count items, and the rows and columns of their tables."""
     tables = [table for item in (*items, *train) for table in read_tables(item.output, format)]
     rows = _mean([len(table.rows) for table in tables])
     columns = _mean([table.width for table in tables])
@@ -80,11 +72,7 @@ def statistics(
 
 
 def statistics_table(counted: Mapping[str, Statistics]) -> Table:
-    """Return the paper's Table 1.
-
-    Args:
-        counted: the counts, by the name in the first column.
-    """
+    """Return the paper's Table 1."""
     return Table("", COLUMNS, [_row(name, one) for name, one in counted.items()], NOTE)
 
 

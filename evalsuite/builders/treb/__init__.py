@@ -165,7 +165,6 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
 
 
 def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
-    """Read a file's table if it qualifies; record in `built` whether it is used."""
     try:
         if path.stat().st_size > MOST_BYTES:
             built.skipped[path.name] = f"it has more than {LONGEST} characters of content"

@@ -276,7 +276,6 @@ def _frequencies(sheet: Sheet, name: str) -> list[int]:
 
 
 def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
-    """Choose a numeric column with enough values that are not all the same."""
     present = {name: [cell for cell in cells if cell is not None] for name, cells in sheet.measured.items()}
     suited = [
         name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2

@@ -206,7 +206,6 @@ async def _ask_for_name(panel: QuestionPanel, sheet: Sheet, column: int) -> tupl
 
 
 async def _name_column(voter: Model, words: str) -> str:
-    """Ask a voter for the column's name; empty if the voter gives none."""
     try:
         return text_of(last_object((await voter.chat(words, max_tokens=TOKENS)).text, "name"), "name")
     except Dropped:
@@ -235,7 +234,6 @@ async def _same(
 
 
 def _candidates(sheet: Sheet) -> list[int]:
-    """List the columns whose names are words that occur nowhere else in the table."""
     elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
     return [
         column

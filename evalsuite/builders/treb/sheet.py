@@ -132,7 +132,6 @@ def find_fault(table: SourceTable, characters: int) -> str | None:
 
 
 def _faults(table: SourceTable) -> Iterator[str | None]:
-    """Yield the fault found by each test, or None if the test passes."""
     names, cells = table.header[0], [cell for row in table.rows for cell in row]
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
@@ -154,7 +153,6 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
 
 
 def _is_mirrored(columns: list[list[float | None]]) -> bool:
-    """Tell whether three or more columns of numbers form a symmetric matrix."""
     square = len(columns) > 2 and all(len(column) == len(columns) for column in columns)
     return square and [list(row) for row in zip(*columns, strict=True)] == columns
 

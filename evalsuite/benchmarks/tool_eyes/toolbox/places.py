@@ -240,7 +240,6 @@ class Files:
         return f"{path.name} is deleted"
 
     def _path(self, name: str) -> Path:
-        """Return the path of a file directly in the folder; refuse a name with any other path."""
         plain = name.isprintable() and not set(name) & set('/\\:*?"<>|') and name.strip(". ") != ""
         if not plain or len(name.encode()) > 100:
             raise ValueError(
