@@ -12,7 +12,7 @@ from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer  # what parsers and their groups have in common
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Completion, Request
@@ -32,20 +32,29 @@ TAKEN = (
 """The options that a build with a model takes."""
 
 
-def add_model_options(
-    parser: _ActionsContainer, *, required: bool = True, without: Sequence[str] = ()
+def add_options(
+    parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add the options of `TAKEN` with their usual help texts, without those that the command defines itself."""
+    """Add options of a run; their help texts name the defaults of a run only with `defaults`."""
     for option in OPTIONS:
-        if option.name in TAKEN and option.name not in without:
+        if option.name in names:
+            text = option.help if defaults else option.help.partition(". Default: ")[0]
             parser.add_argument(
                 option.flag,
                 dest=option.name,
                 metavar=option.metavar,
-                required=required and option.name == "model",
+                required=option.name in required,
                 action="append" if option.repeat else "store",
-                help=option.help.partition(". Default: ")[0],
+                help=text.replace("%%", "%").replace("%", "%%"),
             )
+
+
+def add_model_options(
+    parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()
+) -> None:
+    """Add the options of `TAKEN`, without those that the command defines itself."""
+    names = [name for name in TAKEN if name not in without]
+    add_options(parser, names, required={"model"} if required else ())
 
 
 def model_settings(values: Mapping[str, Any]) -> Settings:

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import demand_suite, own_declarations
+from evalsuite.builders.model_session import add_options
+from evalsuite.commands import add_reports_folder, demand_suite, own_declarations
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import read_settings
@@ -83,12 +84,7 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="serve these models only; may be repeated. local:, function: and the like have to be named",
     )
-    for option in OPTIONS:
-        if option.name in SHARED:
-            action = "append" if option.repeat else "store"
-            parser.add_argument(
-                option.flag, dest=option.name, metavar=option.metavar, action=action, help=option.help
-            )
+    add_options(parser, SHARED, defaults=True)
 
 
 def run_gateway(options: argparse.Namespace) -> int:
@@ -170,13 +166,7 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name of the joined run's folder (default: ray- and the time)",
     )
-    parser.add_argument(
-        "--reports",
-        type=Path,
-        default=Path("reports"),
-        metavar="DIR",
-        help="folder of the runs (default: reports)",
-    )
+    add_reports_folder(parser)
 
 
 def run_ray(options: argparse.Namespace) -> int:

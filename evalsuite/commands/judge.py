@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_reports_folder, add_run, own_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.protocols import JudgedScorer, Setup
-from evalsuite.core.settings import OPTIONS
 from evalsuite.decisions.conditions import JUDGE, parse_gates
 from evalsuite.decisions.gates import decide
 from evalsuite.decisions.measured import Measured
@@ -99,15 +99,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probes", type=int, default=20, metavar="N", help="cases to probe the judge on (default: 20)"
     )
-    for option in OPTIONS:
-        if option.name in TAKEN:
-            parser.add_argument(
-                option.flag,
-                dest=option.name,
-                metavar=option.metavar,
-                action="append" if option.repeat else "store",
-                help=option.help.partition(". Default: ")[0].replace("%%", "%").replace("%", "%%"),
-            )
+    add_options(parser, TAKEN)
 
 
 def run_judge(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from evalsuite.builders.model_session import add_options
 from evalsuite.commands import demand_suite
 from evalsuite.core.settings import OPTIONS
 
@@ -40,19 +41,12 @@ def run_plan(options: argparse.Namespace) -> int:
     named = ("baseline", "detect", "model", "epochs", "limit", "reports")
     arguments = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     suite = [options.suite] if options.suite else []
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--plan",
-        "-qq",
-        "--no-header",
-        *arguments,
-        *suite,
-        *options.rest,
-    ]
+    return _call_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
+
+
+def _call_pytest(*arguments: str) -> int:
     # The command line is the user's own, passed on without a shell.
-    return subprocess.run(command, check=False).returncode  # noqa: S603 - see above
+    return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode  # noqa: S603
 
 
 ASKED = (
@@ -83,9 +77,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
         "needs is there, else 1."
     )
     parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest: cases/")
-    for option in OPTIONS:
-        if option.name in ASKED:
-            parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help)
+    add_options(parser, ASKED, defaults=True)
     parser.add_argument(
         "--without-programs",
         action="store_true",
@@ -103,6 +95,4 @@ def run_doctor(options: argparse.Namespace) -> int:
     ]
     quietly = ["-p", "evalsuite.plugin", "-p", "evalsuite.plugin.doctor", "-p", "no:cacheprovider"]
     more = ["--doctor-without-programs"] if options.without_programs else []
-    command = [sys.executable, "-m", "pytest", *quietly, *more, *options_given, *options.suite]
-    # The command line is the user's own, passed on without a shell.
-    return subprocess.run(command, check=False).returncode  # noqa: S603 - see above
+    return _call_pytest(*quietly, *more, *options_given, *options.suite)
