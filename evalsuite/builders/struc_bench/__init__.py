@@ -1,24 +1,16 @@
 """Struc-Bench made from other sources: the steps of `evalsuite build struc-bench`.
 
 `rotowire` reads games and writes what their texts mention; `files` cuts tables out of pages and words their content;
-`texts` has a model word it, and `format_cot` has one describe the format, both through a gateway; `table_sizes` counts.
-`rating_sheet` writes outputs for people to rate, and `ratings` reads what they filled in.
+`texts` has a model word it, or describe the format, through a gateway; `table_sizes` counts. `ratings` writes outputs
+for people to rate, and reads what they filled in.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from evalsuite.builders.struc_bench import (
-    files,
-    format_cot,
-    rating_sheet,
-    ratings,
-    rotowire,
-    table_sizes,
-    texts,
-)
+from evalsuite.builders.struc_bench import files, ratings, rotowire, table_sizes, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,14 +19,27 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 
+class Step(NamedTuple):
+    """A step: its product in a line, its description, and its functions."""
+
+    what: str
+    about: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
 STEPS = {
-    "rotowire": rotowire,
-    "files": files,
-    "texts": texts,
-    "format-cot": format_cot,
-    "statistics": table_sizes,
-    "sheet": rating_sheet,
-    "ratings": ratings,
+    "rotowire": Step(rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run),
+    "files": Step(files.WHAT, files.ABOUT, files.add_arguments, files.run),
+    "texts": Step(texts.TEXTS_WHAT, texts.TEXTS_ABOUT, texts.add_text_arguments, texts.run_texts),
+    "format-cot": Step(
+        texts.FORMAT_COT_WHAT, texts.FORMAT_COT_ABOUT, texts.add_format_cot_arguments, texts.run_format_cot
+    ),
+    "statistics": Step(table_sizes.WHAT, table_sizes.ABOUT, table_sizes.add_arguments, table_sizes.run),
+    "sheet": Step(ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet),
+    "ratings": Step(
+        ratings.RATINGS_WHAT, ratings.RATINGS_ABOUT, ratings.add_ratings_arguments, ratings.run_ratings
+    ),
 }
 
 
@@ -44,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, step in STEPS.items():
         one = steps.add_parser(
             name,
-            help=step.WHAT,
-            description=f"{step.WHAT[0].upper()}{step.WHAT[1:]}.\n\n{step.ABOUT}",
+            help=step.what,
+            description=f"{step.what[0].upper()}{step.what[1:]}.\n\n{step.about}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         step.add_arguments(one)

@@ -1,34 +1,384 @@
-"""`evalsuite build struc-bench texts`: has a model write the text from which each item's table is to be made."""
+"""`evalsuite build struc-bench texts` and `format-cot`: what a model writes for items, kept as it arrives."""
 
 from __future__ import annotations
 
+import json
+import re
+import sys
+from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.struc_bench.format_cot import NAMES, add_text_arguments, build_texts, code_in
+from evalsuite.benchmarks.struc_bench.items import instruction, items_json, read_items
+from evalsuite.builders.building import BuildProgress, building, ending_cleanly, write
+from evalsuite.builders.model_session import add_model_options, model_settings, session
+from evalsuite.builders.struc_bench.files import format_by_name, must_tell
+from evalsuite.core.errors import EvalsuiteError, JudgeError
+from evalsuite.core.phrases import number_of
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.metrics.tables import read_wanted
+from evalsuite.metrics.tables import read_tables, read_wanted
 from evalsuite.metrics.tables.cells import Text, is_blank, plain_text
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
     from evalsuite.core.protocols import Model
     from evalsuite.metrics.tables import Format
 
-WHAT = "texts by a model, which hold every value of their tables"
-ABOUT = """\
+    Ask = Callable[[TableItem, Format, Model], Awaitable[str]]
+    Put = Callable[[TableItem, str], TableItem]
+
+INTERRUPTED = 130
+MOST_NAMED = 10
+"""Items that are named for one and the same reason, and missing values that are named to the model at once."""
+
+
+def add_text_arguments(parser: ArgumentParser) -> None:
+    """Add the items, the output and the model."""
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="items, such as html_test.json, whose name stands for the format",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the JSON file to write, named after the same format",
+    )
+    add_model_options(parser)
+
+
+def build_texts(
+    args: Namespace,
+    ask: Ask,
+    put: Put,
+    *,
+    noun: str,
+    beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
+) -> int:
+    """Has a model write a text for each item, writes the items with it, and reports successes and failures.
+
+    `beside` makes further files of the items that have their text.
+
+    Returns:
+        0; 1 if an item got no text; 130 if it was interrupted.
+
+    Raises:
+        DatasetError: the file of items is not as it should be.
+        ModelError: the model cannot be reached at all.
+        SettingsError: an option makes no sense, or the output cannot be written.
+    """
+    written, settings = format_by_name(args.file), model_settings(vars(args))
+    must_tell(args.to, written)
+    work = ModelTexts(read_items(args.file), written, ask)
+    try:
+        with ending_cleanly(), building(args.to) as folder:
+            with (
+                session(settings, answers_path(args.to)) as opened,
+                BuildProgress(len(work.items), "item") as work.progress,
+            ):
+                opened.do(work.make)
+            if done := [put(work.items[place], text) for place, text in sorted(work.texts.items())]:
+                write(items_json(done), args.to, folder)
+                for path, text in beside(done).items():
+                    write(text, path, folder)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"interrupted; what was answered is in {answers_path(args.to)}: the same command goes on from there\n"
+        )
+        return INTERRUPTED
+    return _tell(work, opened.cut_off, args, noun)
+
+
+def answers_path(target: Path) -> Path:
+    """Name the file of the answers."""
+    return target.with_suffix(".answers.sqlite")
+
+
+class ModelTexts:
+    """The texts of a set of items.
+
+    Attributes:
+        texts: the texts, by the item's place.
+        failures: why an item has none, likewise.
+    """
+
+    def __init__(self, items: Sequence[TableItem], written: Format, ask: Ask) -> None:
+        self.items, self.written = items, written
+        self.progress: BuildProgress | None = None
+        self.texts: dict[int, str] = {}
+        self.failures: dict[int, str] = {}
+        self._ask = ask
+
+    async def make(self, model: Model) -> None:
+        """Ask for all texts at once; the gateway limits the calls."""
+        import asyncio
+
+        await asyncio.gather(*(self._make_one(place, model) for place in range(len(self.items))))
+
+    async def _make_one(self, place: int, model: Model) -> None:
+        try:
+            self.texts[place] = await self._ask(self.items[place], self.written, model)
+        except JudgeError as error:
+            self.failures[place] = str(error).removeprefix("judge ")
+        except EvalsuiteError as error:
+            self.failures[place] = str(error)
+        if self.progress:
+            self.progress.advance(1)
+
+
+def _tell(work: ModelTexts, cut_off: int, args: Namespace, noun: str) -> int:
+    for reason, places in _by_reason(work.failures).items():
+        named = ", ".join(map(str, places[:MOST_NAMED]))
+        more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
+        sys.stderr.write(f"{args.file}, item {named}{more}: {reason}\n")
+    if cut_off:
+        sys.stderr.write(
+            f"{cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
+        )
+    if work.texts:
+        sys.stdout.write(
+            f"{len(work.texts):,} of {number_of(len(work.items), 'item')} with {noun} in {args.to}\n"
+        )
+    else:
+        sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
+    return int(bool(work.failures))
+
+
+def _by_reason(failures: Mapping[int, str]) -> Mapping[str, list[int]]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for place in sorted(failures):
+        places[failures[place]].append(place)
+    return places
+
+
+ATTEMPTS = 3
+"""How often a text is requested at most; each repetition says what was wrong."""
+ASKED: Mapping[Format, str] = {
+    "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
+    "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "
+    "cells are set apart.",
+    "html": "Go through it tag by tag, from the outside in and from top to bottom: call each tag by its name in words "
+    "and say exactly how many of it there are at that place. Give the number of tables, of rows, of header cells "
+    "and of data cells in each row, the names of columns and rows in their order, cells that span several rows or "
+    "columns and how many, captions, lists, links, images, and attributes that stand on the tags.",
+    "latex": "Give the number of tables, rows and columns and the names of the columns and rows in their order; the "
+    "environments used and their properties (position, centering, size, caption, label); the alignment of each "
+    "column and the borders between them; the rules above, below and between rows and how far they reach; cells "
+    "that span several rows or columns; what is bold or set in another way; references and citations; and special "
+    "tokens such as escaped signs and mathematics.",
+}
+DESCRIPTION_PROMPT = """\
+Below is a table written as {format}. Describe its format so exactly that somebody who reads your description and \
+knows the facts, but has never seen the table, writes it in the same form.
+
+{asked}
+
+Describe the form, in sentences and numbers. Values of data cells do not belong there, names of rows and columns do. \
+Never repeat the code itself: {never}. Two tables follow, the first an example with its description; describe the \
+second.
+
+{sections}
+"""
+NEVER: Mapping[Format, str] = {
+    "markdown": "no line of the table with its bars",
+    "html": "no tag in angle brackets",
+    "latex": "no environment that begins or ends, and no row with its separators",
+}
+NAMES: Mapping[Format, str] = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX"}
+EXAMPLES: Mapping[Format, tuple[str, str]] = {
+    "markdown": (
+        "Team:\n| | Wins | Losses |\n| Otters | 12 | |\n| Herons | | 5 |",
+        (
+            "There is one table. The line above it holds its name, Team, and a colon: 3 rows and 3 columns, each row "
+            "on a line of its own that begins and ends with a bar, and bars part the cells. The first row names the "
+            "columns: the first has no name, then come Wins and Losses. The first column names the rows, Otters and "
+            "Herons. Empty are the losses of the Otters and the wins of the Herons."
+        ),
+    ),
+    "html": (
+        '<table border="1"><tr><th>Boat</th><th>Built</th></tr><tr><td>Wren</td><td>1906</td></tr></table>',
+        (
+            "There is one table element with a border attribute of 1, and in it 2 rows, with no head or "
+            "body elements around them. The first row holds 2 header cells, Boat, Built. The second row holds 2 data "
+            "cells, the first of which names a boat. No cell spans several rows or columns, and it has no caption."
+        ),
+    ),
+    "latex": (
+        (
+            "\\begin{table}[h]\\centering\\begin{tabular}{|l|r|}\\hline Shop & Loaves \\\\ \\hline "
+            "\\textbf{North} & 40\\% \\\\ \\hline\\end{tabular}\\caption{Bread}\\label{tab:b}\\end{table}"
+        ),
+        (
+            "A table environment, placed here and centred, holds one tabular of 2 rows, 2 columns. The first column is "
+            "aligned left and the second right, with vertical borders beside each. A full horizontal rule "
+            "stands above, between and below the rows. The first row names columns Shop and Loaves; the first column "
+            "names the shops, in bold. Numbers in it have an escaped percent sign. Below the tabular come "
+            "the caption Bread and the label tab:b."
+        ),
+    ),
+}
+"""A table and its description, ours, shown to the model before it describes another one."""
+PLAIN_PROMPT = """\
+Below is a table written as {format}. Describe it in a few plain sentences: what it is about and how it is laid out. \
+Leave out the values of data cells.
+
+{sections}
+"""
+"""For the paper's ablation: neither a list of what to describe nor an example."""
+TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>?|<!")
+ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
+AMPERSAND = re.compile(r"(?<!\\)&")
+
+
+async def describe(
+    item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
+) -> str:
+    """Ask a model to describe the format of an item's table.
+
+    `plain` asks without the list of what to describe and without an example; `model` is asked up to `ATTEMPTS` times.
+
+    Raises:
+        JudgeError: every answer was empty or held the code.
+        ModelError: a call failed for good.
+    """
+
+    def without_code(text: str) -> str:
+        if problem := code_in(text, item.output, written):
+            raise ValueError(problem)
+        return text.strip()
+
+    example, description = EXAMPLES[written]
+    parts = [
+        ("example of a table", example),
+        ("its description", description),
+        ("table to describe", item.output),
+    ]
+    sections = mark_sections(parts[-1:] if plain else parts)
+    prompt = (PLAIN_PROMPT if plain else DESCRIPTION_PROMPT).format(
+        format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
+    )
+    answer = await ask_until_parsed(
+        model, prompt, without_code, attempts=ATTEMPTS, read_cut_off=True, **params
+    )
+    return answer.value
+
+
+def code_in(description: str, table: str, written: Format) -> str:
+    """Name the code that a description repeats, as a sentence for its author; empty if none."""
+    if not description.strip():
+        return "It is empty."
+    if tag := TAG.search(description):
+        return f"It holds a tag, {tag[0][:40]!r}; call tags by their names in words."
+    if environment := ENVIRONMENT.search(description):
+        return f"It holds LaTeX code, {environment[0][:40]!r}; describe it in words."
+    if written != "html" and (row := _row_in(description, table, written)):
+        return f"It holds a row of the table, {row[:40]!r}; describe it in words."
+    return ""
+
+
+def _row_in(description: str, table: str, written: Format) -> str:
+    """Return a line in which bars or ampersands separate at least two cells of one of the table's rows."""
+    rows = [
+        {cell for cell in row if cell}
+        for read_table in read_tables(table, written)
+        for row in read_table.rows
+    ]
+    cells_of = _latex_cells if written == "latex" else _raw_cells
+    for line in description.replace("<NEWLINE>", "\n").split("\n"):
+        cells = cells_of(line)
+        if any(_repeats(cells, row) for row in rows):
+            return line.strip()
+    return ""
+
+
+def _raw_cells(line: str) -> list[str]:
+    return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")] if "|" in line else []
+
+
+def _latex_cells(line: str) -> list[str]:
+    if not AMPERSAND.search(line):
+        return []
+    tables = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")
+    return [cell for table in tables for row in table.rows for cell in row]
+
+
+def _repeats(cells: Sequence[str], row: set[str]) -> bool:
+    """Tell whether two of a line's cells are the row's. The outermost ones may be part of a sentence."""
+    if len(cells) < 2:
+        return False
+    inner = len(set(cells[1:-1]) & row)
+    first = any(cells[0] == cell or cells[0].endswith(f" {cell}") for cell in row)
+    last = any(cells[-1] == cell or cells[-1].startswith((f"{cell} ", f"{cell}.")) for cell in row)
+    return inner + first + last > 1
+
+
+FORMAT_COT_WHAT = "FormatCoT: a model's description of each table's format, and the instruction set"
+FORMAT_COT_ABOUT = """\
+Asks a model to describe how the table of each item is built, without showing the code, and writes the items with these
+descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fine-tuning: one line per item,
+{instruction, input, output}, with the description in the instruction. Answers are kept in .answers.sqlite beside the
+output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is empty
+or holds the table's code is requested again, three times in all; items without one are named and left out, and the
+exit status is 1."""
+DESCRIPTION_PARAMETERS = {"max_tokens": 1024, "temperature": 0.0}
+
+
+def add_format_cot_arguments(parser: ArgumentParser) -> None:
+    """Add what `run` needs to know."""
+    add_text_arguments(parser)
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="the paper's ablation: ask for a plain description, without what to describe and without an example",
+    )
+
+
+def run_format_cot(args: Namespace) -> int:
+    """Builds; see `build_texts`."""
+
+    async def ask(item: TableItem, written: Format, model: Model) -> str:
+        return await describe(item, written, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
+
+    return build_texts(
+        args,
+        ask,
+        lambda item, text: replace(item, format_description=text),
+        noun="descriptions",
+        beside=lambda items: {instructions_path(args.to): instruction_set(items)},
+    )
+
+
+def instructions_path(target: Path) -> Path:
+    """Name the file of the instruction set: not `.json`, which would be read as a second file of items."""
+    return target.with_suffix(".instructions.jsonl")
+
+
+def instruction_set(items: Iterable[TableItem]) -> str:
+    """Write one `{instruction, input, output}` per line, with the description in the instruction."""
+    lines = (
+        {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output}
+        for item in items
+    )
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    return text.encode("utf-8", "replace").decode()
+
+
+TEXTS_WHAT = "texts by a model, which hold every value of their tables"
+TEXTS_ABOUT = """\
 Asks a model to tell in prose what the table of each item says, as the paper did for its LaTeX and HTML items, and
 writes the items with these texts as their input. A text that lacks a value of the table (a cell, the name of a row or
 column, the caption) or shows its code is requested again, three times in all, naming what is missing; items without a
 complete text are named and left out, and the exit status is 1. Answers are kept beside the output in .answers.sqlite
 as they come: called again after an interrupt, it asks only for what is missing."""
 PARAMETERS = {"max_tokens": 2048, "temperature": 0.0}
-ATTEMPTS = 3
-MOST_NAMED = 10
-"""Missing values that are named to the model at once."""
 PROMPT = """\
 Below is a table written as {format}. Tell in connected prose what it says, so that somebody who has never seen the \
 table could fill it in again: its caption, the names of its columns and rows, and the value of every cell, with the \
@@ -46,12 +396,7 @@ EXAMPLE_TEXT = (
 )
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add what `run` needs to know."""
-    add_text_arguments(parser)
-
-
-def run(args: Namespace) -> int:
+def run_texts(args: Namespace) -> int:
     """Builds; see `build_texts`."""
     return build_texts(args, tell, lambda item, text: replace(item, input=text), noun="texts")
 

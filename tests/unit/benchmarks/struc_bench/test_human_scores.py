@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.human_scores import (
+from evalsuite.benchmarks.struc_bench.items import (
     HumanScores,
     RatedOutput,
+    load,
     of_model,
     read_human_scores,
 )
-from evalsuite.benchmarks.struc_bench.items import load
-from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
+from evalsuite.benchmarks.struc_bench.report import agreement_table, error_table
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 from evalsuite.results.tally import Estimate, Row

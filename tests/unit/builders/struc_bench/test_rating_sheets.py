@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.human_scores import HumanScores, read_human_scores
-from evalsuite.benchmarks.struc_bench.items import TableItem, question
+from evalsuite.benchmarks.struc_bench.items import HumanScores, TableItem, question, read_human_scores
 from evalsuite.core.types import Record, Transcript
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.format_cot import ATTEMPTS, EXAMPLES, code_in
+from evalsuite.builders.struc_bench.texts import ATTEMPTS, EXAMPLES, code_in
 from evalsuite.metrics.tables import FORMATS
 
 if TYPE_CHECKING:
