@@ -109,7 +109,7 @@ def _samples(path: Path, category: str) -> Iterator[Sample]:
             )
         yield Sample(
             id=name,
-            input=_question(record, path, place),
+            input=_read_messages(record, path, place),
             tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
             metadata={
                 "functions": [
@@ -122,7 +122,7 @@ def _samples(path: Path, category: str) -> Iterator[Sample]:
         )
 
 
-def _question(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
+def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
     turns = take(record, "question", list, path, place)
     if len(turns) != 1:
         raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")

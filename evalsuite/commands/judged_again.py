@@ -51,7 +51,7 @@ class AnswersToJudge:
         """Restore the sample of a record."""
         return self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
 
-    def bar(self, name: str) -> float | None:
+    def find_passing_score(self, name: str) -> float | None:
         """Find the least value of a score that passes; None where it is not known."""
         if self.passes is not None:
             return self.passes
@@ -60,7 +60,7 @@ class AnswersToJudge:
             return None
         if rubric.criteria is None:
             return 1.0 if rubric.passes is None else rubric.passes
-        return rubric.bar(rubric.criteria)
+        return rubric.find_passing_score(rubric.criteria)
 
     def scale(self, name: str) -> tuple[float, float] | None:
         """Lowest and highest value of a score; None where they are not known."""
@@ -189,7 +189,7 @@ def _results(
         judge=judge,
         scores=_values(scores, name),
         asked=len(subject.records),
-        passes=subject.bar(name),
+        passes=subject.find_passing_score(name),
         probed={probe: _values(probe_scores, name) for probe, probe_scores in turned.items()},
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,

@@ -69,8 +69,8 @@ class ChannelAsker:
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         await self._answer({"cancelled": encode_request(request), "seconds": seconds})
 
-    async def recall(self, effect: Effect) -> Any:
-        return (await self._answer({"recall": effect.plain()}))["result"]
+    async def read_result(self, effect: Effect) -> Any:
+        return (await self._answer({"read_result": effect.plain()}))["result"]
 
     async def keep(self, effect: Effect, result: Any) -> None:
         await self._answer({"keep": effect.plain(), "result": result})
@@ -182,8 +182,8 @@ async def _serve(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]
     if "cancelled" in plain:
         await gateway.note_cancelled(decode_request(plain["cancelled"]), plain["seconds"])
         return {}
-    if "recall" in plain:
-        return {"result": await gateway.recall(Effect(**plain["recall"]))}
+    if "read_result" in plain:
+        return {"result": await gateway.read_result(Effect(**plain["read_result"]))}
     await gateway.keep(Effect(**plain["keep"]), plain["result"])
     return {}
 

@@ -200,8 +200,8 @@ class Gateway:
         if self.store.outcomes and not self.store.read_only:
             self.store.outcomes.note_cancelled(key, seconds)
 
-    async def recall(self, effect: Effect) -> Any:
-        kept = EffectLog(self.store.tool_calls).recall(effect)
+    async def read_result(self, effect: Effect) -> Any:
+        kept = EffectLog(self.store.tool_calls).read_result(effect)
         for request, usage, _ in ModelCalls.unwrap(kept)[1].usages():
             self._used[f"recalled {request}"] = usage
         return kept
@@ -274,7 +274,7 @@ class Gateway:
             try:
                 return await self._attempt(key, upstream, request, price, again=retries.refusals > 0)
             except (RateLimited, Transient) as error:
-                self._despair(upstream, error, retries)
+                self._stop_if_never_reached(upstream, error, retries)
                 dry_since = limiter.breaker.dry_since
                 with limiter.backing_off():
                     await asyncio.sleep(
@@ -291,7 +291,7 @@ class Gateway:
             except Withheld as error:
                 raise RequestRefused(str(error)) from error
 
-    def _despair(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
+    def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         """Gives up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
         # Counted separately, as failures during an outage are not: a server that never was there has no outage.

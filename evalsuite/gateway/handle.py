@@ -51,7 +51,7 @@ class Effect:
 class Keeper(Protocol):
     """Remembers tool calls: the gateway itself, or the wire to it."""
 
-    async def recall(self, effect: Effect) -> Any: ...
+    async def read_result(self, effect: Effect) -> Any: ...
 
     async def keep(self, effect: Effect, result: Any) -> None: ...
 
@@ -66,7 +66,7 @@ class EffectLog:
     def __init__(self, calls: ToolCalls) -> None:
         self._calls = calls
 
-    def recall(self, effect: Effect) -> Any:
+    def read_result(self, effect: Effect) -> Any:
         """Reads the result of a call from the journal, or None.
 
         Raises:
@@ -182,7 +182,7 @@ class Effects:
         if self._keeper is None or DURING.get() is not None:
             return await run()
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
-        kept = await self._keeper.recall(effect)
+        kept = await self._keeper.read_result(effect)
         if kept is not None:
             self.recalled.append((name, arguments))
             result, calls = ModelCalls.unwrap(kept)

@@ -378,7 +378,7 @@ class Pacing:
             asked = self.rate if known < 8 else min(1.5 * asked, self.rate)
         sample.asked, sample.searched = asked, self.searching
         self._cuts.append(sample)
-        if self._is_vain(known):
+        if self._is_slowing_useless(known):
             self.background = sample.refused / known
             self._cuts.clear()
             self._change(now, None, None)
@@ -389,7 +389,7 @@ class Pacing:
         rate = max(1.0 - share, MILD_CUT if mild else DEEPEST_CUT) * asked
         self._change(now, max(FLOOR, rate), None)
 
-    def _is_vain(self, known: int) -> bool:
+    def _is_slowing_useless(self, known: int) -> bool:
         """Return whether the rate is a quarter of what it was, and as many are refused."""
         refused = self._cuts[-1].refused
         fastest = self._cuts[-1].asked

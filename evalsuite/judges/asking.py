@@ -150,7 +150,7 @@ def whole_number(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-class Logged(Protocol):
+class HasLog(Protocol):
     """A judgement with the messages exchanged for it."""
 
     @property
@@ -159,7 +159,7 @@ class Logged(Protocol):
         ...
 
 
-L = TypeVar("L", bound=Logged)
+L = TypeVar("L", bound=HasLog)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,11 +60,11 @@ _WINS = (
 )
 
 
-def _place(words: str) -> str:
+def _answer_pattern(words: str) -> str:
     return rf"(?:the )?(?:{_NOUN}[ _-]?)?(?:{words})(?: {_NOUN}| one)?"
 
 
-_FIRST, _SECOND = _place("1|a|one|first"), _place("2|b|two|second")
+_FIRST, _SECOND = _answer_pattern("1|a|one|first"), _answer_pattern("2|b|two|second")
 _TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
 CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
 PLAIN = ("1", "2", "tie")

@@ -333,7 +333,7 @@ class Debate:
         parse: Callable[[str], T],
         **options: Any,
     ) -> Speech[T] | Silence:
-        def place(log: Sequence[Mapping[str, Any]]) -> Log:
+        def take_own_entries(log: Sequence[Mapping[str, Any]]) -> Log:
             # Leave out the prompt, which is in the debate's log already; repeated questions are kept.
             return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
 
@@ -341,8 +341,8 @@ class Debate:
         try:
             judgement = await ask_until_parsed(model, prompt, parse, **options)
         except JudgeError as error:
-            return Silence(str(error), place(error.log))
-        return Speech(speaker, model.name, judgement.value, judgement.text, place(judgement.log))
+            return Silence(str(error), take_own_entries(error.log))
+        return Speech(speaker, model.name, judgement.value, judgement.text, take_own_entries(judgement.log))
 
     def _log_entry(
         self, speaker: str, turn: int, message: Mapping[str, Any], model: str = ""

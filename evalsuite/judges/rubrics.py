@@ -151,11 +151,14 @@ class Rubric:
         votes = await wait_for_all(self._ask(criteria, parts, model, at) for model, at in seats)
         value, votes = await self._confirm(criteria, parts, models[0], votes)
         people = people_facts(
-            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.bar(criteria)
+            sample,
+            [self.name],
+            scale=(criteria.worst, criteria.best),
+            passes=self.find_passing_score(criteria),
         )
         return {self.name: self._score(value, votes, models, people)}
 
-    def bar(self, criteria: Criteria) -> float | None:
+    def find_passing_score(self, criteria: Criteria) -> float | None:
         """Return the least score that passes; None if scores are points on a scale and `passes` is not set."""
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
@@ -170,14 +173,14 @@ class Rubric:
         self, criteria: Criteria, parts: Sequence[Part], model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """Ask again after a failure, until there are `confirm_failures` votes."""
-        value, bar = self._settle(votes), self.bar(criteria)
-        if bar is None or value >= bar or len(votes) >= self.confirm_failures:
+        value, passing = self._settle(votes), self.find_passing_score(criteria)
+        if passing is None or value >= passing or len(votes) >= self.confirm_failures:
             return value, votes
         again = range(len(votes), self.confirm_failures)
         votes += await wait_for_all(self._ask(criteria, parts, model, at, again=True) for at in again)
         values = [vote.reading.value for vote in votes if vote.reading]
-        failing = [vote for vote in values if vote < bar]
-        holding = [vote for vote in values if vote >= bar]
+        failing = [vote for vote in values if vote < passing]
+        holding = [vote for vote in values if vote >= passing]
         return AGGREGATES[self.aggregate](failing if len(failing) > len(holding) else holding), votes
 
     def _settle(self, votes: Sequence[Vote]) -> float:
@@ -227,8 +230,8 @@ class Rubric:
                 model, prompt, criteria.read, criteria.schema(), attempts=self.attempts, **options
             )
         except JudgeError as error:
-            return Vote(name, model.name, None, str(error), _place(error.log, name, model.name))
-        return Vote(name, model.name, judgement.value, "", _place(judgement.log, name, model.name))
+            return Vote(name, model.name, None, str(error), _name_speaker(error.log, name, model.name))
+        return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))
 
     def instruction(self, criteria: Criteria | None) -> str:
         """Write the text below the marked sections: steps, examples, criteria and the form of the answer."""
@@ -272,7 +275,7 @@ AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def _place(log: Sequence[Mapping[str, Any]], speaker: str, model: str) -> Log:
+def _name_speaker(log: Sequence[Mapping[str, Any]], speaker: str, model: str) -> Log:
     return tuple({"speaker": speaker, "model": model, **entry} for entry in log)
 
 

@@ -140,12 +140,12 @@ class Sandbox:
         For a host elsewhere, it also finds what is installed there.
 
         Returns:
-            The tier whose walls would hold them.
+            The tier that would isolate them.
 
         Raises:
             SandboxUnavailable: they cannot; the message says how to get a sandbox.
         """
-        place = await self._place(())
+        place = await self._start_interpreter(())
         await place.aclose()
         return place.tier
 
@@ -167,7 +167,7 @@ class Sandbox:
         async with running.turns:
             if self._running is not running:
                 raise SandboxError("the sandbox was closed while the program waited for its turn")
-            yield await self._start_place(running)
+            yield await self._ensure_started(running)
 
     async def room(self) -> None:
         """Waits until another session may begin, where those that wait for their next round hold much memory."""
@@ -175,14 +175,14 @@ class Sandbox:
         if isinstance(place, WarmInterpreter):
             await place.room(self.limits.waiting)
 
-    async def _start_place(self, running: _Running) -> WarmInterpreter | ScriptHost:
+    async def _ensure_started(self, running: _Running) -> WarmInterpreter | ScriptHost:
         async with running.starting:
             if running.place is None or not running.place.alive:
-                running.place = await self._place(self.preload)
+                running.place = await self._start_interpreter(self.preload)
             return running.place
 
-    async def _place(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
-        """Finds the first place that works."""
+    async def _start_interpreter(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
+        """Starts the first tier that works."""
         if len(self.tiers) == 1 and (host := script_host(self.tiers[0], self.limits)) is not None:
             try:
                 self._environment = await inspect_host(host, self.limits)

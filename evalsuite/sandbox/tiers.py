@@ -51,11 +51,11 @@ class Way:
     """One way to start the warm interpreter.
 
     Attributes:
-        tier: which walls it has.
+        tier: the kind of isolation.
         name: for messages.
         command: what is started.
         folder: where it is started.
-        setup: what the walls need to know (see `inside/forking.py`).
+        setup: the settings of the isolation (see `inside/forking.py`).
         clear: called when the interpreter has ended.
     """
 
@@ -88,7 +88,7 @@ def list_ways(
 
 
 def _use_bubblewrap(bwrap: str, environment: ProgramEnvironment) -> Way:
-    setup = {"walls": "namespaces", "kept": list_hidden_paths(environment)}
+    setup = {"isolation": "namespaces", "kept": list_hidden_paths(environment)}
     return Way("bubblewrap", bwrap, bubblewrap_command(bwrap, environment), setup=setup)
 
 
@@ -101,7 +101,7 @@ def _use_landlock(environment: ProgramEnvironment) -> Way:
         "Landlock",
         [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"],
         str(INSIDE.parent),
-        {"walls": "landlock", "shown": _list_readable(environment), "scratch": scratch},
+        {"isolation": "landlock", "shown": _list_readable(environment), "scratch": scratch},
         lambda: shutil.rmtree(scratch, ignore_errors=True),
     )
 
@@ -147,7 +147,7 @@ ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxF
 
 
 def demand_linux() -> None:
-    """Refuses machines whose system calls the walls do not know.
+    """Refuses machines whose system calls the filter does not know.
 
     Raises:
         SandboxUnavailable: this is one.

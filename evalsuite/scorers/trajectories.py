@@ -133,19 +133,19 @@ def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | Non
     """
     taken_by: dict[int, int] = {}
 
-    def place(number: int, tried: set[int]) -> bool:
+    def match(number: int, tried: set[int]) -> bool:
         for at, use in enumerate(made):
             if at not in tried and expected[number].accepts(use):
                 tried.add(at)
-                if at not in taken_by or place(taken_by[at], tried):
+                if at not in taken_by or match(taken_by[at], tried):
                     taken_by[at] = number
                     return True
         return False
 
     for number in range(len(expected)):
-        place(number, set())
-    place_of = {number: at for at, number in taken_by.items()}
-    return [place_of.get(number) for number in range(len(expected))]
+        match(number, set())
+    made_for = {number: at for at, number in taken_by.items()}
+    return [made_for.get(number) for number in range(len(expected))]
 
 
 def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:

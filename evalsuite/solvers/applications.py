@@ -117,7 +117,7 @@ class FunctionApplication:
         call = self.function if asynchronous else _run_in_thread(self.function)
         try:
             async with asyncio.timeout(self.timeout):
-                result = await call(_question(sample), **arguments)
+                result = await call(_format_input(sample), **arguments)
                 if inspect.isawaitable(result):
                     result = await result
         except TimeoutError as error:
@@ -156,7 +156,7 @@ class ProgramApplication:
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         """Runs the program once."""
-        question = _question(sample)
+        question = _format_input(sample)
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         command = [part.replace("{input}", text) for part in self.command]
         output = await self._run(command, text, model.endpoint().env(**self.env))
@@ -198,7 +198,7 @@ class ProgramApplication:
         return output.decode("utf-8", "replace")
 
 
-def _question(sample: Sample) -> str | list[dict[str, Any]]:
+def _format_input(sample: Sample) -> str | list[dict[str, Any]]:
     """Return the sample's input, a conversation in the OpenAI format."""
     if isinstance(sample.input, str):
         return sample.input

@@ -48,7 +48,7 @@ def _serve(delay: float, pipe: Connection) -> None:
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                text = await _question(reader)
+                text = await _read_question(reader)
                 asked[text] += 1
                 await asyncio.sleep(delay)
                 writer.write(_answer(text))
@@ -66,7 +66,7 @@ def _serve(delay: float, pipe: Connection) -> None:
     asyncio.run(main())
 
 
-async def _question(reader: asyncio.StreamReader) -> str:
+async def _read_question(reader: asyncio.StreamReader) -> str:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     size = int(head.partition("content-length:")[2].partition("\r\n")[0])
     text: str = json.loads(await reader.readexactly(size))["messages"][-1]["content"]

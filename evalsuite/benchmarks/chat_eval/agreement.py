@@ -282,7 +282,7 @@ THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
 }
 
 
-def growth(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
+def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa for panels of one model that differ only in roles, or only in turns."""
     by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
     by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))

@@ -101,7 +101,7 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
         _reminder(_parse_code(runner), runner),
         _given_up(_parse_code(runner), runner),
-        {name: _question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
+        {name: _read_question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
     )
 
 
@@ -154,7 +154,7 @@ def _pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
                     yield str(texts[0]), str(texts[1])
 
 
-def _question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
+def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
     """Read what a function of the evaluator assigns to `sys_prompt` and `user_input`."""
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == name]
     assigned = {

@@ -176,7 +176,7 @@ def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], buc
         for candidate in buckets[bucket]
     ]
 
-    def place(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+    def by_popularity(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
         template, candidate = entry
         return (
             partitions[template.entities].above(candidate.popularity),
@@ -186,7 +186,8 @@ def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], buc
         )
 
     lines = ",\n".join(
-        f"  {_write_line(template, candidate)}" for template, candidate in sorted(questions, key=place)
+        f"  {_write_line(template, candidate)}"
+        for template, candidate in sorted(questions, key=by_popularity)
     )
     return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
 

@@ -205,9 +205,9 @@ def _across(row: Sequence[str]) -> str:
 
 def _row(row: Sequence[str], columns: Sequence[str]) -> str:
     """`Name: column is value; column is value.`; a row without a name is a row."""
-    facts = [f"{_column_name(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
+    phrases = [f"{_column_name(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
     name = (row[0] if row else "") or "(a row with no name)"
-    return f"{name}: {'; '.join(facts)}." if facts else f"{name}."
+    return f"{name}: {'; '.join(phrases)}." if phrases else f"{name}."
 
 
 def _column_name(columns: Sequence[str], place: int) -> str:

@@ -145,14 +145,14 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     numeric = Sheet("", table).numeric
     yield None if numeric else "it has no column of numbers"
     yield "its first row looks like data" if all(map(_is_data, numeric)) else None
-    mirrored = _is_mirrored(list(numeric.values()))
-    yield "it is a table of correlations or distances" if mirrored else None
+    symmetric = _is_symmetric(list(numeric.values()))
+    yield "it is a table of correlations or distances" if symmetric else None
     yield "it has a row of totals or averages" if any(map(_is_total, cells)) else None
     measured = Sheet("", table).measured
     yield None if measured else "its columns of numbers only name something: years, ranks, codes"
 
 
-def _is_mirrored(columns: list[list[float | None]]) -> bool:
+def _is_symmetric(columns: list[list[float | None]]) -> bool:
     square = len(columns) > 2 and all(len(column) == len(columns) for column in columns)
     return square and [list(row) for row in zip(*columns, strict=True)] == columns
 

@@ -60,7 +60,7 @@ class ForkingInterpreter:
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
         try:
-            self.walls = raise_walls(setup, self.limits)
+            self.isolation = make_isolation(setup, self.limits)
         except OSError as error:
             sys.exit(str(error))
         self._load(setup["preload"])
@@ -73,7 +73,7 @@ class ForkingInterpreter:
     def _load(self, modules: list[str]) -> None:
         # Where this process stands there may be modules of ours with names that a package tries, such as `tables`.
         own_folder = sys.path.pop(0)
-        with self.walls.room_to_load() as folder, write_to(folder):
+        with self.isolation.room_to_load() as folder, write_to(folder):
             for name in modules:
                 _load(name)
         sys.path.insert(0, own_folder)
@@ -83,7 +83,7 @@ class ForkingInterpreter:
 
     def serve(self) -> NoReturn:
         """Runs until the host goes away."""
-        self.walls.prove()
+        self.isolation.prove()
         self._tell(ready=True)
         while True:
             for descriptor, _ in self.poll.poll(self._patience()):
@@ -144,7 +144,7 @@ class ForkingInterpreter:
         for descriptor in (payload, err, files):
             os.close(descriptor)
         ours.setblocking(False)
-        forked = Forked(self.walls, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
+        forked = Forked(self.isolation, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
         self.programs[forked.key] = forked
         for descriptor in (forked.pidfd, ours.fileno()):
             self.by_descriptor[descriptor] = forked
@@ -159,7 +159,7 @@ class ForkingInterpreter:
 
     def _fork(self, descriptors: dict[int, int], key: int) -> int:
         _leave_spare_descriptors()
-        pid = self.walls.fork()
+        pid = self.isolation.fork()
         if pid == 0:
             self._become_program(descriptors, key)
         return pid
@@ -174,7 +174,7 @@ class ForkingInterpreter:
     def _shut_in(self, descriptors: dict[int, int], key: int) -> None:
         keep_only(descriptors)
         try:
-            self.walls.shut_in(key)
+            self.isolation.shut_in(key)
         except OSError as error:
             program.give_up(error)
 
@@ -230,7 +230,7 @@ class ForkingInterpreter:
             if now >= forked.deadline:
                 forked.kill("timeout")
         if long := [forked for forked in running if now >= forked.started + PATROL_SECONDS]:
-            families = self.walls.families([forked.pid for forked in long])
+            families = self.isolation.families([forked.pid for forked in long])
             for forked in long:
                 if limit := self._limit_met(forked, families[forked.pid]):
                     forked.kill(limit)
@@ -242,7 +242,7 @@ class ForkingInterpreter:
             return "memory"
         if os.fstat(forked.out).st_size > self.limits.output:
             return "output"
-        return self.walls.excess(forked.key, family) or None
+        return self.isolation.excess(forked.key, family) or None
 
     def _memory(self, pids: set[int]) -> int:
         """Bytes that these processes may have beyond what they have from the warm interpreter."""
@@ -291,7 +291,7 @@ class Forked:
     """One program's first process, with which the kernel ends all others of its pid namespace.
 
     Attributes:
-        walls: what holds it.
+        isolation: the way in which the program is isolated.
         key: what the host calls it.
         pid: its number here; it is not reaped before `bury`, so it stays its own.
         pidfd: readable once it is dead.
@@ -305,7 +305,7 @@ class Forked:
         verdict: why it was killed, if for a limit.
     """
 
-    walls: Walls
+    isolation: Isolation
     key: int
     pid: int
     pidfd: int
@@ -354,7 +354,7 @@ class Forked:
     def pause(self) -> bool:
         """Stops it between rounds; False if it has left other processes, which cannot be stopped with it."""
         os.kill(self.pid, signal.SIGSTOP)
-        return self.channel is not None and len(self.walls.families([self.pid])[self.pid]) == 1
+        return self.channel is not None and len(self.isolation.families([self.pid])[self.pid]) == 1
 
     def wake(self) -> None:
         """Lets it run its next round; whatever it said in between is forgotten."""
@@ -371,11 +371,11 @@ class Forked:
         self.killed = True
         self.verdict = self.verdict or verdict
         with contextlib.suppress(ProcessLookupError):  # it died by itself
-            self.walls.kill(self.pid)
+            self.isolation.kill(self.pid)
 
     def bury(self) -> str:
         """Reaps it and lets go of everything; returns how it ended."""
-        status = self.walls.reap(self.pid, self.key)
+        status = self.isolation.reap(self.pid, self.key)
         os.close(self.pidfd)
         os.close(self.out)
         if self.channel is not None:
@@ -441,19 +441,19 @@ def _reckon() -> None:
     "".join(map(str, results))
 
 
-class Walls(Protocol):
-    """How programs are forked, shut in, counted and ended."""
+class Isolation(Protocol):
+    """A way to isolate programs: it forks them, and counts and ends their processes."""
 
     def room_to_load(self) -> AbstractContextManager[str]:
         """Provide a writable folder, hidden from programs, while packages are imported."""
         ...
 
     def fork(self) -> int:
-        """Forks; returns 0 in the child, which is to be shut in."""
+        """Forks; returns 0 in the child, which must then call `shut_in`."""
         ...
 
     def shut_in(self, key: int) -> None:
-        """Takes everything from the child but its own room.
+        """Isolates the child from everything but its own files.
 
         Raises:
             OSError: the kernel refused a step; the process is then not fit for a program.
@@ -469,31 +469,31 @@ class Walls(Protocol):
         ...
 
     def kill(self, pid: int) -> None:
-        """Kills all processes of a program, given its first."""
+        """Kills all processes of a program, given the pid of its first process."""
         ...
 
     def reap(self, pid: int, key: int) -> int:
-        """Clears away a program whose first process is dead; returns that one's wait status."""
+        """Ends and reaps a program whose first process is dead; returns that process's wait status."""
         ...
 
     def prove(self) -> None:
-        """Tests the walls; ends this process, with the reason on its standard error, if they do not hold."""
+        """Tests the isolation; if it fails, ends this process with the reason on standard error."""
         ...
 
 
-def raise_walls(setup: dict[str, Any], limits: Limits) -> Walls:
-    """Make the walls that the host requested.
+def make_isolation(setup: dict[str, Any], limits: Limits) -> Isolation:
+    """Make the kind of isolation that the host requested.
 
     Raises:
-        OSError: this kernel does not have them.
+        OSError: this kernel does not support it.
     """
-    if setup["walls"] == "landlock":
-        from .landlock import Landlocked
+    if setup["isolation"] == "landlock":
+        from .landlock import LandlockIsolation
 
-        return Landlocked(limits, setup["shown"], setup["scratch"])
-    from .namespaces import Namespaces
+        return LandlockIsolation(limits, setup["shown"], setup["scratch"])
+    from .namespaces import NamespaceIsolation
 
-    return Namespaces(limits, setup["kept"])
+    return NamespaceIsolation(limits, setup["kept"])
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def version() -> int:
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
 
-class Landlocked:
+class LandlockIsolation:
     """Isolation by Landlock; see the module.
 
     Args:
@@ -225,9 +225,9 @@ class Landlocked:
             os._exit(1)
 
 
-def _try(walls: Landlocked) -> int:
+def _try(isolation: LandlockIsolation) -> int:
     try:
-        walls.shut_in(0)
+        isolation.shut_in(0)
     except OSError as error:
         os.write(STDERR, f"a program could not be isolated: {error}\n".encode())
         return 1

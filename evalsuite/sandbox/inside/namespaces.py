@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from . import Limits
 
 
-class Namespaces:
+class NamespaceIsolation:
     """Stronger isolation than Landlock; see `isolate`.
 
     Args:
@@ -56,7 +56,7 @@ class Namespaces:
             kernel.children_born_in(self._own_pids)
         return pid
 
-    def shut_in(self, key: int) -> None:  # noqa: ARG002 - the other walls need it
+    def shut_in(self, key: int) -> None:  # noqa: ARG002 - the other kind needs it
         """Isolates the child.
 
         Raises:

@@ -86,7 +86,7 @@ class Answers:
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         self.cancelled.append((request, seconds))
 
-    async def recall(self, effect: Effect) -> Any:
+    async def read_result(self, effect: Effect) -> Any:
         return self.kept.get(effect.number)
 
     async def keep(self, effect: Effect, result: Any) -> None:
@@ -268,9 +268,9 @@ def test_a_worker_s_tool_calls_are_kept_and_found_again(wire: Wire) -> None:
     gateway = Answers(lambda _: FULL)
     asker, loop, _ = wire.worker(gateway)
     effect = Effect("test_x.py::test_x[1]", 2, 3, "send", {"to": "Ada"})
-    assert loop.submit(asker.recall(effect)).result(WAIT) is None
+    assert loop.submit(asker.read_result(effect)).result(WAIT) is None
     loop.submit(asker.keep(effect, {"text": "sent"})).result(WAIT)
-    assert loop.submit(asker.recall(effect)).result(WAIT) == {
+    assert loop.submit(asker.read_result(effect)).result(WAIT) == {
         "result": {"text": "sent"},
         "case": "test_x.py::test_x[1]",
         "epoch": 2,

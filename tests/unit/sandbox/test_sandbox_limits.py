@@ -169,15 +169,17 @@ def test_the_patrol_finds_the_limit_that_a_program_has_met(
 ) -> None:
     """Here without a sandbox: on one core no program can be made to spend its CPU time before its wall time."""
     from evalsuite.sandbox.inside.forking import Forked, ForkingInterpreter
-    from evalsuite.sandbox.inside.namespaces import Namespaces
+    from evalsuite.sandbox.inside.namespaces import NamespaceIsolation
 
-    walls = object.__new__(Namespaces)
+    isolation = object.__new__(NamespaceIsolation)
     patrol = object.__new__(ForkingInterpreter)
-    patrol.walls = walls
+    patrol.isolation = isolation
     patrol.limits, patrol.baseline = Limits(memory=memory, output=10), 0
     with tempfile.TemporaryFile() as out:
         os.ftruncate(out.fileno(), printed)
-        known = Forked(walls, 1, os.getpid(), -1, None, out.fileno(), once=True, cpu_deadline=cpu_deadline)
+        known = Forked(
+            isolation, 1, os.getpid(), -1, None, out.fileno(), once=True, cpu_deadline=cpu_deadline
+        )
         assert patrol._limit_met(known, {os.getpid()}) == limit
 
 

@@ -114,7 +114,7 @@ def test_a_server_over_http_that_is_not_there_is_an_error_of_the_case() -> None:
 
 def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
     class Kept:
-        async def recall(self, effect: Any) -> Any:
+        async def read_result(self, effect: Any) -> Any:
             document = {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}
             return {"tools": [document]} if effect.name.startswith("tools of ") else "5"
 

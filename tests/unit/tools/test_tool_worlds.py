@@ -57,7 +57,7 @@ class Kept:
     def __init__(self, *kept: tuple[str, Any, Any]) -> None:
         self.calls = list(kept)
 
-    async def recall(self, effect: Effect) -> Any:
+    async def read_result(self, effect: Effect) -> Any:
         at = effect.number - 1
         same = at < len(self.calls) and self.calls[at][:2] == (effect.name, effect.arguments)
         return self.calls[at][2] if same else None
