@@ -68,17 +68,18 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             references), `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare
             key; a mapping names the sections. By default the question, the answer and the references, if any.
         model: the judge model, if it is not the run's; or a list of several models.
-        samples: judgements of each judge, at temperature 1.
-        aggregate: how several values become one: `mean`, `median`, `min`, `max` or `majority`.
-        quorum: judgements that must be readable; None for more than half.
-        passes: the least value that passes; None for the best, or for no verdict at all on a scale such as 1 to 5.
-        confirm_failures: votes in all if the first verdict is a failure, which stands if most of them agree;
-            0 takes the first verdict as it is.
-        attempts: answers asked for at most, until one can be read.
-        params: generation parameters; the temperature is 0 unless given here.
+        samples: the number of judgements of each judge, at temperature 1.
+        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`.
+        quorum: the minimum number of readable judgements; None requires more than half.
+        passes: the lowest value that passes; None for the best value, or, on a scale such as 1 to 5, for no
+            verdict at all.
+        confirm_failures: total number of votes if the first verdict is a failure, which counts only if most
+            of them agree; 0 keeps the first verdict.
+        attempts: maximum answers to request, until one can be read.
+        params: generation parameters; the temperature is 0 by default.
 
     Raises:
-        SettingsError: the criteria, the scale, the aggregate or a number makes no sense.
+        SettingsError: the criteria, the scale, the aggregate or a number is invalid.
     """
     if aggregate not in get_args(Aggregate):
         raise SettingsError(
@@ -110,7 +111,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One judge's reading, or the problem with its answer."""
+    """One judge's parsed judgement, or the problem with its answer."""
 
     judge: str
     model: str
@@ -119,14 +120,14 @@ class Vote:
     log: Log
 
     def plain(self, name: str) -> dict[str, Any]:
-        """Return the vote as records keep ballots; see `Ballot.plain`."""
+        """Return the vote in the form in which records store ballots; see `Ballot.plain`."""
         value = {name: self.reading.value} if self.reading else {}
         return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
 
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A judge with criteria of one's own; `rubric` makes it and describes its attributes."""
+    """A judge with your own criteria; `rubric` creates it and describes its attributes."""
 
     criteria: Criteria | None
     name: str
@@ -159,7 +160,7 @@ class Rubric:
         return {self.name: self._score(value, votes, models, people)}
 
     def find_passing_score(self, criteria: Criteria) -> float | None:
-        """Return the least score that passes; None if scores are points on a scale and `passes` is not set."""
+        """Find the lowest score that passes; None if scores are points on a scale and `passes` is not set."""
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
@@ -223,7 +224,7 @@ class Rubric:
             Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}"),
         ]
         options = {**params, **self.params}
-        # Two equal requests would be one request, paid once and answered once.
+        # Two equal requests would count as one request with one answer, so give each its own seed.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         try:
             judgement = await self.structured.ask(
@@ -248,7 +249,7 @@ class Rubric:
         return "\n\n".join(block for block in blocks if block)
 
     def signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature (see `signature`), without criteria from the samples' metadata."""
+        """Write the judge's signature (see `signature`); criteria from the samples' metadata are not part of it."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
         settings = [
             self.samples,
@@ -262,7 +263,7 @@ class Rubric:
 
 
 def _majority(values: Sequence[float]) -> float:
-    """Return the most frequent value; of several that are equally frequent, the lowest."""
+    """Return the most frequent value; the lowest one if several are equally frequent."""
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
 
@@ -319,7 +320,7 @@ factual = partial(
 """Scores 1.0 if the answer agrees with a reference, otherwise 0.0."""
 
 follows = partial(rubric, None, name="follows", fields={"instruction": "input", "answer": "answer"})
-"""Scores the weight of the criteria met, as a share; the sample's metadata has them under `criteria`."""
+"""Scores the weight of the criteria that are met, as a share; the sample's metadata contains them under `criteria`."""
 
 conversation = partial(
     rubric,

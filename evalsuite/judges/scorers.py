@@ -1,4 +1,4 @@
-"""Judges as scorers: `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`; how they see a case."""
+"""Judges as scorers: `single`, `pairwise`, `multiple_evidence`, `weighted`, `panel`; how cases are shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DecisionRule = Literal["vote", "scores"]
 Levels = Literal[3, 5]
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm | GradedChoice]] = {3: ChoiceForm, 5: GradedChoice}
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
-"""The score of the first answer, which is the answer under test, by verdict."""
+"""The score of the first answer, which is the answer under test, for each verdict."""
 
 
 def single(
@@ -46,16 +46,17 @@ def single(
     model: str = "",
     **params: Any,
 ) -> JudgeScorer:
-    """Have one judge score the answer: one call.
+    """Let one judge score the answer, with one call.
 
     Args:
-        aspects: what to score, one score each; a bare name is scored from 1 to 10. By default one score `quality`.
-        attempts: answers asked for at most, until one can be read.
+        aspects: the aspects to score, with one score each; a bare name is scored from 1 to 10. By default one
+            score `quality`.
+        attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
-        params: generation parameters; the temperature is 0 unless given here, and None is the server's own.
+        params: generation parameters; the temperature is 0 by default, and None leaves it to the server.
 
     Raises:
-        SettingsError: an aspect is named twice, or its scale is empty.
+        SettingsError: an aspect occurs twice, or its scale is empty.
     """
     checked = _with_temperature(0.0, single, params)
     judge = Sampled(ScoresForm(_read_aspects(aspects)), attempts=attempts, params=checked)
@@ -73,25 +74,25 @@ def pairwise(
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Have one judge decide which of two answers is better: two calls, one in each order.
+    """Let one judge decide which of two answers is better, with two calls, one for each order.
 
-    With three levels, the score `preference` is 1.0 if the answer under test wins by a majority over both orders, 0.0
-    if the rival does, and 0.5 otherwise. With five, a verdict is worth 1.0 (much better), 0.75 (better), 0.5 (a tie),
-    0.25 or 0.0, and the score is the mean.
+    With three levels, the score `preference` is 1.0 if the answer under test wins by a majority over both
+    orders, 0.0 if the rival wins, and 0.5 otherwise. With five levels, the values of the verdicts are 1.0
+    (much better), 0.75 (better), 0.5 (a tie), 0.25 and 0.0, and the score is their mean.
 
     Args:
-        rival: the key of the sample's metadata that holds the other answer; `target` is the sample's target if the
+        rival: the key in the sample's metadata with the other answer; `target` is the sample's target if the
             metadata has no such key.
-        levels: 3, or 5 for a verdict that also says by how much.
+        levels: 3; or 5 for verdicts that also have a degree.
         samples: judgements in each order; several are requested at temperature 1.
-        swap: whether both orders are judged; otherwise the answer under test is always shown first.
-        attempts: answers asked for at most, until one can be read.
+        swap: whether to judge both orders; otherwise the answer under test is always shown first.
+        attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
-        quorum: judgements that must be readable in each order; None for more than half.
+        quorum: the minimum number of readable judgements in each order; None requires more than half.
         params: generation parameters, as for `single`.
 
     Raises:
-        SettingsError: the number of levels is not 3 or 5, or there are fewer than 1 sample.
+        SettingsError: the number of levels is not 3 or 5, or `samples` is less than 1.
     """
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"a comparison has 3 levels or 5; got {levels!r}")
@@ -112,18 +113,18 @@ def multiple_evidence(
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Have one judge give reasons, then scores, several times; scores are averaged (FairEval's MEC and BPC).
+    """Let one judge give reasons and then scores, several times; scores are averaged (FairEval's MEC and BPC).
 
-    `samples` calls; twice as many with a rival, in both orders.
+    The judge is called `samples` times, or twice as often with a rival, to cover both orders.
 
     Args:
-        aspects: see `single`; with a rival at most one, on which both answers are scored.
-        samples: judgements in each order, at temperature 1 unless `params` say otherwise.
+        aspects: see `single`; with a rival, at most one aspect, on which both answers are scored.
+        samples: judgements in each order; the temperature is 1 unless `params` set it.
         rival: see `pairwise`; None scores the answer alone.
-        swap: whether both orders are judged.
-        attempts: answers asked for at most, until one can be read.
+        swap: whether to judge both orders.
+        attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
-        quorum: judgements that must be readable in each order; None for more than half.
+        quorum: the minimum number of readable judgements in each order; None requires more than half.
         params: generation parameters, as for `single`.
     """
     checked = _with_temperature(1.0, multiple_evidence, params)
@@ -140,16 +141,16 @@ def weighted(
     model: str = "",
     **params: Any,
 ) -> JudgeScorer:
-    """Have one judge score each aspect alone; the score is its expected value (G-Eval).
+    """Let one judge score each aspect separately; the score is its expected value (G-Eval).
 
-    One call per aspect and answer if the backend returns log-probabilities, otherwise `samples` more; the fact
-    `weights` names the method.
+    The judge is called once per aspect and answer if the backend returns log-probabilities, otherwise
+    `samples` more times; the fact `weights` names the method.
 
     Args:
-        aspects: see `single`, but a bare name is scored from 1 to 5, and scales have one digit.
-        samples: number of judgements to take without log-probabilities.
-        rival: see `pairwise`; None scores the answer alone. Two answers are scored each by itself.
-        attempts: answers asked for at most, until one can be read.
+        aspects: see `single`, except that a bare name is scored from 1 to 5, and scores must have one digit.
+        samples: number of judgements if the backend returns no log-probabilities.
+        rival: see `pairwise`; None scores the answer alone. Two answers are scored separately.
+        attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
         params: generation parameters, as for `single`.
     """
@@ -175,29 +176,31 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Have debaters discuss the answer, then each of them judge it (ChatEval).
+    """Let debaters discuss the answer, and then judge it separately (ChatEval).
 
-    Calls: orders x (debaters x (turns + 1) + summaries); 2 orders with a rival, otherwise 1; one summary per turn under
-    `simultaneous_summarizer`, otherwise none.
+    The number of calls is orders x (debaters x (turns + 1) + summaries). There are 2 orders with a rival,
+    otherwise 1, and one summary per turn with `simultaneous_summarizer`, otherwise none.
 
     Args:
-        roles: known roles or names of your own, in the order of speaking; `DebaterRole` objects for prompts or
-            models of your own; or the number of known roles to take.
+        roles: predefined roles or your own names, in the order of speaking; `DebaterRole` objects for your
+            own prompts or models; or the number of predefined roles.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
-        turns: turns of talk, before the final one in which each judges.
+        turns: turns of speaking, before the final turn in which each debater judges.
         aspects: see `multiple_evidence`.
         rival: see `pairwise`; None scores the answer alone.
-        decide: the rule for a rival: `vote`, a tie without a majority, or mean `scores`.
-        swap: whether both orders are judged.
+        decide: the rule for comparing with a rival: `vote`, with a tie if there is no majority, or mean
+            `scores`.
+        swap: whether to judge both orders.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
-        summarizer: the model that sums up; None for the judge model.
-        attempts: answers asked for at most, until one can be read.
+        summarizer: the model that writes summaries; None for the judge model.
+        attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
-        quorum: judgements that must be readable in each order; None for more than half.
+        quorum: the minimum number of readable judgements in each order; None requires more than half.
         params: generation parameters, as for `single`.
 
     Raises:
-        SettingsError: no debaters, an unknown strategy, a negative number of turns, or aspects as in `single`.
+        SettingsError: there are no debaters, the strategy is unknown, the number of turns is negative, or the
+            aspects are invalid as in `single`.
     """
     form = _choose_form(aspects, rival, decide)
     debaters = make_debaters(roles, same_role=same_role)
@@ -243,21 +246,21 @@ def _check_one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Asks one model the same question `repeats` times in each order: the plain judge and FairEval's calibrations.
+    """Asks one model the same question `repeats` times in each order: a plain judge, or FairEval's calibrations.
 
-    Multiple evidence (MEC) asks several times at a temperature above zero, with the reasons before the score;
-    balanced positions (BPC) shows two answers in both orders; all are averaged. Wang et al., "Large Language Models
-    are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
+    Multiple evidence (MEC) asks several times at a temperature above zero, with reasons before the score.
+    Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Wang et al., "Large
+    Language Models are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
 
     Attributes:
         form: the form of the answer.
-        repeats: samples in each order; several differ by the parameter `seed`.
-        reasons: whether the judge gives reasons before the form.
-        swap: whether two answers are shown in both orders.
-        attempts: answers asked for at most, until one can be read.
+        repeats: the number of judgements in each order; several differ in the parameter `seed`.
+        reasons: whether the judge gives reasons before its judgement.
+        swap: whether to show two answers in both orders.
+        attempts: maximum answers to request, until one can be read.
         params: generation parameters.
-        quorum: judgements that must be readable in each order; None for more than half.
-        structured: offers JSON schemas, if the judge gives no reasons first.
+        quorum: the minimum number of readable judgements in each order; None requires more than half.
+        structured: sends JSON schemas, if the judge gives no reasons first.
     """
 
     form: Form
@@ -293,10 +296,10 @@ class Sampled:
     async def _ask(
         self, subject: JudgedInput, model: Model, at: int, *, swapped: bool
     ) -> tuple[Ballot | str, Log]:
-        """Return a ballot, or why it could not be read."""
+        """Return a ballot, or the reason why it could not be read."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", OFFICE), Message("user", shown)]
-        # Two equal requests would be one request, paid once and answered once.
+        # Two equal requests would count as one request with one answer, so give each its own seed.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
@@ -323,11 +326,11 @@ class JudgeScorer:
 
     Attributes:
         judge: the way of judging.
-        rival: what the answer is compared with: a key of the sample's metadata, or `target`; None if the answer is
-            scored alone.
-        background: the key of the metadata with what a good answer may draw on.
+        rival: the answer to compare with: a key in the sample's metadata, or `target`; None to score the
+            answer alone.
+        background: the key in the metadata with information that a good answer may use.
         hide: names that are withheld wherever an answer mentions them.
-        prefix: put before each score's name, and around its facts, if a case has two judges.
+        prefix: text before each score's name, and the key around its facts, if a case has two judges.
         model: the judge model; empty for the run's.
     """
 
@@ -347,7 +350,7 @@ class JudgeScorer:
         facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _authors_and_label(sample) if self.rival else {}
         facts |= self._people(sample, list(values))
-        # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
+        # Without the prefix, two judges of one case would overwrite each other's facts.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
@@ -368,11 +371,11 @@ class JudgeScorer:
     def given(
         self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = ""
     ) -> JudgeScorer:
-        """Return the same judge with another background, other hidden names or another prefix."""
+        """Copy the judge with another background, other hidden names or another prefix."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """Collect what the judge is shown of a case.
+        """Collect the parts of a case that the judge sees.
 
         Raises:
             ScoringError: the sample lacks the rival answer or the background.
@@ -387,7 +390,7 @@ class JudgeScorer:
 
 
 def _authors_and_label(sample: Sample) -> dict[str, Any]:
-    """Collect what biases are measured with: both answers' authors and people's verdict, if the sample has them."""
+    """Collect data for measuring biases: both answers' authors and people's verdict, if the sample has them."""
     systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:

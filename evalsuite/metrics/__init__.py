@@ -1,1 +1,1 @@
-"""Pure functions: no I/O, no pytest, no model."""
+"""Pure functions, without I/O, pytest or models."""

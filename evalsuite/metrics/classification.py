@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
-    """F1 of each label that is a target or was given, in the order of their names, each in [0, 1].
+    """Compute the F1 of each label that occurs, sorted by label, each in [0, 1].
 
-    An empty label stands for an answer that named none: it is missed by its target and is not a label itself.
+    An empty label stands for an answer that named no label: it counts as a miss of its target, but not as a
+    label.
 
     Raises:
-        ValueError: the sequences are of different lengths.
+        ValueError: the sequences have different lengths.
     """
     right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
     wanted, named = Counter(targets), Counter(labels)
@@ -29,7 +30,7 @@ def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
     """Return the plain mean of the labels' F1, in [0, 1].
 
     Raises:
-        ValueError: without any label.
+        ValueError: no label occurs.
     """
     scores = label_f1(targets, labels)
     if not scores:
@@ -38,10 +39,10 @@ def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
-    """F1 of all decisions together, in [0, 1]; the accuracy, where each answer names one label.
+    """Compute the F1 of all decisions together, in [0, 1]; if each answer names one label, this is the accuracy.
 
     Raises:
-        ValueError: there is nothing to count.
+        ValueError: the sequences are empty.
     """
     named = sum(label != "" for label in labels)
     if not targets:
@@ -51,12 +52,12 @@ def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
-    """Return the chance that a positive case scores above a negative one, ties counting half; in [0, 1].
+    """Return the probability that a positive case scores above a negative one, with ties counting half.
 
-    Source: Hanley and McNeil, Radiology 143 (1982), by way of the Mann-Whitney statistic.
+    Source: Hanley and McNeil, Radiology 143 (1982), computed by the Mann-Whitney statistic.
 
     Raises:
-        ValueError: without a positive and a negative case.
+        ValueError: positive or negative cases are missing.
     """
     above = [score for score, positive in zip(scores, positives, strict=True) if positive]
     below = sorted(score for score, positive in zip(scores, positives, strict=True) if not positive)
@@ -69,7 +70,7 @@ def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
 def reliability(
     confidences: Sequence[float], right: Sequence[float], bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Mean confidence, share that was right and number of cases for each of the equal bins that has any.
+    """Return mean confidence, share of right cases and number of cases, for each equal bin that has cases.
 
     Raises:
         ValueError: a confidence is not in [0, 1].
@@ -90,12 +91,12 @@ def reliability(
 
 
 def expected_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:
-    """Measure the distance of confidence from accuracy over equal bins, weighted by cases; 0 is best.
+    """Measure the mean distance between confidence and accuracy over equal bins, weighted by cases; 0 is best.
 
     Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
 
     Raises:
-        ValueError: without any case, or for a confidence outside [0, 1].
+        ValueError: the sequences are empty, or a confidence is outside [0, 1].
     """
     rows = reliability(confidences, right, bins)
     if not rows:

@@ -1,10 +1,11 @@
 # ruff: noqa: RUF001 - Chinese has signs of its own
-"""Answers about tables, compared by what they denote: numbers, dates, truth values, names, and lists of these.
+"""Answers about tables, compared by their meaning: numbers, dates, truth values, names, and lists of these.
 
-Values are compared by type, as the official evaluator of WikiTableQuestions does (P. Pasupat and P. Liang, ACL 2015):
-accents, letter case, citations, and details in parentheses at the end do not matter, numbers are equal within 1e-6, and
-an answer of several values has to give each of them. Beyond that evaluator, numbers may have units, words of magnitude
-or Chinese numerals, dates may be written in any usual form, and lists with any usual separator.
+Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL
+2015). Accents, letter case, citations, and details in parentheses at the end do not matter. Numbers are equal
+within 1e-6, and an answer to a question with several values must give each of them. Beyond that evaluator,
+numbers may have units, words of magnitude or Chinese numerals, dates may have any usual form, and lists any
+usual separator.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-6
 MOST_CHARACTERS, MOST_VALUES = 20_000, 500
-"""Characters of an answer that are read, and values of a list."""
+"""Maximum characters of an answer that are read, and maximum values in a list."""
 _TRUTHS = dict.fromkeys(["yes", "true", "correct", "right", "是", "是的", "对", "正确", "真"], True)
 _TRUTHS |= dict.fromkeys(["no", "false", "incorrect", "wrong", "否", "不", "不是", "错", "错误", "假"], False)
 _MAGNITUDES = {
@@ -67,7 +68,7 @@ _AMOUNT = re.compile(
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
 _COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"
-"""A comma that does not stand between thousands."""
+"""A comma that does not separate thousands."""
 _SEPARATORS = [
     re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)
 ]
@@ -77,7 +78,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)、])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit; an empty unit equals any."""
+    """A number with its unit; an empty unit matches any."""
 
     value: float
     unit: str = ""
@@ -85,7 +86,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A date; None stands for a part that is not given."""
+    """A date; None marks a part that is not given."""
 
     year: int | None
     month: int | None
@@ -96,10 +97,10 @@ def denotation_match(prediction: str, target: str | Sequence[str], *, ordered: b
     """Return 1.0 if an answer denotes the same values as the target, else 0.0.
 
     Args:
-        prediction: the answer. If the target has several values, it is read as a list: JSON, lines, or values between
-            tabs, bars, semicolons, commas or `、`.
-        target: one value, or all values of the answer.
-        ordered: whether the values have to come in the target's order.
+        prediction: the answer. If the target has several values, the answer is read as a list: JSON, lines,
+            or values between tabs, bars, semicolons, commas or `、`.
+        target: the only value, or all values, of the correct answer.
+        ordered: whether the values must come in the target's order.
     """
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
     text = prediction.strip()[:MOST_CHARACTERS]
@@ -124,7 +125,7 @@ def same_value(one: str, other: str) -> bool:
 
 
 def normalize(text: str) -> str:
-    """Remove what does not matter in a value: accents, case, quotes, citations, final details in parentheses."""
+    """Remove insignificant parts of a value: accents, case, quotes, citations, details in parentheses at the end."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
     text = re.sub(r"[‘’´`]", "'", text)
@@ -191,7 +192,7 @@ def _chinese_number(text: str) -> float | None:
             size, section = int(_MAGNITUDES[sign]), section + (digit or 0)
             if not section and not total:
                 return None
-            # 亿 multiplies all before it (一万亿), 万 only what follows an 亿 (一亿三千万).
+            # 亿 multiplies everything before it (一万亿), but 万 only what follows an 亿 (一亿三千万).
             total = (
                 total + section * size
                 if total % size == 0 and total >= size and section
@@ -204,7 +205,7 @@ def _chinese_number(text: str) -> float | None:
 
 
 def _readings(text: str, count: int) -> list[list[str]]:
-    """List the ways to read an answer as so many values."""
+    """List the ways to read an answer as this many values."""
     readings = [[text]] if count == 1 else []
     try:
         read = json.loads(text) if text.startswith("[") else None

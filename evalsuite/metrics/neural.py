@@ -1,7 +1,7 @@
-"""Text metrics by neural models: BERTScore, BARTScore and BLEURT, each over a model folder that the user names.
+"""Text metrics by neural models (BERTScore, BARTScore, BLEURT), each with a model folder that the user names.
 
-They need the extra `neural` (transformers and torch), and use a GPU where torch finds one. Nothing is downloaded: a
-folder holds what `save_pretrained` writes, weights and tokenizer.
+They require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is
+downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LONGEST = 512
-"""Tokens read of a text by an encoder, if its tokenizer has no smaller limit of its own."""
+"""Maximum tokens of a text that an encoder reads, if its tokenizer sets no smaller limit."""
 LONGEST_BART = 1_024
-"""The same for BARTScore, as in the authors' code."""
+"""Maximum tokens of a text that BARTScore reads, as in the authors' code."""
 BATCH = 16
-"""Texts or pairs that go through a model at once."""
+"""Number of texts or pairs that a model processes at once."""
 USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
     ("bert", 12, 768): 9, ("bert", 24, 1024): 18, ("distilbert", 6, 768): 5, ("roberta", 12, 768): 10,
     ("roberta", 6, 768): 5, ("roberta", 24, 1024): 17, ("xlm-roberta", 12, 768): 9, ("xlm-roberta", 24, 1024): 17,
     ("albert", 12, 768): 9, ("electra", 12, 768): 9, ("electra", 24, 1024): 14, ("deberta", 12, 768): 9,
     ("deberta", 24, 1024): 16, ("deberta", 48, 1024): 18, ("mpnet", 12, 768): 8,
 }  # fmt: skip
-"""The layer that agrees best with people, by kind of model, layers and width (bert_score's `model2layers`)."""
+"""The layer that agrees best with people, by kind of model, layer count and width (bert_score's `model2layers`)."""
 
 TextPair = tuple[str, str]
-"""A prediction and its reference."""
+"""A prediction, then its reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class BertScoreResult:
-    """Precision, recall and their harmonic mean, each in [-1, 1] and mostly in [0, 1]; with a baseline at most 1."""
+    """Precision, recall and their harmonic mean, each in [-1, 1] and usually in [0, 1]; with a baseline at most 1."""
 
     precision: float
     recall: float
@@ -47,22 +47,23 @@ class BertScoreResult:
 class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
-    Each token of one text is matched with the token of the other whose contextual embedding has the greatest
-    cosine. As in the authors' package, the tokens that begin and end a text can be matched, but are not part of
-    the means.
+    Each token of one text is matched with the token of the other text whose contextual embedding has the
+    greatest cosine. As in the authors' package, the special tokens at the beginning and end of a text can be
+    matched, but do not count in the means.
 
     Args:
-        folder: an encoder's folder.
-        layer: the hidden states that are the embeddings, 0 being those before the first layer; by default the one of
-            `USUAL_LAYERS`, of other models the last.
-        baseline: a file of the authors' package (`rescale_baseline/en/roberta-large.tsv`), by whose line for the
-            layer scores are rescaled: (score - baseline) / (1 - baseline).
+        folder: the folder of an encoder.
+        layer: the layer whose hidden states are the embeddings, 0 being the input of the first layer; by
+            default the layer in `USUAL_LAYERS`, for other models the last one.
+        baseline: a file of the authors' package (`rescale_baseline/en/roberta-large.tsv`). Its line for the
+            layer rescales scores: (score - baseline) / (1 - baseline).
 
     Attributes:
-        layer: the one that is used.
+        layer: the layer whose hidden states are used.
 
     Raises:
-        SettingsError: the folder is missing, or holds no such model; the baseline cannot be read or lacks the layer.
+        SettingsError: the folder is missing or contains another kind of model, or the baseline cannot be read
+            or lacks the layer.
         ScoringError: the extra is not installed.
     """
 
@@ -83,11 +84,11 @@ class BertScore:
         self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
-        """Compare two texts; all three values are 0.0 if one is empty, 1.0 if both are."""
+        """Compare two texts; all three values are 0.0 if one text is empty, 1.0 if both are."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
-        """Compare many pairs of texts, `BATCH` texts at once; each distinct text is read once."""
+        """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
         embeddings = dict(zip(texts, _in_batches(list(texts), self._embed), strict=True))
         return [self._compare(prediction, reference, embeddings) for prediction, reference in pairs]
@@ -122,20 +123,20 @@ class BertScore:
         vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
-            # A text of characters that the tokenizer drops has no token of its own: then all count.
+            # If the tokenizer drops all characters of a text, only special tokens remain, and these count.
             yield row[mask], own if own.any() else ~own
 
 
 class BartScore:
-    """BARTScore (Yuan et al. 2021, section 3): the mean log-probability of a token of one text given the other.
+    """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other.
 
     The score is the mean of both directions, which the paper calls the F-score.
 
     Args:
-        folder: an encoder-decoder's folder.
+        folder: the folder of an encoder-decoder.
 
     Raises:
-        SettingsError: the folder is missing, or holds no such model.
+        SettingsError: the folder is missing, or contains another kind of model.
         ScoringError: the extra is not installed.
     """
 
@@ -143,7 +144,7 @@ class BartScore:
         self._tokenizer, self._model = _load(folder, "AutoModelForSeq2SeqLM")
 
     def score(self, prediction: str, reference: str) -> float:
-        """Nats a token, at most 0."""
+        """Compute the score in nats per token, at most 0."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
@@ -157,7 +158,7 @@ class BartScore:
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
     def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Return per pair the mean log probability of the second's tokens given the first."""
+        """Return for each pair the mean log-probability of the second text's tokens, given the first text."""
         return list(_in_batches(pairs, self._log_likelihoods))
 
     def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
@@ -175,13 +176,13 @@ class BartScore:
 
 
 class Bleurt:
-    """BLEURT (Sellam et al. 2020): a regression on the pair of texts, about 0 (unlike) to 1 (alike).
+    """BLEURT (Sellam et al. 2020): a regression on pairs of texts, from about 0 (different) to 1 (equivalent).
 
     Args:
-        folder: a BLEURT checkpoint in the format of transformers, an encoder with one output.
+        folder: the folder of a BLEURT checkpoint in the format of transformers, an encoder with one output.
 
     Raises:
-        SettingsError: the folder is missing, or holds no such model.
+        SettingsError: the folder is missing, or contains another kind of model.
         ScoringError: the extra is not installed.
     """
 
@@ -229,7 +230,7 @@ def _on(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load(folder: Path, kind: str) -> tuple[Any, Any]:
-    """Tokenizer and model of a folder, ready to be asked."""
+    """Load tokenizer and model from a folder, ready for use."""
     try:
         import torch
         import transformers
@@ -249,14 +250,14 @@ def _load(folder: Path, kind: str) -> tuple[Any, Any]:
 
 
 def _device(torch: Any) -> str:
-    """Return the GPU where there is one."""
+    """Return the GPU if there is one, else the CPU."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
-    """Precision, recall and F1 of the line for a layer, in a file with the columns LAYER, P, R, F."""
+    """Read precision, recall and F1 for a layer from a file with the columns LAYER, P, R, F."""
     try:
         rows = list(csv.DictReader(Path(path).read_text("utf-8").splitlines()))
         values = next((row for row in rows if int(row["LAYER"]) == layer), None)

@@ -1,4 +1,4 @@
-"""Numbers against numbers, however they are written."""
+"""Compare numbers, regardless of how they are written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from evalsuite.metrics.text import FULL_WIDTH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Two numbers that are not both whole may differ by this share: what a program prints of a binary fraction
-# (0.30000000000000004) is the number that it stands for.
+# Maximum relative difference of equal numbers, unless both are whole: programs print binary fractions with
+# rounding errors (0.30000000000000004).
 ROUNDING = Decimal("1e-12")
 _SIGNS = {ord(char): "-" for char in "\u2010\u2011\u2012\u2013\u2212\ufe63"}
 _SEPARATORS = {ord(char): "," for char in "\u00a0\u2009\u202f\u066c"} | {0x066B: "."}
@@ -36,8 +36,8 @@ class Number:
     """A number as written.
 
     Attributes:
-        value: finite; of a percentage, the number before the sign (12.5% is 12.5).
-        unit: `%`, a currency sign, or nothing.
+        value: a finite number; for a percentage, the number before the sign (12.5 for 12.5%).
+        unit: `%`, a currency sign, or empty.
     """
 
     value: Decimal
@@ -45,12 +45,12 @@ class Number:
 
 
 def numeric_match(prediction: object, target: object) -> float:
-    """1.0 where both are numbers and equal, else 0.0.
+    """Return 1.0 if both are numbers and equal, else 0.0.
 
-    The whole text has to be one number; see `parse_number` for how it may be written. Whole numbers are
-    compared exactly, others to a relative 1e-12. A percentage equals its number (12.5% = 12.5) only where
-    the target is a percentage; currency signs do not matter unless both have one and they differ. What is
-    no finite number (text, a truth value, infinity, not-a-number) equals nothing, not even itself.
+    The whole text must be one number; `parse_number` describes how it may be written. Whole numbers are
+    compared exactly, others to a relative 1e-12. A percentage equals its number (12.5% = 12.5) only if the
+    target is a percentage. Currency signs matter only if both have one and they differ. Anything that is not
+    a finite number (text, a truth value, infinity, not-a-number) equals nothing, not even itself.
     """
     predicted, wanted = parse_number(prediction), parse_number(target)
     if predicted is None or wanted is None:
@@ -59,12 +59,12 @@ def numeric_match(prediction: object, target: object) -> float:
 
 
 def parse_number(written: object) -> Number | None:
-    """Read a number or its text; None where it is anything else.
+    """Read a number or its text; None for anything else.
 
-    Read are: a sign (also Unicode's minus and dashes), thousands in groups of three (by comma or no-break
-    space: 1,234), a point (.5 and 42. too), an exponent (1.5e3, 1.5x10^3), digits of every script, full
-    width included, one currency sign or a percent sign, blanks around. Not read are numbers among words,
-    fractions (1/2), decimal commas, other units.
+    These forms are accepted: a sign (also Unicode's minus and dashes), thousands in groups of three (by comma
+    or no-break space: 1,234), a decimal point (also .5 and 42.), an exponent (1.5e3, 1.5x10^3), digits of
+    every script and of full width, one currency sign or a percent sign, and surrounding blanks. Numbers among
+    words, fractions (1/2), decimal commas and other units are not accepted.
     """
     if isinstance(written, str):
         match = _NUMBER.fullmatch(_in_ascii(written.strip()))
@@ -89,7 +89,7 @@ def _number(match: re.Match[str]) -> Number | None:
         return None
     try:
         value = Decimal(f"{sign or inner}{digits.replace(',', '')}e{exponent or 0}")
-    except InvalidOperation:  # an exponent of twenty digits
+    except InvalidOperation:  # the exponent has too many digits
         return None
     return Number(value, unit)
 

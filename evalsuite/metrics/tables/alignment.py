@@ -1,10 +1,10 @@
-"""Which rows and columns of two tables belong together, found from both dimensions by turns.
+"""Align the rows and columns of two tables, alternating between the two dimensions.
 
-Like GriTS (Smock et al., arXiv 2203.12555) this looks for the two most alike parts of the tables that keep
-the order of rows and columns. GriTS compares each cell with each other, character by character; here rows are
-aligned by the values they share, then columns by the equal cells in aligned rows, then rows again by the equal
-cells in aligned columns, and so on once more. Where no value is equal, the characters of a row or a column
-decide. So time grows with the number of cells times that of rows.
+Like GriTS (Smock et al., arXiv 2203.12555), this finds the two most similar parts of the tables that keep the
+order of rows and columns. GriTS compares each cell with each other, character by character. Here, rows are
+aligned by the values they share, then columns by the equal cells in aligned rows, then rows again by the
+equal cells in aligned columns, and then columns once more. If no value is equal, the characters of a row or
+column decide. So the time grows with the number of cells times the number of rows.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
 
 _Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]
-"""Places in the first and the second sequence, ascending in the first."""
+"""Indexes in the first and the second sequence, ascending in the first."""
 LIKENESS = 0.5
-"""The weight of similar characters beside equal cells."""
+"""The weight of similar characters compared with equal cells."""
 CHARACTERS = 64
-"""Dimensions of a profile of characters."""
+"""Number of dimensions of a profile of characters."""
 MOST_PAIRS = 1_000
-"""A value shared by more pairs of rows than this says nothing about which rows belong together."""
+"""Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
 MOST_LINES_AT_ONCE = 64
 MOST_CELLS = 40_000
-"""Larger tables are aligned more coarsely, block by block."""
+"""Maximum cells for a full alignment; larger tables are aligned more coarsely, block by block."""
 MOST_ASSIGNED = 2_500
-"""Rows in any order that are paired by one assignment; of larger tables, equal rows are paired first."""
+"""Maximum rows to pair by one assignment if order does not matter; in larger tables, equal rows are paired first."""
 MOST_CHARACTERS = 64
-"""How much of a value enters its profile."""
+"""Maximum characters of a value that count in its profile."""
 
 
 def align(
     first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
 ) -> tuple[Pairs, Pairs]:
-    """Align rows and columns of two tables of cell values; in each table all rows are equally long.
+    """Align rows and columns of two tables of cell values; within each table, all rows have the same length.
 
     Args:
         first: one table, with at least one cell.
-        second: the other one, likewise.
-        row_order: whether aligned rows must stand in the same order.
-        column_order: whether columns must.
+        second: the other table, with at least one cell.
+        row_order: whether aligned rows must be in the same order.
+        column_order: whether aligned columns must be in the same order.
 
     Returns:
-        The pairs of rows, and those of columns.
+        The pairs of rows, and the pairs of columns.
     """
     if _fits(first) and _fits(second):
         return _align_cells(first, second, row_order=row_order, column_order=column_order)
@@ -84,7 +84,7 @@ def _align_cells(
 
 
 def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
-    """Return a number for each value, the same in both tables; blank cells are equal to nothing."""
+    """Number the values, with equal numbers for equal values in both tables; each blank cell is equal to nothing."""
     import numpy as np
 
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
@@ -98,11 +98,11 @@ def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 def _shared_values(one: Codes, two: Codes) -> Floats:
     """Count the values that each row of one table shares with each row of the other, in any column.
 
-    Values that occur almost everywhere say nothing about where a row belongs, and are left out.
+    Values that occur in almost every row are left out, because they do not show which rows correspond.
     """
     import numpy as np
 
-    # The distinct values of each row, as pairs of value and row in the order of values.
+    # The distinct values of each row, as pairs of value and row, sorted by value.
     values, rows = (np.concatenate(column) for column in zip(*_distinct(one), strict=True))
     others, beside = (np.concatenate(column) for column in zip(*_distinct(two), strict=True))
     order = np.argsort(others, kind="stable")
@@ -126,7 +126,7 @@ def _distinct(table: Codes) -> Iterator[tuple[Codes, Codes]]:
 
 
 def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
-    """Count the equal cells of each pair of lines, in aligned lines across."""
+    """Count the equal cells of each pair of lines, looking only at aligned lines of the other dimension."""
     import numpy as np
 
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
@@ -142,14 +142,14 @@ def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _likeness(first: _Table, second: _Table) -> Floats:
-    """Measure how much more alike than average each pair of lines is, by characters.
+    """Measure how much more similar than average each pair of lines is, by characters.
 
-    In cells: at most `LIKENESS` times the length of a line.
+    The unit is cells; the result is at most `LIKENESS` times the length of a line.
     """
     import numpy as np
 
     one, two = _profiles(first), _profiles(second)
-    # Not by a product of matrices: the threads it would start wait for each other longer than it takes.
+    # A matrix product would start threads that wait for each other longer than the computation takes.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
     weighted: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))
@@ -157,7 +157,7 @@ def _likeness(first: _Table, second: _Table) -> Floats:
 
 
 def _profiles(table: _Table) -> Floats:
-    """Count characters and pairs of characters in each line, as vectors of length 1 (or 0)."""
+    """Count single characters and pairs of characters in each line, as vectors of length 1 (or 0)."""
     import numpy as np
 
     lines = [" ".join(value[:MOST_CHARACTERS] for value in line) for line in table]
@@ -172,7 +172,7 @@ def _profiles(table: _Table) -> Floats:
 
 
 def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
-    """Pair lines for the greatest total likeness; each line is in at most one pair."""
+    """Pair lines so that the total similarity is greatest; each line is in at most one pair."""
     if ordered:
         return _ordered_pairs(similarity)
     from scipy.optimize import linear_sum_assignment
@@ -181,11 +181,11 @@ def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
 
 
 def _ordered_pairs(similarity: Floats) -> Pairs:
-    """Pair lines in order: the longest common subsequence, with weights."""
+    """Pair lines in order, by a weighted longest common subsequence."""
     import numpy as np
 
     height, width = similarity.shape
-    # The nearer pair wins among equals.
+    # Among equal pairs, prefer the nearer one.
     best = np.zeros((height + 1, width + 1))
     for row in range(height):
         reached = np.maximum(best[row, 1:], best[row, :-1] + similarity[row])
@@ -205,7 +205,7 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
 
 
 def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-    """Align coarsely: rows that are equal and unique are anchors, the rows between are aligned by blocks."""
+    """Align coarsely: equal and unique rows are anchors, and the rows between anchors are aligned by blocks."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
@@ -232,7 +232,7 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
 
 
 def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
-    """Rows that stand once in either table and are equal; the longest series of them that keeps the order."""
+    """Find the rows that occur once in each table and are equal; keep the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
         for place, row in enumerate(side):
@@ -246,7 +246,7 @@ def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
 
 
 def _longest_series(pairs: Pairs) -> Pairs:
-    """Return the longest part of pairs, ascending in the first place, that ascends in the second one too."""
+    """Return the longest subsequence of pairs that ascends in both indexes; the pairs ascend in the first."""
     lasts: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -266,7 +266,7 @@ def _longest_series(pairs: Pairs) -> Pairs:
 def _gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the lines between neighbouring anchors; all lines without an anchor where order does not count."""
+    """Yield the lines between neighbouring anchors; if order does not matter, all lines without an anchor."""
     if not ordered:
         taken, others = ({pair[side] for pair in anchors} for side in (0, 1))
         yield (

@@ -1,4 +1,4 @@
-"""What a cell says, apart from how its markup writes it: emphasis, entities and formulas become plain text."""
+"""Find the content of a cell regardless of its markup: emphasis, entities and formulas become plain text."""
 
 # ruff: noqa: RUF001 - characters that look like others are what this is about
 
@@ -44,15 +44,15 @@ ROUND = str.maketrans(
     }
 )
 LONGEST_CELL = 2_000
-"""Characters of a cell that are compared; no cell of a table that people read has more."""
+"""Maximum characters of a cell that are compared; cells in tables for people are shorter."""
 
 
 @lru_cache(maxsize=65_536)
 def cell_value(text: str) -> str:
-    r"""Return the value that is compared of a cell: equal values are equal strings, a blank cell's is empty.
+    r"""Return the value of a cell for comparisons: equal values are equal strings, and a blank cell's value is empty.
 
-    Read from any markup: `12.3 $\pm$ 0.1` and `$12.3\pm0.1$` are equal, as are `**7**` and 7, H$_2$O and
-    H<sub>2</sub>O, `$\gamma$` and the letter itself; for words and numbers see `value_of`.
+    The markup may be of any kind: `12.3 $\pm$ 0.1` and `$12.3\pm0.1$` are equal, as are `**7**` and 7, H$_2$O
+    and H<sub>2</sub>O, `$\gamma$` and the letter itself. For words and numbers see `value_of`.
     """
     plain = plain_text(text[:LONGEST_CELL])
     if plain.strip().casefold() in ABSENT:
@@ -61,12 +61,12 @@ def cell_value(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return the text of a cell without markup of any of the three kinds."""
+    """Return the text of a cell without markup of any kind."""
     return SCRIPT.sub("", _without_markup(text))
 
 
 def _without_markup(text: str) -> str:
-    """Return the text without markup, in which `_` and `^` mark scripts."""
+    """Return the text without markup, except that `_` and `^` mark subscripts and superscripts."""
     if text.isascii() and text.isalnum():
         return text
     if "<" in text:
@@ -91,15 +91,15 @@ def _without_markup(text: str) -> str:
 def _read_formula(text: str) -> str:
     from evalsuite.metrics.tables.latex_text import LatexSource, TextReader
 
-    # A percent sign outside of LaTeX begins no comment.
+    # Outside of LaTeX, a percent sign does not begin a comment.
     source = LatexSource(re.sub(r"(?<!\\)%", r"\%", DELIMITER.sub("", text)))
     return TextReader(source).read_all(0, len(source.tokens))
 
 
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
-"""What stands for no value at all, in lower case."""
+"""Texts that stand for a missing value, in lower case."""
 ABSENT = frozenset({"n/a", "na", "none", "null", "nan", "?"})
-"""Those of them that say so, which a blank cell or a dash leaves open."""
+"""Those of them that say explicitly that the value is missing; a blank cell or a dash does not."""
 ABSENT_VALUE = "n/a"
 
 UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -116,13 +116,13 @@ NUMBER_WORDS = (
         for digit, unit in enumerate(UNITS, 1)
     }
 )
-"""Zero to ninety-nine."""
+"""Number words from zero to ninety-nine, with their digits."""
 
 TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
     r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?(?:e|\s?e\s?[-+\u2212]\s?)\d{1,2}(?![\w.]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
-    # Grades and the like: A+ is not A.
+    # Marks such as grades: A+ is different from A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
     rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|[^\W\d_]+)"
     r"|(?P<bound>[<>\u2264\u2265])"
@@ -130,9 +130,9 @@ TOKEN = re.compile(
 SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-"""Between digits, these spaces part thousands; a usual one may as well part two numbers of a sentence."""
+"""Between digits, these spaces separate thousands; an ordinary space may also separate two numbers."""
 LONGEST_NUMBER = 28
-"""Longer ones would be rounded; they are compared as they are written."""
+"""Maximum digits of a number; longer ones are compared as text, because they would be rounded."""
 
 
 def is_blank(cell: str) -> bool:
@@ -142,18 +142,18 @@ def is_blank(cell: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def value_of(cell: str) -> str:
-    """Return a cell's value apart from its form: equal values are equal strings, a blank cell's is empty.
+    """Return a cell's value regardless of its form: equal values are equal strings, and a blank cell's value is empty.
 
-    Words without case, accents' composition and punctuation; numbers without thousands separators, trailing
-    zeros, currency and percent signs; number words up to ninety-nine as digits; a full hour as its number. So
-    50, "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0", or 1200 and "1.2e3"; 5 and
-    "< 5" are not, nor A and "A+".
+    Words lose case and punctuation, and their accents are composed. Numbers lose thousands separators,
+    trailing zeros, currency and percent signs; number words up to ninety-nine become digits; a full hour
+    becomes its number. So 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and
+    "1.2e3". But 5 differs from "< 5", and A from "A+".
     """
     if is_blank(cell):
         return ""
     if cell.isascii() and cell.isdigit() and len(cell) <= LONGEST_NUMBER:
         return cell.lstrip("0") or "0"
-    # What has neither words nor numbers, such as a tick, is its own value.
+    # A cell with neither words nor numbers, such as a tick, is its own value.
     return " ".join(_tokens(GROUPED.sub(_together, cell))) or " ".join(cell.split())
 
 
@@ -162,15 +162,15 @@ def _together(number: re.Match[str]) -> str:
 
 
 def same_form(one: str, other: str) -> bool:
-    """Tell whether two cells are written alike, white space apart."""
+    """Tell whether two cells are written in the same way, apart from white space."""
     return " ".join(one.split()) == " ".join(other.split())
 
 
 class Text:
-    """A text that cells may be found in.
+    """A text that is searched for the values of cells.
 
     Args:
-        text: prose.
+        text: the prose to search.
     """
 
     def __init__(self, text: str) -> None:
@@ -178,16 +178,17 @@ class Text:
         self._distinct = frozenset(self._tokens.split())
 
     def holds(self, cell: str) -> bool:
-        """Tell whether the cell's value stands in the text, as whole words and numbers in this order.
+        """Tell whether the text contains the cell's value, as whole words and numbers in this order.
 
-        What has neither words nor numbers, such as a tick, is held by every text: nothing can be said of it.
+        The result is True for a cell with neither words nor numbers, such as a tick, because such a cell
+        cannot be checked.
         """
         tokens = " ".join(_tokens(cell))
-        # A cell of two numbers may look like one with its thousands apart.
+        # A cell with two numbers may look like one number with separated thousands.
         return not tokens or any(f" {value} " in self._tokens for value in (value_of(cell), tokens))
 
     def holds_all_of(self, cell: str) -> bool:
-        """Tell whether the text holds the cell's value, or at least each of its words and numbers somewhere."""
+        """Tell whether the text contains the cell's value, or at least all of its words and numbers in any order."""
         return self.holds(cell) or self._distinct.issuperset(_tokens(cell))
 
 
@@ -224,25 +225,26 @@ def _plain_number(written: str, sign: str) -> str:
 
 
 CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing", "unwanted", "blank"]
-"""`sign missing`: equal values, but one side lacks a sign. `missing`: blank though a value was wanted.
-`unwanted`: a value though blank was wanted. `blank`: both blank."""
+"""`sign missing`: equal values, but one side lacks a sign. `missing`: the cell is blank although a value was wanted.
+`unwanted`: the cell has a value although a blank was wanted. `blank`: both cells are blank.
+"""
 MISSING_SIGN = 0.5
-"""The similarity of cells of which one lacks a sign: the value is right, the statement is incomplete."""
+"""The similarity of two cells if one lacks a sign: its value is right, but the statement is incomplete."""
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 SIGNS = (
     re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"),
     re.compile(r"[*†‡]+(?!\w)"),
     re.compile("[%‰#$€£¥₹]"),
 )
-"""Directions, marks of significance, and units: within a group, two different signs contradict each other."""
+"""Arrows, marks of significance, and units: two different signs of the same group contradict each other."""
 IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
-"""A number in parentheses, which in accounts is negative."""
+"""A number in parentheses, which is negative in accounting."""
 POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
 SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
 
 
 def judge_cell(predicted: str, wanted: str) -> CellVerdict:
-    """Compare a cell with the wanted one; both may hold markup."""
+    """Compare a predicted cell with the wanted cell; both may contain markup."""
     value, target = cell_value(predicted), cell_value(wanted)
     blank = {"", ABSENT_VALUE}
     if target in blank and value not in blank:
@@ -264,11 +266,11 @@ def judge_cell(predicted: str, wanted: str) -> CellVerdict:
 
 @lru_cache(maxsize=65_536)
 def cell_similarity(one: str, other: str) -> float:
-    """Measure how alike two cells are, from 0 to 1: by value, then by sign.
+    """Measure the similarity of two cells, from 0 to 1: by value, then by sign.
 
-    Cells of equal values count 1.0. Where one side lacks a sign (an arrow, stars of significance, a unit, a power,
-    the parentheses of accounts) they count `MISSING_SIGN`; where both have signs that contradict each other they
-    count 0.0, because one of them says something else.
+    Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a
+    power, the parentheses of accounting) they count `MISSING_SIGN`. If both sides have signs that contradict
+    each other, they count 0.0, because their meanings differ.
     """
     value, target = cell_value(one), cell_value(other)
     if value == target:
@@ -277,7 +279,7 @@ def cell_similarity(one: str, other: str) -> float:
 
 
 def _agreement_of_signs(one: str, other: str) -> float:
-    """Return 1.0 for the same signs, `MISSING_SIGN` where one side lacks some, 0.0 for a contradiction."""
+    """Return 1.0 for equal signs, `MISSING_SIGN` if one side lacks some, 0.0 for a contradiction."""
     if one == other:
         return 1.0
     first, second = _without_markup(one[:LONGEST_CELL]), _without_markup(other[:LONGEST_CELL])
@@ -300,12 +302,12 @@ def _agreement_of_signs(one: str, other: str) -> float:
 
 
 def value_similarity(one: str, other: str) -> float:
-    """Measure how alike two values of cells are, from 0 to 1; see `cell_value`.
+    """Measure the similarity of two cell values, from 0 to 1; see `cell_value`.
 
-    Equal values count 1, and a value where none should be, or none where one should be, counts 0. A number is
-    right or wrong, so cells of numbers count by those they share (Dice). Other texts count by twice their
-    longest common subsequence over their length, of which the first half counts nothing: unrelated words have
-    about that much in common.
+    Equal values count 1; a missing or unwanted value counts 0. Numbers are right or wrong, so cells with
+    numbers count by the numbers that they share (Dice). Other texts count by the ratio of twice their longest
+    common subsequence to their total length, rescaled so that ratios up to one half count 0, because even
+    unrelated words reach about one half.
     """
     if one == other:
         return 1.0

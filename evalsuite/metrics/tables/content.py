@@ -1,4 +1,4 @@
-"""The content of predicted tables against the wanted ones: cells aligned in two dimensions, compared by value."""
+"""Compare the content of predicted and wanted tables: align cells in two dimensions, compare their values."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.grid import CellGrid
 
 VERSION_OVERLAP = 0.5
-"""How much of what the chosen table shares with a wanted one another must share to be a version of it."""
+"""Minimum overlap of another version of a wanted table, relative to the overlap of the chosen predicted table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much two tables have in common; cells that are blank on both sides are not counted.
+    """The overlap of two tables; cells that are blank on both sides do not count.
 
     Attributes:
-        similarity: the sum over aligned cells.
-        equal: how many aligned cells have equal values.
-        predicted: how many cells the prediction has.
-        wanted: how many the reference has.
+        similarity: the sum of the similarities of aligned cells.
+        equal: the number of aligned cells with equal values.
+        predicted: the number of predicted cells.
+        wanted: the number of wanted cells.
     """
 
     similarity: float = 0.0
@@ -54,15 +54,15 @@ class Overlap:
 
 
 class ValueGrid:
-    """A table of cell values.
+    """The values of a table's cells.
 
     Args:
-        rows: cell texts.
+        rows: the texts of the cells.
 
     Attributes:
-        texts: the cell texts, all rows of one length.
-        rows: their values.
-        width: the length of the rows.
+        texts: the texts of the cells, with all rows filled up to the same length.
+        rows: the values of the cells.
+        width: the length of each row.
     """
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
@@ -72,27 +72,28 @@ class ValueGrid:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often each value stands in the table."""
+        """The number of times that each value occurs in the table."""
         return Counter(value for row in self.rows for value in row if value)
 
     def shares(self, other: ValueGrid) -> float:
-        """Return the share of values that both have (Dice), wherever they stand."""
+        """Return the share of values that both tables have (Dice), regardless of their positions."""
         total = self.counts.total() + other.counts.total()
         return 2 * (self.counts & other.counts).total() / total if total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class TablePair:
-    """A wanted table, what was predicted for it and how both are aligned.
+    """A wanted table, the predicted table for it, and the alignment of the two.
 
     Attributes:
-        predicted: the place of the predicted table, of several joined the first; None where there is none.
-        wanted: the place of the wanted one.
-        left: the predicted values.
-        right: the wanted values.
-        rows: pairs of rows.
-        columns: pairs of columns.
-        overlap: what they have in common.
+        predicted: the index of the predicted table; of the first one if several were joined; None if there is
+            none.
+        wanted: the index of the wanted table.
+        left: the values of the predicted table.
+        right: the values of the wanted table.
+        rows: aligned pairs of rows.
+        columns: aligned pairs of columns.
+        overlap: the overlap of the two tables.
     """
 
     predicted: int | None
@@ -106,10 +107,10 @@ class TablePair:
 
 @dataclass(frozen=True, slots=True)
 class ContentComparison:
-    """All wanted tables with what was predicted for them.
+    """All wanted tables, each with its predicted table.
 
     Attributes:
-        pairs: one for each wanted table, in order.
+        pairs: one pair for each wanted table, in order.
         extra: predicted tables that are neither wanted nor an earlier version of a wanted one.
     """
 
@@ -118,7 +119,7 @@ class ContentComparison:
 
     @property
     def overlap(self) -> Overlap:
-        """Over all tables."""
+        """The overlap of all tables together."""
         surplus = sum(table.counts.total() for table in self.extra)
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
@@ -130,10 +131,10 @@ def compare_content(
     row_order: bool = True,
     column_order: bool = True,
 ) -> ContentComparison:
-    """Compare tables with the ones that were wanted.
+    """Compare predicted tables with the wanted ones.
 
-    Of several versions of one table in an answer, a draft and its correction say, the last is compared; a
-    table that was cut into several is compared as a whole where that is more alike.
+    If an answer contains several versions of one table, such as a draft and its correction, the last one is
+    compared. If a table was split into several, they are compared as one table when that is more similar.
     """
     order = {"row_order": row_order, "column_order": column_order}
     left = [ValueGrid(table.rows) for table in predicted]
@@ -156,7 +157,7 @@ def compare_content(
 def _choose(
     left: Sequence[ValueGrid], right: Sequence[ValueGrid], names: Sequence[str], wanted_names: Sequence[str]
 ) -> tuple[list[int | None], list[int]]:
-    """Choose a predicted table for each wanted one; return also the tables that are left over."""
+    """Choose a predicted table for each wanted one; return also the unused predicted tables."""
     if len(left) == len(right) == 1:
         return [0], []
     shares = [[one.shares(other) for other in right] for one in left]
@@ -181,7 +182,7 @@ def _choose(
 def _assign(
     shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
 ) -> list[int | None]:
-    """Pair the tables that share most; equal names and, among equals, equal places decide."""
+    """Pair the tables that share most values; ties are broken by equal names, then by equal positions."""
     if not shares:
         return [None] * len(wanted_names)
     from scipy.optimize import linear_sum_assignment
@@ -213,13 +214,14 @@ def _pair(
 
 
 def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Pair the lines that are left over between aligned ones in their order: replaced or blank lines."""
+    """Pair the unaligned lines between aligned ones in their order, as replaced or blank lines."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # Where order counts, aligned pairs ascend on both sides, and each gap is paired within its own bounds.
+    # If order matters, aligned pairs ascend on both sides, so the lines of each gap are paired with each
+    # other.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:

@@ -1,4 +1,4 @@
-"""The differences between two tables, cell by cell, from the comparison behind their score: as text and as HTML."""
+"""Show the differences between two tables cell by cell, as text and as HTML, from the comparison used for scoring."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 CellState = Literal["equal", "differs", "missing", "surplus"]
 LEGEND = "predicted → wanted   [-missing-]   {+not wanted+}"
-"""How to read a diff in the terminal, without colours too."""
+"""Explains the diff in the terminal, even without colours."""
 COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
 EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
-"""Verdicts of cells that cost no content."""
+"""Verdicts of cells that do not reduce the content score."""
 STYLE = """\
 .evalsuite-tables table { border-collapse: collapse; margin: 1rem 0 }
 .evalsuite-tables td { border: 1px solid #ccc; padding: .25rem .6rem }
@@ -39,15 +39,16 @@ PAGE = """\
 
 @dataclass(frozen=True, slots=True)
 class ComparedCell:
-    """A place of either table, or of both.
+    """A cell position in one table or in both.
 
     Attributes:
-        state: `missing` and `surplus` cells are in rows or columns that only one side has.
-        verdict: how the cell compares with the wanted one.
-        predicted: the predicted text without markup; empty where the prediction lacks the place.
-        wanted: the wanted text without markup; empty where the place is not wanted.
-        row: the name of the row: its first cell.
-        column: the name of the column: the first row's cell.
+        state: how the position is shown; `missing` and `surplus` cells are in rows or columns that only one
+            side has.
+        verdict: the result of comparing the cell with the wanted one.
+        predicted: the predicted text without markup; empty if the prediction lacks the position.
+        wanted: the wanted text without markup; empty if the position is unwanted.
+        row: the name of the row, which is its first cell.
+        column: the name of the column, which is its cell in the first row.
     """
 
     state: CellState
@@ -58,7 +59,7 @@ class ComparedCell:
     column: str
 
     def __str__(self) -> str:
-        """Say the difference in a line, as in `Gulls / Wins: 7, not 8`."""
+        """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""
         where = " / ".join(name for name in (self.row, self.column) if name)
         values = {
             "equal": self.wanted or "(blank)",
@@ -70,7 +71,7 @@ class ComparedCell:
 
 
 class ShownScore(Protocol):
-    """The parts of a table score that are shown."""
+    """The parts of a table score that are displayed."""
 
     @property
     def value(self) -> float:
@@ -78,11 +79,11 @@ class ShownScore(Protocol):
 
     @property
     def content(self) -> float:
-        """The score of the content."""
+        """The score of the table's content."""
 
     @property
     def form(self) -> float:
-        """The score of the form."""
+        """The score of the table's form."""
 
     @property
     def facts(self) -> tuple[FormFact, ...]:
@@ -90,7 +91,7 @@ class ShownScore(Protocol):
 
     @property
     def signature(self) -> str:
-        """How the score was computed."""
+        """The version and settings of the computation."""
 
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
@@ -98,7 +99,7 @@ class ShownScore(Protocol):
 
 
 def compare_cells(content: ContentComparison) -> list[list[list[ComparedCell]]]:
-    """List the rows of each wanted table, with the rows and columns that only one side has in their places."""
+    """List the rows of each wanted table; rows and columns that only one side has are inserted in their positions."""
     return [_compare_pair(pair) for pair in content.pairs]
 
 
@@ -118,7 +119,7 @@ def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
 def _merge_lines(
     pairs: Sequence[tuple[int, int]], height: int, other: int
 ) -> Iterator[tuple[int | None, int | None]]:
-    """Yield the lines of both sides in the wanted order; lines of one side alone stand before their neighbours."""
+    """Yield the lines of both sides in the wanted order; a line of one side comes before its next aligned neighbour."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
     for there in range(other):
@@ -185,17 +186,17 @@ def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace control characters, which a file or a model may have put in, by spaces."""
+    """Replace control characters by spaces, because a file or a model may contain them."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def html_page(*scores: ShownScore) -> str:
-    """Write scores as an HTML page of its own."""
+    """Write scores as a complete HTML page."""
     return PAGE.format(body="\n".join(map(html_block, scores)))
 
 
 def html_block(score: ShownScore) -> str:
-    """Write a score as HTML to stand in a page or a notebook."""
+    """Write a score as HTML for a page or a notebook."""
     facts = "".join(
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>"
         for fact in score.facts

@@ -1,4 +1,4 @@
-"""The form of a table as a checklist: facts read off the reference, each fulfilled by a prediction or not."""
+"""Describe the form of a table as a checklist: facts found in the reference, each fulfilled by a prediction or not."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FormFact:
     """One line of the checklist.
 
     Attributes:
-        name: its kind; several tables have facts of the same kind.
-        text: what the reference has, as an English sentence without its full stop.
-        fulfilled: whether the prediction has it too.
+        name: the kind of fact; several tables may have facts of the same kind.
+        text: the fact about the reference, as an English sentence without its full stop.
+        fulfilled: whether it is also true of the prediction.
     """
 
     name: str
@@ -44,9 +44,9 @@ def form_facts(
     """Make the checklist. An answer without a table fulfils no fact.
 
     Args:
-        predicted: what was read of the answer.
-        wanted: what was read of the reference.
-        content: the pairs of tables that are compared.
+        predicted: the tables read from the answer.
+        wanted: the tables read from the reference.
+        content: the pairs of tables that were compared.
     """
     facts = list(_facts_of_text(predicted, wanted))
     for pair in content.pairs:
@@ -114,7 +114,7 @@ def _facts_of_table(
             f"“{span.text[:60]}” covers {_number(span.rows, 'row')} and {_number(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # A cell that is written out in each place reads the same.
+        # A span also counts as fulfilled if its text is repeated in each place.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(cell_value, wanted.bold)):
         same = table is not None and Counter(map(cell_value, table.bold)) == bold
@@ -141,12 +141,12 @@ def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFa
 
 
 def _span_cells(table: CellGrid) -> Counter[str]:
-    """Count the places that each text must fill if all spans are present."""
+    """Count how many places each text must fill if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := cell_value(span.text):
             cells[value] += span.rows * span.columns
-    # Copies beyond what was laid out, of a span that hangs over the table's edge, are asked of nobody.
+    # Copies in places beyond the table's edge are not required.
     laid_out = Counter(cell_value(cell) for cell in table.cells)
     return cells & laid_out
 
@@ -165,7 +165,7 @@ LATEX_PIECE = re.compile(
 NAMES = re.compile(
     r"\\(?:label|[a-zA-Z]*ref|cite[a-z]*|url|href|includegraphics|input|bibliography)\*?(?:\[[^\]]*\])*\s*\{[^{}]*\}"
 )
-"""Arguments in which an underscore is a letter."""
+"""Arguments in which an underscore is an ordinary letter."""
 FORMULA = re.compile(r"(?<!\\)(\$\$?)(?:\\.|[^$\\])*\1", re.DOTALL)
 OTHER_FORMULA = re.compile(
     r"\\[(\[]|\\ensuremath|\\begin\s*\{(?:NiceA|a)rray|\\begin\s*\{(?:equation|align|gather|math|displaymath)"
@@ -176,7 +176,7 @@ NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*
 
 
 def faults(reading: MarkupReading) -> list[str]:
-    """List the faults of an answer's markup, each in a few words."""
+    """List the faults of an answer's markup, each as a short phrase."""
     check = {"html": _html_faults, "latex": _latex_faults, "markdown": _markdown_faults}[reading.markup]
     return list(check(reading))
 
@@ -186,7 +186,7 @@ def _html_faults(reading: MarkupReading) -> Iterator[str]:
     for ends, tag, itself in PAIRED_TAG.findall(reading.text):
         if not itself:
             opened[tag.lower()] += -1 if ends else 1
-    # These may be left out by HTML's own rules.
+    # HTML's rules allow these end tags to be left out.
     yield from (
         f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"}
     )
@@ -200,9 +200,9 @@ def _latex_faults(reading: MarkupReading) -> Iterator[str]:
 
 
 def what_tex_refuses(reading: MarkupReading) -> Iterator[str]:
-    """List what would not compile although it is complete LaTeX, each in a few words.
+    """List the faults that make complete LaTeX fail to compile, each as a short phrase.
 
-    Where HTML or raw text was wanted nobody compiles anything, so it is asked for LaTeX alone.
+    This applies only if LaTeX was wanted, because HTML and raw text are never compiled.
     """
     if reading.markup != "latex":
         return
@@ -215,7 +215,7 @@ def what_tex_refuses(reading: MarkupReading) -> Iterator[str]:
 
 
 def _pairs_unbalanced(text: str) -> Iterator[str]:
-    """Environments, braces and formulas that do not end, or end where they did not begin."""
+    """List environments, braces and formulas that lack their end or their beginning."""
     open_: list[str] = []
     formulas: Counter[str] = Counter()
     for match in LATEX_PIECE.finditer(text):
@@ -235,7 +235,7 @@ def _pairs_unbalanced(text: str) -> Iterator[str]:
 
 
 def _sign_outside_formulas(text: str) -> str:
-    """Return the first sign of a subscript, superscript or parameter where TeX refuses it; empty without any."""
+    """Return the first sign for a subscript, superscript or parameter that TeX refuses; empty if there is none."""
     plain = VERBATIM_OR_COMMENT.sub("", NAMES.sub("", text))
     match = FORMULA_SIGN.search(FORMULA.sub("", plain))
     return match[0] if match else ""

@@ -1,4 +1,4 @@
-"""Tables as rows of cell texts, whatever markup they came in; cells that span others fill all their places."""
+"""Tables as rows of cell texts, independent of markup; the text of a cell with a span fills all of its places."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ VARIANTS: tuple[Variant, ...] = ("released",)
 
 
 WIDEST_SPAN = 1000
-"""HTML's own bound of `colspan`."""
+"""HTML's own limit for `colspan`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A cell that covers several places: its text, its first row and column from 0, and how many it covers."""
+    """A cell that covers several places: text, first row and column (from 0), numbers of rows and columns."""
 
     text: str
     row: int
@@ -34,20 +34,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """A table that was read.
+    """A table read from markup.
 
     Attributes:
-        rows: cell texts, white space collapsed; rows may differ in length. The first row holds the names of
-            the columns.
-        name: the line above a raw-text table, the caption of an HTML or LaTeX table; empty where none is.
-        alignment: LaTeX: one letter a column (`l`, `c`, `r`, `p`, ...), without rules and widths.
-        head_rows: how many rows the markup marks as heads: above the line of dashes in raw text, of `th` alone
-            or in `thead` in HTML, above the first rule that has rows on both sides in LaTeX.
+        rows: the texts of the cells, with white space collapsed; rows may differ in length. The first row
+            contains the names of the columns.
+        name: the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one.
+        alignment: one letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
+        head_rows: the number of rows marked as heads: in raw text the rows above the line of dashes, in HTML
+            rows of `th` alone or in `thead`, in LaTeX the rows above the first rule that has rows on both
+            sides.
         spans: the cells that cover several places.
-        bold: the texts of the cells that are bold, at least in part.
-        rules: how many horizontal lines are drawn (LaTeX); 1 for an HTML table with a border.
-        borders: how many vertical lines the column specification draws (LaTeX).
-        stray_rules: how many horizontal lines stand within a row, where LaTeX refuses them.
+        bold: the texts of the cells that are at least partly bold.
+        rules: the number of horizontal lines (LaTeX); 1 for an HTML table with a border.
+        borders: the number of vertical lines in the column specification (LaTeX).
+        stray_rules: the number of horizontal lines within a row, which LaTeX refuses.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -67,7 +68,7 @@ class CellGrid:
 
     @property
     def data(self) -> list[str]:
-        """The cells of the other rows, one after the other; the first of each row is the row's name."""
+        """The cells of all rows but the first, in order; the first cell in each row is the row's name."""
         return [cell for row in self.rows[1:] for cell in row]
 
     @property
@@ -82,18 +83,18 @@ class CellGrid:
 
 
 def tidy(text: str) -> str:
-    """Text as it is compared: accents composed, white space collapsed to single spaces."""
+    """Normalise a text for comparison: accents composed, white space collapsed to single spaces."""
     return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCell:
-    """A cell before it is laid out.
+    """A cell before its span is expanded.
 
     Attributes:
-        text: tidy.
-        columns: how many columns it covers, at least 1.
-        rows: how many rows it covers, at least 1.
+        text: the normalised text.
+        columns: the number of columns that it covers, at least 1.
+        rows: the number of rows that it covers, at least 1.
     """
 
     text: str
@@ -104,15 +105,15 @@ class SourceCell:
 def lay_out(
     rows: Sequence[Sequence[SourceCell]], allowance: int, groups: Collection[int] = ()
 ) -> list[list[str]]:
-    """Fill the places that cells cover with copies of their texts, as HTML's table model has it.
+    """Fill the places that cells cover with copies of their texts, according to HTML's table model.
 
-    What hangs down beyond the last row of a group is cut.
+    Spans are cut off at the last row of their group.
 
     Args:
-        rows: the cells of each row, without those that hang down into it.
-        allowance: the approximate number of copies that may be made; then spans count as one cell. A few characters of
+        rows: the cells of each row, without cells that reach into it from above.
+        allowance: the approximate maximum of copies; beyond it, spans count as one cell. A few characters of
             markup can ask for millions of cells.
-        groups: the places of rows with which a group, a head or a body say, begins.
+        groups: indexes of the rows at which a group, such as a head or a body, begins.
     """
     grid: list[list[str]] = []
     hanging: dict[int, tuple[str, int]] = {}
@@ -127,7 +128,7 @@ def lay_out(
 def _lay_out_row(
     cells: Sequence[SourceCell], hanging: dict[int, tuple[str, int]], allowance: int
 ) -> tuple[list[str], dict[int, tuple[str, int]]]:
-    """Lay out a row; return also the texts that reach into the next row, with their number of rows."""
+    """Lay out a row; return also the texts that reach into the next rows, with their number of rows."""
     row: list[str] = []
     below: dict[int, tuple[str, int]] = {}
     waiting, width = deque(cells), max(hanging, default=-1) + 1

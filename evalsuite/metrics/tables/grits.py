@@ -1,4 +1,4 @@
-"""Which table is compared with which, and the mean over the wanted ones."""
+"""GriTS and the mean over wanted tables: which tables are compared with each other."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def mean_over_tables(
     prediction: str, reference: str, written: Format, compare: Callable[[CellGrid, CellGrid], float]
 ) -> float:
-    """Average a comparison over the wanted tables; a table without a prediction counts 0.0.
+    """Average a comparison over the wanted tables; a wanted table without a predicted one counts 0.0.
 
     Raises:
-        ScoringError: the reference holds no table that can be read.
+        ScoringError: the reference contains no readable table.
     """
     match = match_tables(prediction, reference, format=written)
     scores = [
@@ -38,24 +38,25 @@ def mean_over_tables(
 
 
 MOST_COMPARISONS = 20_000_000
-"""Pairs of cells. Memory and time grow with them: 200 by 20 cells on both sides are 16 million."""
+"""Maximum pairs of cells, because memory and time grow with them: two tables of 200 by 20 cells have 16 million."""
 Box = tuple[int, int, int, int]
 
 
 def grits_content(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """GriTS of content: cells are compared by the ratio of difflib.
+    """Compute the GriTS of content, which compares cells by difflib's ratio.
 
     Raises:
-        ScoringError: the reference holds no readable table, or the tables are too large for this definition.
+        ScoringError: the reference contains no readable table, or the tables are too large for this
+            definition.
     """
     return mean_over_tables(prediction, reference, format, _content)
 
 
 def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """GriTS of topology: cells are compared by the overlap of the places they cover.
+    """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover.
 
     Raises:
-        ScoringError: as `grits_content`.
+        ScoringError: as for `grits_content`.
     """
     return mean_over_tables(prediction, reference, format, _topology)
 
@@ -72,7 +73,7 @@ def _topology(predicted: CellGrid, wanted: CellGrid) -> float:
 
 
 def _boxes(table: CellGrid) -> list[list[Box]]:
-    """Return for each place the box of the cell that covers it, relative to that place."""
+    """Return for each place the extent of the cell that covers it, relative to that place."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):
@@ -111,7 +112,7 @@ def _grits(
         np.array([[number[cell] for cell in row] for row in grid])
         for grid, number in zip((wanted, predicted), numbers, strict=True)
     ]
-    # Wanted row, predicted row, wanted column, predicted column.
+    # The axes are wanted row, predicted row, wanted column, predicted column.
     cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
     rows = _align_lines(_best_sums(cells))
     columns = _align_lines(_best_sums(cells.transpose(2, 3, 0, 1)))
