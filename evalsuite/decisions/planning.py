@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
@@ -60,7 +60,7 @@ class Expense:
 
     Attributes:
         asked: the planned cases.
-        usage: the expected usage of model and judge; None if the earlier run lacks the benchmark.
+        usage: the expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
         minutes: the expected time for waiting and scoring, with the same concurrency as in the earlier run.
     """
 
@@ -126,41 +126,37 @@ class Sight:
 
 
 def expenses(
-    asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[int, int], float] | None = None
+    asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[Usage], float] | None = None
 ) -> list[Expense]:
     """Estimate the cost of each benchmark.
 
     Args:
         asked: the planned cases of each benchmark.
         baseline: an earlier run; without one, only the number of cases is known.
-        price: prices in US dollars for prompt and completion tokens of the new model; None keeps the earlier
-            run's cost.
+        price: returns the US dollars that usage costs with the new model; None keeps the earlier run's cost.
     """
     return [_expense(part, baseline, price) for part in asked]
 
 
 def _expense(
-    asked: PlannedBenchmark, baseline: Run | None, price: Callable[[int, int], float] | None
+    asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
 ) -> Expense:
     bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
         return Expense(asked)
     factor = asked.cases / len(rows)
-    model = _times(sum((row.usage for row in rows), Usage()), factor)
-    judge = _times(sum((row.judge_usage for row in rows), Usage()), factor)
+    usage = _times(sum((row.usage for row in rows), Usage()), factor)
     if price is not None:
-        model = replace(model, cost=price(model.prompt_tokens, model.completion_tokens))
-    return Expense(asked, model + judge, _minutes(rows, baseline, factor))
+        # What the judge and simulators cost stays.
+        costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
+        usage = replace(usage, cost=factor * math.fsum(costs))
+    return Expense(asked, usage, _minutes(rows, baseline, factor))
 
 
 def _times(usage: Usage, factor: float) -> Usage:
-    return Usage(
-        math.ceil(usage.calls * factor),
-        math.ceil(usage.prompt_tokens * factor),
-        math.ceil(usage.completion_tokens * factor),
-        usage.cost * factor,
-    )
+    counts = {name: math.ceil(count * factor) for name, count in asdict(usage).items() if name != "cost"}
+    return Usage(**counts, cost=usage.cost * factor)
 
 
 def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:

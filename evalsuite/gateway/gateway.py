@@ -366,11 +366,7 @@ class Gateway:
         self, backend: Backend, request: Request, completion: Completion, price: Price | None
     ) -> Usage:
         usage = count_usage(request, completion) if backend.metered else completion.usage
-        if price is None:
-            return usage
-        cached, written = usage.cached_tokens, usage.cache_write_tokens
-        cost = price.of(usage.prompt_tokens, usage.completion_tokens, cached=cached, cache_writes=written)
-        return dataclasses.replace(usage, cost=cost)
+        return usage if price is None else dataclasses.replace(usage, cost=price.of_usage(usage))
 
     def rates(self) -> list[float]:
         """Requests per second that servers allow, for those that refused any."""

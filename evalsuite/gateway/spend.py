@@ -60,9 +60,9 @@ class Price:
         return replace(self, **{name: share * price for name, price in prices.items() if price is not None})
 
     def of(
-        self, prompt_tokens: int, completion_tokens: int, *, cached: int = 0, cache_writes: int = 0
+        self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
     ) -> float:
-        """Computes US dollars for these tokens.
+        """Computes US dollars for one call.
 
         Args:
             prompt_tokens: tokens of the prompt, those from and to the cache included.
@@ -80,6 +80,13 @@ class Price:
         return (
             plain * prompt + cached * read + cache_writes * written + completion_tokens * completion
         ) / 1e6
+
+    def of_usage(self, usage: Usage) -> float:
+        """Computes US dollars for one or several calls; their mean prompt decides whether prompts are long."""
+        calls = max(1, usage.calls)
+        parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
+        prompt, completion, cached, written = (tokens / calls for tokens in parts)
+        return calls * self.of(prompt, completion, cached=cached, cache_writes=written)
 
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Computes the most that these tokens may cost, whatever part of the prompt the server caches."""

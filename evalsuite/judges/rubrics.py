@@ -224,7 +224,7 @@ class Rubric:
             Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}"),
         ]
         options = {**params, **self.params}
-        # Two equal requests would count as one request with one answer, so give each its own seed.
+        # A server repeats its answer for an equal seed, and --share-greedy makes equal requests one.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         try:
             judgement = await self.structured.ask(

@@ -12,7 +12,7 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import split_reasoning
+from evalsuite.models.chat_format import read_usage, split_reasoning
 from evalsuite.models.embeddings_format import encode_vector
 from evalsuite.models.protocol import RateLimited, Transient
 
@@ -108,16 +108,13 @@ class FunctionBackend:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned
         try:
             text, reasoning = split_reasoning(answer.get("content") or "")
-            usage = answer.get("usage") or {}
             logprobs = answer.get("logprobs")
             return Completion(
                 text=text,
                 reasoning=answer.get("reasoning_content") or reasoning,
                 tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
                 finish_reason=answer.get("finish_reason") or "stop",
-                usage=Usage(
-                    1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-                ),
+                usage=_usage(answer.get("usage") or {}),
                 logprobs=None if logprobs is None else tuple(_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
                 facts=_plain({name: value for name, value in answer.items() if name not in UNDERSTOOD}),
@@ -141,6 +138,14 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
         return dict(arguments)
     names = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
     return {name: value for name, value in arguments.items() if name in names}
+
+
+def _usage(stated: Mapping[str, Any]) -> Usage:
+    if "input_tokens" in stated:
+        return read_usage(stated)
+    # A function may leave out one of the two.
+    counts = {name: int(stated.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
+    return read_usage({**stated, **counts})
 
 
 def _plain(facts: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
+    from evalsuite.core.types import Usage
     from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.planning import PlannedBenchmark
@@ -299,8 +300,8 @@ def _find_second(baseline: Run, settings: Settings, config: pytest.Config) -> Ru
         return None
 
 
-def _find_price(settings: Settings, model: str | None) -> Callable[[int, int], float] | None:
+def _find_price(settings: Settings, model: str | None) -> Callable[[Usage], float] | None:
     from evalsuite.gateway.spend import price_of, read_prices
 
     price = price_of(model, read_prices(settings.price)) if model else None
-    return price.of if price else None
+    return price.of_usage if price else None

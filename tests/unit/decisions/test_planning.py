@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.core.types import SHARE
+from evalsuite.core.types import SHARE, Usage
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
+from evalsuite.gateway.spend import Price
 from evalsuite.output.reports.plan_section import advice
 from evalsuite.results.tally import Estimate
 
@@ -84,7 +85,9 @@ def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
     run = run_of(desk, "before", [[1, 0] * 5], seconds=60.0)
     run = desk.run([desk.record(f"{n}", {"m": 1.0}, seconds=2.0) for n in range(10)], "timed", seconds=60.0)
     (expense,) = expenses(
-        [PlannedBenchmark("capitals", 30, 30, 1)], run, lambda prompt, answer: (prompt + 2 * answer) / 1000
+        [PlannedBenchmark("capitals", 30, 30, 1)],
+        run,
+        lambda usage: (usage.prompt_tokens + 2 * usage.completion_tokens) / 1000,
     )
     assert expense.usage is not None
     assert (expense.usage.calls, expense.usage.prompt_tokens, expense.usage.completion_tokens) == (
@@ -94,6 +97,29 @@ def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
     )
     assert expense.usage.cost == pytest.approx(0.6)
     assert expense.minutes == pytest.approx(3.0)
+
+
+def test_a_plan_prices_cached_tokens_and_prompts_of_their_length(desk: Desk) -> None:
+    usage = Usage(2, 1000, 100, cached_tokens=800)
+    run = desk.run([desk.record(f"{n}", {"m": 1.0}, usage=usage) for n in range(10)], "cached")
+    price = Price(10, 20, 600, 1e6, 1e6, cached=1)
+    (expense,) = expenses([PlannedBenchmark("capitals", 30, 30, 1)], run, price.of_usage)
+    assert expense.usage is not None
+    assert expense.usage.cached_tokens == 30 * 800
+    assert expense.usage.cost == pytest.approx(30 * (200 * 10 + 800 * 1 + 100 * 20) / 1e6)
+
+
+def test_a_plan_counts_the_judge_once_and_at_its_own_cost(desk: Desk) -> None:
+    judge = Usage(3, 30, 15, 0.5)
+    whole = Usage(1, 10, 5, 0.1) + judge
+    run = desk.run([desk.record("fr", {"m": 1.0}, usage=whole, judge_usage=judge)], "judged")
+    asked = [PlannedBenchmark("capitals", 2, 2, 1)]
+    (kept,), (priced,) = expenses(asked, run), expenses(asked, run, lambda usage: 1.0 * usage.calls)
+    assert kept.usage is not None
+    assert priced.usage is not None
+    assert kept.usage.calls == priced.usage.calls == 8
+    assert kept.usage.cost == pytest.approx(1.2)
+    assert priced.usage.cost == pytest.approx(3.0)
 
 
 def test_nothing_is_expected_of_a_benchmark_that_the_baseline_lacks(desk: Desk) -> None:

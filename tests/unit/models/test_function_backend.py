@@ -134,6 +134,17 @@ def test_an_object_with_all_there_is_to_say_is_read(serve: Serve, once: Once) ->
     )
 
 
+def test_cached_and_reasoning_tokens_that_it_states_are_read(serve: Serve, once: Once) -> None:
+    stated = {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "prompt_tokens_details": {"cached_tokens": 8},
+        "completion_tokens_details": {"reasoning_tokens": 3},
+    }
+    completion = once(serve(lambda messages: {"content": "4", "usage": stated}))
+    assert completion.usage == Usage(1, 10, 5, cached_tokens=8, reasoning_tokens=3)
+
+
 def test_what_an_application_returns_beside_its_answer_are_facts_in_plain_data(
     serve: Serve, once: Once
 ) -> None:
