@@ -50,12 +50,16 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
         items = [{"role": "user", "content": items}]
     if not isinstance(items, list):
         raise BadRequest("input: expected text or a list of items")
-    instructions = body.get("instructions")
-    head = (Message("system", instructions),) if isinstance(instructions, str) and instructions else ()
-    return ChatRequest((*head, *before, *_messages(items)), _tools(body), _params(body))
+    instructions = body.get("instructions") or []
+    if isinstance(instructions, str):
+        instructions = [{"role": "system", "content": instructions}]
+    if not isinstance(instructions, list):
+        raise BadRequest("instructions: expected text or a list of items")
+    messages = (*_messages(instructions, "instructions"), *before, *_messages(items, "input"))
+    return ChatRequest(messages, _tools(body), _params(body))
 
 
-def _messages(items: Sequence[Any]) -> Iterator[Message]:
+def _messages(items: Sequence[Any], field: str) -> Iterator[Message]:
     """Convert items into messages; adjacent calls form one assistant message, as the model wrote them."""
     calls: list[ToolCall] = []
     text = ""
@@ -69,42 +73,52 @@ def _messages(items: Sequence[Any]) -> Iterator[Message]:
                 yield Message("assistant", text, tuple(calls))
                 calls, text = [], ""
             if kind == "function_call_output":
-                output = _message("tool", item["output"])
+                output = _message("tool", item["output"], f"{field}: output")
                 yield dataclasses.replace(output, tool_call_id=str(item["call_id"]))
             elif kind == "message" and item["role"] == "assistant":
-                text = _text(item["content"])
+                text = _assistant_text(item["content"], f"{field}: content")
             elif kind == "message":
-                yield _message(item["role"], item["content"])
+                yield _message(item["role"], item["content"], f"{field}: content")
             elif (
                 kind != "reasoning"
                 or item.get("summary")
                 or item.get("encrypted_content")
                 or item.get("content")
             ):
-                raise BadRequest(f"input: an item of the type {kind!r} cannot be sent to a chat model")
+                raise BadRequest(f"{field}: an item of the type {kind!r} cannot be sent to a chat model")
         except (KeyError, TypeError) as error:
-            raise BadRequest(f"input: {str(item)[:200]} lacks {error}") from error
+            raise BadRequest(f"{field}: {str(item)[:200]} lacks {error}") from error
     if calls or text:
         yield Message("assistant", text, tuple(calls))
 
 
-def _message(role: Role, content: Any) -> Message:
-    parts = [_part(part) for part in _parts(content)]
+def _message(role: Role, content: Any, field: str) -> Message:
+    parts = [_part(part, field) for part in _parts(content, field)]
     if len(parts) == 1 and isinstance(parts[0], str):
         return Message(role, parts[0])
     return Message(role, parts=parts)
 
 
-def _parts(content: Any) -> list[Any]:
-    return [content] if isinstance(content, str) else list(content)
+def _parts(content: Any, field: str) -> list[Any]:
+    """Return the parts of a message or an output; an object is refused because its values would be lost."""
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        found = "an object" if isinstance(content, Mapping) else repr(content)[:200]
+        raise BadRequest(
+            f"{field}: expected text or a list of parts, found {found}; write other values as JSON text"
+        )
+    return content
 
 
-def _part(part: Any) -> str | Mapping[str, Any]:
+def _part(part: Any, field: str) -> str | Mapping[str, Any]:
     if isinstance(part, str):
         return part
     kind = part["type"]
     if kind in {"input_text", "output_text", "text"}:
         return str(part["text"])
+    if kind == "refusal":
+        return str(part["refusal"])
     if kind == "input_image" and part.get("image_url"):
         return {
             "type": "image_url",
@@ -117,11 +131,15 @@ def _part(part: Any) -> str | Mapping[str, Any]:
         }
     if kind == "input_audio":
         return {"type": "input_audio", "input_audio": part["input_audio"]}
-    raise BadRequest(f"input: a part of the type {kind!r} cannot be sent to a chat model as it is")
+    raise BadRequest(f"{field}: a part of the type {kind!r} cannot be sent to a chat model as it is")
 
 
-def _text(content: Any) -> str:
-    return "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in _parts(content))
+def _assistant_text(content: Any, field: str) -> str:
+    parts = [_part(part, field) for part in _parts(content, field)]
+    for part in parts:
+        if not isinstance(part, str):
+            raise BadRequest(f"{field}: an assistant's message has text alone, found {part['type']!r}")
+    return "".join(map(str, parts))
 
 
 def _tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -35,6 +35,22 @@ def test_pictures_are_sent_on() -> None:
     assert message.parts == ({"type": "image_url", "image_url": url},)
 
 
+def test_a_list_of_instructions_precedes_the_conversation() -> None:
+    items = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
+    asked = read_response({"input": "Oslo?", "instructions": items})
+    assert asked.messages == (
+        Message("developer", "Be brief."),
+        Message("user", "Hello."),
+        Message("user", "Oslo?"),
+    )
+
+
+def test_the_model_s_own_refusal_stays_in_the_conversation() -> None:
+    part = {"type": "refusal", "refusal": "I cannot."}
+    (message,) = read_response({"input": [{"role": "assistant", "content": [part]}]}).messages
+    assert message == Message("assistant", "I cannot.")
+
+
 def test_a_picture_in_a_tools_output_is_sent_on() -> None:
     part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
     item = {"type": "function_call_output", "call_id": "c1", "output": [part]}
@@ -100,6 +116,20 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
     [
         ({"input": "x", "tools": [{"type": "web_search"}]}, "web_search: tools that the server runs"),
         ({"input": 7}, "expected text or a list of items"),
+        ({"input": "x", "instructions": {"a": 1}}, "instructions: expected text or a list of items"),
+        ({"input": "x", "instructions": [{"role": "user"}]}, "instructions: .*lacks 'content'"),
+        (
+            {"input": [{"type": "function_call_output", "call_id": "c", "output": {"city": "Oslo"}}]},
+            "input: output: expected text or a list of parts, found an object",
+        ),
+        (
+            {"input": [{"role": "user", "content": {"type": "input_text", "text": "x"}}]},
+            "input: content: expected text or a list of parts",
+        ),
+        (
+            {"input": [{"role": "assistant", "content": [{"type": "picture"}]}]},
+            "input: content: a part of the type 'picture'",
+        ),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "'item_reference' cannot be sent"),
         ({"input": [{"role": "user"}]}, "lacks 'content'"),
         ({"input": ["x"]}, "cannot be sent"),
