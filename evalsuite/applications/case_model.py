@@ -139,7 +139,31 @@ class CallLog:
             }
             observations = conversation.observations(place)
             for tool_call in completion.tool_calls:
-                yield _call_event(turn, tool_call, observations.get(tool_call.id, ""))
+                seen = observations.get(tool_call.id)
+                yield _call_event(turn, tool_call, self._later(turn, tool_call) if seen is None else seen)
+
+    def _later(self, turn: int, made: ToolCall) -> str:
+        """Find a call's result in any later request, because a changed system prompt begins a new conversation.
+
+        The first request that holds the id decides. Ids may repeat, so the last result in it counts, except after
+        another call with the same id.
+        """
+        for later in self.calls[turn:]:
+            found, is_own = None, True
+            for message in later.messages:
+                for call in message.tool_calls:
+                    if call.id == made.id:
+                        is_own = _is_same_call(call, made)
+                if is_own and message.role == "tool" and message.tool_call_id == made.id:
+                    found = message.content
+            if found is not None:
+                return found
+        return ""
+
+
+def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
+    """Compare name and arguments; an application may have written the arguments anew."""
+    return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
 
 
 def _call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:

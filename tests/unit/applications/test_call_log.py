@@ -38,6 +38,41 @@ def test_each_call_has_its_own_observation_even_where_ids_repeat() -> None:
     assert [event["observation"] for event in events if event["kind"] == "call"] == ["sunny", "cold"]
 
 
+def test_an_observation_is_found_after_the_system_prompt_has_changed() -> None:
+    call = ToolCall("c1", "look", "{}")
+    later = (
+        Message("system", "It is 12:01."),
+        ASK,
+        Message("assistant", "", (call,)),
+        Message("tool", "sunny", tool_call_id="c1"),
+    )
+    log = CallLog([logged((Message("system", "It is 12:00."), ASK), "", call), logged(later, "done")])
+    (event,) = [event for event in log.transcript().events if event["kind"] == "call"]
+    assert event["observation"] == "sunny"
+
+
+def test_a_handoff_keeps_its_observation() -> None:
+    call = ToolCall("h1", "transfer_to_billing", "{}")
+    later = (
+        Message("system", "You are billing."),
+        Message("user", "Summary: Oslo?"),
+        Message("tool", "transferred", tool_call_id="h1"),
+    )
+    log = CallLog([logged((Message("system", "You triage."), ASK), "", call), logged(later, "done")])
+    (event,) = [event for event in log.transcript().events if event["kind"] == "call"]
+    assert event["observation"] == "transferred"
+
+
+def test_an_id_that_each_turn_uses_again_takes_the_observations_in_their_order() -> None:
+    calls = []
+    for clock, tool, seen in (("12:00", "look", []), ("12:01", "touch", ["sunny"]), ("12:02", "", ["warm"])):
+        answers = [Message("tool", text, tool_call_id="same") for text in seen]
+        made = (ToolCall("same", tool, "{}"),) if tool else ()
+        calls.append(logged((Message("system", clock), ASK, *answers), "", *made))
+    events = CallLog(calls).transcript().events
+    assert [event["observation"] for event in events if event["kind"] == "call"] == ["sunny", "warm"]
+
+
 def test_arguments_that_cannot_be_read_are_a_fault() -> None:
     log = CallLog([logged((ASK,), "", ToolCall("1", "look", "[oops"))])
     (_, event) = log.transcript().events
