@@ -137,8 +137,8 @@ def exact_match(prediction: str, targets: Targets) -> float:
 def contains(prediction: str, targets: Targets) -> float:
     """1.0 where a normalised target stands in the normalised prediction as whole words, else 0.0.
 
-    Chinese has no spaces: there any place will do. Not for the letters of a multiple choice: within a
-    sentence, A is an article.
+    Chinese has no spaces: there any place will do. Commas, colons, brackets and the like separate words without a
+    space, too, except between digits. Not for the letters of a multiple choice: within a sentence, A is an article.
 
     Raises:
         ValueError: without any target.
@@ -263,8 +263,20 @@ def _is_punctuation(char: str) -> bool:
     return char in string.punctuation or unicodedata.category(char).startswith("P")
 
 
+_SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u2014\u3001](?!\d)")
+"""A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30."""
+
+
 def _stands_in(target: str, prediction: str) -> bool:
-    words, text = normalise(target), normalise(prediction)
+    words = normalise(target)
+    if _has_words(words, normalise(prediction)):
+        return True
+    # A target such as AC/DC stands in the text as it is, so the separated words come second.
+    separated = _SEPARATOR.sub(r"\g<0> ", plain(prediction))
+    return separated != prediction and _has_words(words, normalise(separated))
+
+
+def _has_words(words: str, text: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
     pattern = _as_whole_words(words)
