@@ -242,29 +242,39 @@ def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 
 
-def accepts(accepted: Mapping[str, Sequence[Any]], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
+def accepts(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within: bool = False) -> bool:
+    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing.
+
+    Args:
+        accepted: the accepted values by name; a value that is not a list is the only accepted one.
+        arguments: the values by name.
+        within: whether they are fields of an object.
+    """
+    several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(same(arguments[name], value) for value in values) if name in arguments else "" in values
-        for name, values in accepted.items()
+        any(same(arguments[name], value, within=within) for value in values)
+        if name in arguments
+        else "" in values
+        for name, values in several.items()
     )
 
 
-def same(value: Any, accepted: Any) -> bool:
+def same(value: Any, accepted: Any, *, within: bool = False) -> bool:
     """Compare a value with an accepted one.
 
-    Texts are equal up to case, spaces and the signs , . / - _ * ^. An int is accepted for a float, but a float is not
-    accepted for an int. In an object, each field has its own accepted values.
+    Texts are equal up to case, spaces and the signs , . / - _ * ^. An int is accepted for a float, but a float is
+    accepted for an int only within an object, because the leaderboard checks no types there. In an object, each field
+    has its own accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
         return _normalise(value) == _normalise(accepted)
     if isinstance(value, list) and isinstance(accepted, list):
         return len(value) == len(accepted) and all(map(same, value, accepted))
     if isinstance(value, dict) and isinstance(accepted, dict):
-        return accepts(accepted, value)
+        return accepts(accepted, value, within=True)
     if isinstance(value, bool) or isinstance(accepted, bool):
         return value is accepted
-    if isinstance(value, float) and isinstance(accepted, int):
+    if isinstance(value, float) and isinstance(accepted, int) and not within:
         return False
     return bool(value == accepted)
 

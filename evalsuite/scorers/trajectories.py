@@ -11,8 +11,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")
 CONTROLS = frozenset({"finish", "ask_to_user"})
-"""Tools of evalsuite's solvers for ending an episode and for asking its user; calls of them count only if expected."""
+"""Tools that episodes add to end or to ask their user; they count as calls only if they are expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +111,25 @@ def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
-def tool_uses(transcript: Transcript, *, controls: bool = False) -> list[ToolUse]:
+def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list[ToolUse]:
     """List the tool calls of a transcript, in order.
 
     Args:
         transcript: the transcript whose events contain the calls.
-        controls: whether to include calls of `finish` and `ask_to_user`.
+        controls: those of the episode's own `finish` and `ask_to_user` that are included.
     """
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
         for event in transcript.events
-        if event.get("kind") == "call" and (controls or event["tool"] not in CONTROLS)
+        if event.get("kind") == "call" and (event["tool"] in controls or not _is_control(event))
     ]
+
+
+def _is_control(event: Mapping[str, Any]) -> bool:
+    """Tell an episode's own control from a tool of the same name by who ran it; nobody runs a malformed call."""
+    executor = event.get("executor")
+    own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
+    return own and event["tool"] in CONTROLS
 
 
 def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
@@ -190,7 +197,6 @@ class Calls:
     order: Order
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None
     repeats: bool = True
-    controls: frozenset[str] = field(default=CONTROLS)
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Score one transcript.
@@ -200,11 +206,7 @@ class Calls:
         """
         expected = list(self._expect(sample))
         named = {wanted.tool for wanted in expected}
-        made = [
-            use
-            for use in tool_uses(transcript, controls=True)
-            if use.tool in named or use.tool not in self.controls
-        ]
+        made = tool_uses(transcript, controls=named)
         if not self.repeats:
             made = list(_without_repeats(made))
         paired = sum(at is not None for at in pair(expected, made))

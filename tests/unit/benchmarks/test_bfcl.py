@@ -55,6 +55,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_function_called_finish_is_called(folder: Path) -> None:
+    assert score(folder, "irrelevance", ("finish", "{}"))[:2] == (0.0, "no function fits; 1 call made")
+
+
 def score(folder: Path, category: str, *calls: tuple[str, str]) -> tuple[float, str, Request]:
     asked: list[Request] = []
 
@@ -142,6 +146,28 @@ def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> N
         False,
         False,
     ]
+
+
+HEADWAY: dict[str, Any] = {
+    "ego": [{"position": [{"lateral": 10.5, "longitudinal": 50}], "orientation": [30]}],
+    "boxes": [[{"x": [60.2], "lit": [True]}]],
+}
+"""Fields of an object below an object have one value instead of a list, as in `live_multiple_121-46-0`."""
+
+
+@pytest.mark.parametrize(
+    ("position", "orientation", "right"),
+    [
+        ({"lateral": 10.5, "longitudinal": 50}, 30, True),
+        ({"lateral": 10.5, "longitudinal": 50.0}, 30.0, True),
+        ({"lateral": 10.5, "longitudinal": 51}, 30, False),
+        ({"lateral": 10.5}, 30, False),
+        (None, 30, False),
+    ],
+)
+def test_values_within_objects_are_equal_as_numbers(position: Any, orientation: float, right: bool) -> None:  # noqa: FBT001
+    ego = {"position": position, "orientation": orientation}
+    assert accepts(HEADWAY, {"ego": ego, "boxes": [{"x": 60.2, "lit": True}]}) is right
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:

@@ -17,13 +17,16 @@ from evalsuite.scorers.trajectories import (
     pair,
     read_call,
     tool_calls,
+    tool_uses,
 )
 
 A, B, C = (ToolUse(name, {}) for name in "abc")
 
 
-def transcript(*made: tuple[str, dict[str, Any]]) -> Transcript:
-    events = ({"kind": "call", "tool": tool, "arguments": given} for tool, given in made)
+def transcript(*made: tuple[str, dict[str, Any]], executor: str = "episode") -> Transcript:
+    events = (
+        {"kind": "call", "tool": tool, "arguments": given, "executor": executor} for tool, given in made
+    )
     return Transcript("x", events=({"kind": "turn"}, *events))
 
 
@@ -105,6 +108,21 @@ def test_no_call_may_be_expected() -> None:
 def test_ending_an_episode_is_no_call_unless_it_is_expected() -> None:
     assert scored("exact", ["a"], ("a", {}), ("finish", {}))["calls"] == 1
     assert scored("exact", ["a", "finish"], ("a", {}), ("finish", {}))["calls"] == 1
+
+
+@pytest.mark.parametrize("executor", ["application", "python", None])
+def test_a_tool_of_the_application_called_finish_is_a_call(executor: str | None) -> None:
+    event = {"kind": "call", "tool": "finish", "arguments": {}}
+    if executor:
+        event["executor"] = executor
+    sample = Sample(id="s", input="q", metadata={"calls": []})
+    assert tool_calls("exact")(sample, Transcript("x", events=(event,)))["calls"].value == 0
+    assert tool_uses(Transcript("x", events=(event,))) == [ToolUse("finish", {})]
+
+
+@pytest.mark.parametrize("executor", ["episode", "model user", ""])
+def test_a_control_of_an_episode_is_not_a_call_even_if_it_is_malformed(executor: str) -> None:
+    assert tool_uses(transcript(("ask_to_user", {}), executor=executor)) == []
 
 
 def test_a_choosy_call_is_not_left_without_because_another_came_first() -> None:
