@@ -190,10 +190,10 @@ class Settings:
         "[BENCHMARK=]MODE",
     )
     program_env: str = setting(
-        "own",
-        "what programs that a model writes may import: own (default: this environment's packages), treb-2025 "
-        "(pandas 2.2.3 and what else TReB was released with), or a file of requirements; the last two are built by uv "
-        "once",
+        "auto",
+        "what programs that a model writes may import: own (this environment's packages), treb-2025 (pandas 2.2.3 and "
+        "what else TReB was released with), or a file of requirements; the last two are built by uv once. "
+        "Default: treb-2025 for TReB's official files, otherwise own",
         "NAME|FILE",
     )
     sandbox: str = setting(
@@ -356,6 +356,10 @@ def _shown(name: str, value: Any) -> Any:
 OPTIONS = tuple(
     replace(item.metadata["option"], name=item.name) for item in fields(Settings) if "option" in item.metadata
 )
+
+
+OWN_PACKAGES = ("auto", "own")
+"""Values of `program_env` for which no environment is built before the cases are known."""
 
 
 def restore(plain: Mapping[str, Any]) -> Settings:

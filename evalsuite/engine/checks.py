@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -225,6 +226,10 @@ def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
     )
 
 
+def _say(text: str) -> None:
+    print(f"evalsuite: {text}", file=sys.stderr)  # noqa: T201
+
+
 def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     """Try each kind of sandbox that the cases need, and find one that does not work on this machine."""
     needing: dict[Sandbox, list[Case]] = {}
@@ -235,15 +240,17 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
         return ""
     import asyncio
 
-    from evalsuite.sandbox.environments import environment
+    from evalsuite.sandbox.environments import AUTO, environment
     from evalsuite.sandbox.tiers import TIERS, read_tiers
 
     tried = set()
     for sandbox, affected in needing.items():
         try:
-            sandbox.prefer(environment(settings.program_env), read_tiers(settings.sandbox))
+            sandbox.prefer(tiers=read_tiers(settings.sandbox))
             # Each sandbox must find out what is installed on a remote machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
+            by_default = settings.program_env == AUTO and not is_remote
+            sandbox.prefer(environment(sandbox.usual if by_default else settings.program_env, _say))
             if is_remote or (sandbox.tiers, sandbox.environment.packages) not in tried:
                 asyncio.run(sandbox.probe())
         except SandboxUnavailable as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, in_words
+from evalsuite.core.settings import OWN_PACKAGES
 from evalsuite.engine.checks import NO_MODEL, default_model
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _sandbox(settings: Settings, *, fault: bool) -> Finding:
     except (SandboxUnavailable, SettingsError) as error:
         own = settings.sandbox == type(settings)().sandbox
         return Finding(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
-    if settings.program_env != type(settings)().program_env:
+    if settings.program_env not in OWN_PACKAGES:
         return Finding(SANDBOX, OK, f"{tier}, with --program-env {settings.program_env}")
     versions = sandbox.environment.mentioned
     if "pandas" not in sandbox.environment.installed:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import check_batch
 from evalsuite.core.redaction import HIDDEN, redact
-from evalsuite.core.settings import Settings, restore, take_over
+from evalsuite.core.settings import OWN_PACKAGES, Settings, restore, take_over
 from evalsuite.engine.checks import check_given, check_reports, default_model
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _prepare_programs(settings: Settings) -> None:
         SandboxUnavailable: it cannot be built.
     """
     usual = Settings()
-    is_usual = settings.program_env == usual.program_env
+    is_usual = settings.program_env in OWN_PACKAGES
     if settings.sandbox != usual.sandbox:
         from evalsuite.sandbox.tiers import TIERS, read_tiers
 
@@ -285,7 +285,7 @@ def find_versions(program_env: str) -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    if program_env != Settings().program_env:
+    if program_env not in OWN_PACKAGES:
         from evalsuite.sandbox.environments import environment
 
         found[program_env] = f"({environment(program_env).mentioned})"

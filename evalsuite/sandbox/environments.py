@@ -30,7 +30,7 @@ from evalsuite.core.json_codec import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-OWN = "own"
+OWN, AUTO = "own", "auto"
 MENTIONED = (
     "numpy",
     "pandas",
@@ -145,14 +145,14 @@ def environment(name: str, say: Callable[[str], None] = lambda _: None) -> Progr
     """Find the environment of that name; build it if it does not exist yet.
 
     Args:
-        name: `own`, a name in `NAMED`, or the path of a file of requirements.
+        name: `own` or `auto`, a name in `NAMED`, or the path of a file of requirements.
         say: called once with a message before a build.
 
     Raises:
         SettingsError: no environment or file has this name.
         SandboxUnavailable: it cannot be built; the message says why.
     """
-    if name == OWN:
+    if name in {OWN, AUTO}:
         return own_environment()
 
     requirements = requirements_of(name)
@@ -290,7 +290,7 @@ def _uv(name: str, *words: str) -> str:
     uv = shutil.which("uv")
     if uv is None:
         raise SandboxUnavailable(
-            f"--program-env {name} is built by uv, and there is none here: pip install uv, or leave the option out"
+            f"--program-env {name} is built by uv, and there is none here: pip install uv, or name own"
         )
     folder = cache_folder()
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
-from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.environments import OWN, own_environment
 from evalsuite.sandbox.execution import (
     DEATH,
     ERROR_CHARACTERS,
@@ -59,7 +59,8 @@ class Sandbox:
             `bubblewrap`, then `landlock`. Or one elsewhere: `docker:IMAGE`, or the address of a server that speaks
             SandboxFusion's protocol. By default what the run's `--sandbox` names, else those of this machine.
         environment: what programs may import, see `environments.environment`; by default what the run's
-            `--program-env` names, else what this process may import.
+            `--program-env` names, else what `usual` names.
+        usual: name of the environment of a run without `--program-env`; by default what this process may import.
     """
 
     def __init__(
@@ -69,7 +70,9 @@ class Sandbox:
         preload: Sequence[str] = ("numpy", "pandas"),
         tiers: Sequence[str] | None = None,
         environment: ProgramEnvironment | None = None,
+        usual: str = OWN,
     ) -> None:
+        self.usual = usual
         self.limits = limits or Limits()
         self.preload = tuple(preload)
         self._tiers = None if tiers is None else tuple(tiers)

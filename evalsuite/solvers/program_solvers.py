@@ -60,7 +60,11 @@ class ProgramOfThought:
         found = find_program(completion.text)
         if found is not None:
             execution = await self.sandbox.run(found.code, tables, self.timeout)
-            ended = {**programs.ending(execution), "form": found.form}
+            ended = {
+                **programs.ending(execution),
+                **programs.named_environment(self.sandbox),
+                "form": found.form,
+            }
             events = (programs.event(found.code, execution),)
             answer = execution.stdout.strip() if ended["program"] == "ok" else ""
         return Transcript(
@@ -182,7 +186,11 @@ class Interleaved:
                 if found is None:
                     break
                 execution = await session.run(found.code)
-                ended = {**programs.ending(execution), "form": found.form}
+                ended = {
+                    **programs.ending(execution),
+                    **programs.named_environment(self.sandbox),
+                    "form": found.form,
+                }
                 events.append(programs.event(found.code, execution))
                 messages.append(Message("user", self.result(execution, self.rounds - len(events))))
         boxed = last_boxed_answer(completion.text)

@@ -134,6 +134,12 @@ def ending(execution: Execution) -> dict[str, Any]:
     }
 
 
+def named_environment(sandbox: Sandbox) -> dict[str, str]:
+    """Name the environment of programs for the facts of a transcript, unless it is this process's own."""
+    environment = sandbox.environment
+    return {} if environment.is_own else {"environment": environment.name}
+
+
 def event(code: str, execution: Execution) -> Mapping[str, Any]:
     """Describe a program that was run, for `Transcript.events`."""
     return {

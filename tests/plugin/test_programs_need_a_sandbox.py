@@ -118,6 +118,29 @@ def test_without_the_environment_the_program_lacks_its_package_and_the_record_sh
     assert own["fingerprints"]["programs"] == own_environment().fingerprint
 
 
+@needs_uv
+@pytest.mark.parametrize(
+    ("option", "outcome", "environment"),
+    [((), "passed", "programs.txt"), (("--program-env", "own"), "failed", None)],
+)
+def test_a_solver_names_the_usual_environment_of_its_programs_and_the_option_overrides_it(
+    suite: Suite,
+    option: tuple[str, ...],
+    outcome: str,
+    environment: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EVALSUITE_CACHE", str(suite.path / "cache"))
+    (suite.path / "test_capitals.py").unlink()
+    own = 'solver=program_of_thought(prompt="{tables}\\n{input}", sandbox=Sandbox(usual="programs.txt"))'
+    tools = TOOLS.replace('solver=program_of_thought(prompt="{tables}\\n{input}")', own)
+    suite.pytester.makepyfile(test_it=f"from evalsuite.sandbox import Sandbox\n{tools}")
+    (suite.path / "programs.txt").write_text(f"{write_wheel(suite.path)}\n")
+    suite.run(*option, fresh=True).assert_outcomes(**{outcome: 1})
+    (record,) = suite.records()
+    assert record["facts"].get("environment") == environment
+
+
 def test_an_unknown_environment_is_one_message(suite: Suite) -> None:
     result = suite.run("--program-env", "treb-1999", fresh=True)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -185,7 +185,13 @@ def _programs(views: Sequence[RunView]) -> Iterator[Table]:
             counts = Counter(row.facts.get("program") for row in cases)
             del counts[None]  # cases with errors have no facts
             if counts:
-                held = Counter(str(row.facts["sandbox"]) for row in cases if row.facts.get("sandbox"))
+                held = Counter(
+                    " with ".join(
+                        str(row.facts[fact]) for fact in ("sandbox", "environment") if row.facts.get(fact)
+                    )
+                    for row in cases
+                    if row.facts.get("sandbox")
+                )
                 tiers = ", ".join(sorted(held))
                 rows.append(
                     [view.label, title, tiers, counts.total(), *(counts[state] for state in PROGRAM_STATES)]

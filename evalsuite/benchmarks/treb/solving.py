@@ -97,7 +97,10 @@ def solver(setup: Setup) -> Reasoner:
     cache = TableCache()
     shared: dict[str, Any] = {"tables": partial(tables_of, cache=cache), "timeout": options.timeout, **params}
     # Preload scipy.stats because importing it, as tests of hypotheses do, takes half a second.
-    sandbox, words = Sandbox(preload=("numpy", "pandas", "scipy.stats")), InWords(half, params, cache)
+    # The paper's results, with which those over its files are compared, were measured with these packages.
+    usual = "treb-2025" if setup.data is not None else "own"
+    sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
+    words = InWords(half, params, cache)
     program = program_of_thought(prompt=_clipping(_program_prompt, half), sandbox=sandbox, **shared)
     rounds = interleaved(rounds=ROUNDS, prompt=_clipping(_rounds_prompt, half), sandbox=sandbox, **shared)
     modes: dict[str, Solver] = {

@@ -22,6 +22,8 @@ from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evalsuite.core.types import Sample, Transcript
 
 
@@ -127,6 +129,11 @@ async def _case(solver: Reasoner, sample: Sample, model: Scripted, judge: Script
     values = {name: score.value if isinstance(score, Score) else score for name, score in found.items()}
     notes = {name: score.note for name, score in found.items() if isinstance(score, Score)}
     return Case(transcript, values, notes, model, judge)
+
+
+def test_programs_over_official_files_find_the_papers_packages(tmp_path: Path) -> None:
+    assert solver(Setup("m", data=tmp_path)).sandbox.usual == "treb-2025"
+    assert solver(Setup("m")).sandbox.usual == "own"
 
 
 def test_a_right_program_scores_full_on_every_metric(solve: Solve) -> None:
