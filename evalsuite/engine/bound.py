@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import place_of
@@ -63,6 +64,15 @@ class Bound:
         if not self.scorers or not all(getattr(scorer, "metrics", None) for scorer in self.scorers):
             return None
         return frozenset(self.declared_metrics)
+
+    def find_range(self, metric: str) -> tuple[float, float] | None:
+        """Find the declared range of a score, by its name or by the longest pattern that fits; None without one."""
+        name: str | None = metric
+        if metric not in self.declared_metrics:
+            fitting = [pattern for pattern in self.declared_metrics if fnmatchcase(metric, pattern)]
+            name = max(fitting, key=len, default=None)
+        range_ = self.declared_metrics[name]["range"] if name is not None else None
+        return tuple(range_) if range_ else None
 
 
 def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.decisions.quarantine import Quarantine
+    from evalsuite.engine.bound import Bound
     from evalsuite.engine.cases import Case
     from evalsuite.engine.solving import Solved
 
@@ -99,20 +100,23 @@ class CaseFindings:
         errors: list[Exception] = []
         for scorer_name, scoring in scorings:
             try:
-                self.add_scores(scoring(), scorer_name)
+                self.add_scores(scoring(), scorer_name, case.bound)
             except Exception as error:  # noqa: BLE001 - whatever a scorer raises is the case's error
                 errors.append(error)
         return errors
 
-    def add_scores(self, scores: NamedScores, scorer_name: str = "a scorer") -> None:
+    def add_scores(
+        self, scores: NamedScores, scorer_name: str = "a scorer", bound: Bound | None = None
+    ) -> None:
         """Add scores.
 
         Args:
             scores: values by name.
             scorer_name: names their scorer in messages.
+            bound: the benchmark that declares the scores' ranges.
 
         Raises:
-            ScoringError: one is not a finite number, or another scorer gave it.
+            ScoringError: one is not a finite number or lies outside its range, or another scorer gave it.
         """
         for name, given in scores.items():
             if name in self.scores:
@@ -120,7 +124,8 @@ class CaseFindings:
                     f"two scorers give the score {name!r}; give one of them another name, or leave it out"
                 )
             score = given if isinstance(given, Score) else Score(given)
-            self.scores[name] = read_value(name, score.value, scorer_name)
+            range_ = bound.find_range(name) if bound is not None else None
+            self.scores[name] = read_value(name, score.value, scorer_name, range_)
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note

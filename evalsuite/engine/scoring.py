@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LONGEST_NOTE = 200
 """Characters of a scorer's note that a score shows."""
 
+ROUNDING = 1e-9
+"""Share of a metric's range by which rounding may carry a score beyond it."""
+
 A_SCORER = "a scorer takes (sample, transcript)"
 
 
@@ -204,11 +207,17 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
     )
 
 
-def read_value(name: str, value: Any, scorer_name: str) -> float:
+def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
     """Convert a score to a float; numbers of numpy and the like are accepted.
 
+    Args:
+        name: the score's.
+        value: what the scorer gave.
+        scorer_name: names the scorer in messages.
+        declared: the least and the greatest value; None without a declared range.
+
     Raises:
-        ScoringError: it is not a finite number.
+        ScoringError: it is not a finite number, or lies outside its range by more than rounding explains.
     """
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
@@ -218,7 +227,16 @@ def read_value(name: str, value: Any, scorer_name: str) -> float:
         raise ScoringError(
             f"the score {name} is {value!r}; a score must be a finite number, and {scorer_name} gave this one"
         )
-    return number
+    if declared is None:
+        return number
+    low, high = declared
+    within = min(max(number, low), high)
+    if abs(number - within) > ROUNDING * (high - low):
+        raise ScoringError(
+            f"the score {name} is {number:g}, and it is declared to lie in [{low:g}, {high:g}]; {scorer_name} gave "
+            "it: correct the scorer, or declare Metric(range=...)"
+        )
+    return within
 
 
 def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:

@@ -200,3 +200,35 @@ def test_every_metric_of_a_benchmark_whose_test_asserts_nothing_leaves_out_the_p
     assert suite.run("test_numbers.py", "--gate=numbers.* <= 0.5").ret == 0
     assert main(["gate", "last", "--gate=numbers.pass_rate >= 0.5"]) == 12
     assert main(["gate", "last", "--gate=numbers.pass_at_1 >= 0.5"]) == 12
+
+
+RANGED = """
+from evalsuite import Sample, benchmark, generate
+from evalsuite.core.types import Metric
+
+class Quality:
+    metrics = {"PATTERN": Metric(range=(0, 1))}
+
+    def __call__(self, sample, transcript):
+        return {"other": 1.0, "quality": VALUE if sample.id == "1" else 1.0}
+
+@benchmark("rated", [Sample(id=str(n), input="x") for n in range(10)], solver=generate(), scorers=[Quality()])
+def test_rated(scores):
+    assert scores["other"]
+"""
+
+
+@pytest.mark.parametrize("pattern", ["quality", "q*"])
+def test_a_score_outside_its_declared_range_is_an_error_of_the_case(suite: Suite, pattern: str) -> None:
+    suite.pytester.makepyfile(test_rated=RANGED.replace("VALUE", "5.0").replace("PATTERN", pattern))
+    ended = suite.run("test_rated.py", "--gate=rated.quality >= 0.8", "--max-error-share=0.5")
+    assert ended.ret == 0
+    record = next(record for record in suite.records() if record["sample"] == "1")
+    assert (record["outcome"], record["scores"]) == ("error", {"other": 1.0})
+    assert "the score quality is 5, and it is declared to lie in [0, 1]" in record["error"]
+
+
+def test_a_score_that_rounding_carries_beyond_its_range_counts_as_the_ranges_end(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_rated=RANGED.replace("VALUE", "1.0 + 1e-12").replace("PATTERN", "quality"))
+    assert suite.run("test_rated.py", "--gate=rated.quality >= 1").ret == 0
+    assert {record["scores"]["quality"] for record in suite.records()} == {1.0}
