@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_reports_folder, add_run, own_declarations, write_lines
+from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.json_codec import encode_record
 from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.case_block import case_block
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder, is_run
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:

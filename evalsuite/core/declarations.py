@@ -8,9 +8,9 @@ the code. So each record names the place of the declaration, in one of two forms
 
 A run's folder may come from anywhere, so it never decides what is imported. From an installed package, only
 the object that the package registers under the benchmark's name is loaded. A test file is imported only if it
-meets three conditions: it lies below the user's own root directory, it is named like a test file, and its
-source declares a benchmark in the named function. `pytest` would import such a file anyway. Declarations made
-by the current session's own workers are not checked.
+meets four conditions: it lies below the user's own root directory, it lies in no folder that is a run or holds
+runs, it is named like a test file, and its source declares a benchmark in the named function. `pytest` would
+import such a file anyway. Declarations made by the current session's own workers are not checked.
 """
 
 from __future__ import annotations
@@ -48,6 +48,27 @@ started_sessions: list[str] = []
 """Root directories of this process's pytest sessions that have loaded the plugin."""
 
 TEST_FILES = ("test_*.py", "*_test.py")
+
+RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")
+"""Each of these makes a folder a run's."""
+
+
+def is_run(folder: Path) -> bool:
+    """Tell whether a folder contains a run, even one that has only just started."""
+    return any(_is_file(folder / name) for name in RUN_FILES)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _came_with_runs(file: Path, root: Path) -> bool:
+    """Tell whether a file lies in a run's folder, or in a folder below the root directory that holds runs."""
+    folders = [folder for folder in file.parents if folder.is_relative_to(root) and folder != root]
+    return any(is_run(folder) or any(map(is_run, folder.iterdir())) for folder in folders)
 
 
 def place_of(benchmark: Benchmark, nodeid: str) -> str:
@@ -135,6 +156,8 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
     """Checks that a test file is the user's own and declares a benchmark in the function that the run names."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
         raise SettingsError(f"{place} is not a test file below {root}")
+    if _came_with_runs(file, root.resolve()):
+        raise SettingsError(f"{place} lies in a folder of runs, which are data, so it is not imported")
     try:
         body: Sequence[ast.stmt] = ast.parse(file.read_bytes()).body
     except (SyntaxError, ValueError, RecursionError) as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.core.declarations import is_run
 from evalsuite.plugin.collection import (
     check_cases,
     check_options,
@@ -30,6 +31,7 @@ from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
 
@@ -86,6 +88,11 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Give a worker its connection to the gateway."""
     node.config.stash[LISTENER].connect(node)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the folders of runs, which may come from anybody and hold data alone."""
+    return is_run(collection_path) or None
 
 
 @pytest.hookimpl(wrapper=True)

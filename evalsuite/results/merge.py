@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import Usage
 from evalsuite.journal.journal import Journal
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.run_folders import RunFolder, interruption, is_run
+from evalsuite.results.run_folders import RunFolder, interruption
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import read_as
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Amount, Count, Metric, Usage
-from evalsuite.results.record_file import JOURNAL, RECORDS
+from evalsuite.results.record_file import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -215,11 +216,6 @@ def _tries_out(folder: Path) -> bool:
     selection, settings = info.get("selection") or {}, info.get("settings") or {}
     picked = selection.get("keyword") or any("::" in str(arg) for arg in selection.get("args") or ())
     return bool(picked) and not settings.get("run")
-
-
-def is_run(path: Path) -> bool:
-    """Tell whether a folder contains a run, even one that has only just started."""
-    return any(_is_file(path / name) for name in (RECORDS, INFO, JOURNAL))
 
 
 def _is_file(path: Path) -> bool:

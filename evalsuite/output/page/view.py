@@ -7,6 +7,7 @@ import platform
 import time
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.journal.lease import is_held
@@ -16,7 +17,7 @@ from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import SUMMARY, RunFolder, interruption, is_run, replace_text
+from evalsuite.results.run_folders import SUMMARY, RunFolder, interruption, replace_text
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:

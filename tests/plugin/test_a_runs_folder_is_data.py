@@ -1,0 +1,67 @@
+"""An artifact of a run unpacked below a suite, with a test file that its records name: nothing imports it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+EVIL = """
+from pathlib import Path
+from evalsuite import Sample, benchmark
+
+Path("sprung").touch()
+
+@benchmark("capitals", [Sample(id="fr", input="x")])
+def test_evil():
+    pass
+"""
+
+COMMANDS = (
+    ("report", "art"),
+    ("gate", "art", "--gate=capitals.exact_match >= 0.5"),
+    ("compare", "own", "art"),
+    ("compare", "history", "own", "art"),
+    ("runs", "verify", "art"),
+    ("export", "art", "--to=csv", "-o", "out.csv"),
+    ("plan", "test_capitals.py", "--baseline=art"),
+)
+
+
+@pytest.fixture(params=["art/test_evil.py", "test_evil.py", "art/deeper/test_evil.py"])
+def artifact(suite: Suite, request: pytest.FixtureRequest) -> Suite:
+    """A run of the suite's own, and a foreign one whose records name a test file that came with it."""
+    suite.run("--run=own")
+    suite.run("--run=art")
+    evil = suite.path / "reports" / request.param
+    evil.parent.mkdir(exist_ok=True)
+    evil.write_text(EVIL, "utf-8")
+    for file in (suite.path / "reports" / "art").glob("records.jsonl"):
+        place = f"reports/{request.param}::test_evil"
+        lines = [json.loads(line) | {"declared": place} for line in file.read_text("utf-8").splitlines()]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return suite
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite, command: tuple[str, ...]) -> None:
+    main(list(command))
+    assert not (artifact.path / "sprung").exists()
+
+
+def test_a_baseline_that_came_with_a_file_does_not_have_it_imported(artifact: Suite) -> None:
+    artifact.run("test_capitals.py", "--baseline=art")
+    assert not (artifact.path / "sprung").exists()
+
+
+def test_tests_in_a_runs_folder_are_not_collected(suite: Suite) -> None:
+    suite.run("--run=art")
+    (suite.path / "reports" / "art" / "test_evil.py").write_text(EVIL, "utf-8")
+    suite.run().assert_outcomes(passed=2, failed=1)
+    assert not (suite.path / "sprung").exists()
