@@ -286,8 +286,4 @@ def _rank(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
 
 
 def _estimate(correlation: Correlation | None) -> Estimate | None:
-    if correlation is None or math.isnan(correlation.value):
-        return None
-    if math.isnan(correlation.low):
-        return Estimate(correlation.value)
-    return Estimate(correlation.value, correlation.low, correlation.high)
+    return Estimate.of(correlation.value, correlation.low, correlation.high) if correlation else None

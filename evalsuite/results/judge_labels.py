@@ -260,9 +260,7 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
         return None
     people, judge = zip(*verdicts, strict=True)
     kappa = stats.clustered_kappa(people, judge, clusters=clusters)
-    if math.isnan(kappa.value):
-        return None
-    return Estimate(kappa.value, n=kappa.n) if math.isnan(kappa.low) else Estimate(*astuple(kappa))
+    return Estimate.of(kappa.value, kappa.low, kappa.high, kappa.n)
 
 
 def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
@@ -288,9 +286,7 @@ def _jackknife(
     for pair, cluster in zip(pairs, clusters, strict=True):
         groups.setdefault(cluster, []).append(pair)
     interval = jackknife_interval(list(groups.values()), statistic, bounds=(-math.inf, 1.0))
-    if math.isnan(interval.low):
-        return Estimate(value, n=len(pairs))
-    return Estimate(value, interval.low, interval.high, len(pairs))
+    return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 
 def _weighted_kappa(pairs: Sequence[LabelPair]) -> float:
@@ -309,11 +305,7 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
         return None
     people, judge = zip(*pairs, strict=True)
     value, interval = rank_interval([(people, judge)], list(clusters or range(len(pairs))), "spearman")
-    if math.isnan(value):
-        return None
-    if math.isnan(interval.low):
-        return Estimate(value, n=len(pairs))
-    return Estimate(value, interval.low, interval.high, len(pairs))
+    return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 
 SIGNATURES = "judge_signatures"

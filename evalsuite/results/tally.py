@@ -35,6 +35,13 @@ class Estimate:
     high: float | None = None
     n: int = 0
 
+    @classmethod
+    def of(cls, value: float, low: float, high: float, n: int = 0) -> Estimate | None:
+        """Convert computed numbers: None for a value of NaN, no interval for bounds of NaN."""
+        if math.isnan(value):
+            return None
+        return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
+
     def within(self, low: float, high: float) -> Estimate:
         """Limit the interval to the metric's range, which a t interval may exceed."""
         if self.low is None or self.high is None:

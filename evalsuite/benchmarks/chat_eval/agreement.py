@@ -22,7 +22,6 @@ from evalsuite.output.reports.judges.estimates import gain, kappa_gain
 from evalsuite.output.reports.section import Chart, Column, Passage, Series, Table
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate
-from evalsuite.stats.clustering import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,9 +79,7 @@ def kappa(tally: Tally) -> Estimate | None:
         [row.facts["verdict"] or "none" for row in judged],
         clusters=[row.cluster for row in judged],
     )
-    if math.isnan(agreement.value):
-        return None
-    return _with_interval(agreement.value, Interval(agreement.low, agreement.high), agreement.n)
+    return Estimate.of(agreement.value, agreement.low, agreement.high, agreement.n)
 
 
 def correlation(
@@ -124,7 +121,7 @@ class RatedResponses:
         from evalsuite.stats.correlation import rank_interval
 
         value, interval = rank_interval([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
-        return None if math.isnan(value) else _with_interval(value, interval, len(self.rows))
+        return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
     def _pairs(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
@@ -137,12 +134,6 @@ class RatedResponses:
         from evalsuite.stats.correlation import rank_replicates
 
         return rank_replicates([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
-
-
-def _with_interval(value: float, interval: Interval, n: int) -> Estimate:
-    if math.isnan(interval.low):
-        return Estimate(value, n=n)
-    return Estimate(value, interval.low, interval.high, n)
 
 
 WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
     from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Row, RunView, Tally
-    from evalsuite.stats.correlation import ClusterDraws, Correlation
+    from evalsuite.stats.correlation import ClusterDraws
 
 RANKED_BY = "table_score"
 
@@ -405,7 +405,7 @@ def _correlations(
 
     measured = np.array([math.nan if value is None else value for value in values])
     return [
-        _as_estimate(correlation)
+        Estimate.of(correlation.value, correlation.low, correlation.high)
         for aspect in ASPECTS
         for correlation in correlations(
             measured, np.array([row.facts["people"][aspect] for row in outputs]), draws
@@ -426,7 +426,8 @@ def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]
         for name, coefficient in COEFFICIENTS.items():
             statistic = partial(_mean_over_raters, coefficient, one, others)
             resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
-            cells.append(_as_estimate(draws.interval(statistic, has, resamples=resamples)))
+            found = draws.interval(statistic, has, resamples=resamples)
+            cells.append(Estimate.of(found.value, found.low, found.high))
     return [[OTHERS, int(several), *cells]]
 
 
@@ -477,11 +478,3 @@ def _alpha_note(outputs: Sequence[Row]) -> str:
         for alpha, aspect in zip(alphas, ASPECTS, strict=True)
     )
     return f" Krippendorff's alpha (interval) among {len(ratings[0])} people: {named}."
-
-
-def _as_estimate(correlation: Correlation) -> Estimate | None:
-    if math.isnan(correlation.value):
-        return None
-    if math.isnan(correlation.low):
-        return Estimate(correlation.value)
-    return Estimate(correlation.value, correlation.low, correlation.high)

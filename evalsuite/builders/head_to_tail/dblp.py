@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from html.entities import name2codepoint
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionSource,
     QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
@@ -81,7 +81,7 @@ class Thesis:
         return questions[subject]
 
 
-class Dblp:
+class Dblp(QuestionSource):
     """The dump, read into a workspace.
 
     Raises:
@@ -89,8 +89,6 @@ class Dblp:
     """
 
     templates = paper_templates = tuple(TEMPLATES)
-    template_popularity: Mapping[str, int] = MappingProxyType({})
-    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionSource,
     QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
@@ -43,7 +44,7 @@ _MORE = 4
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 
 
-class Dbpedia:
+class Dbpedia(QuestionSource):
     """The dump, read into a workspace.
 
     `templates` is a JSON object with a question for each predicate, where `_` is replaced by the entity.
@@ -62,7 +63,7 @@ class Dbpedia:
             "entity": cut_by_popularity(workspace, "entity"),
             "predicate": cut_by_popularity(workspace, "predicate"),
         }
-        self.template_popularity: dict[str, int] = dict(workspace.sql("SELECT id, popularity FROM predicate"))
+        self.template_popularity = dict(workspace.sql("SELECT id, popularity FROM predicate"))
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
         """Draw entities that have the template's predicate."""

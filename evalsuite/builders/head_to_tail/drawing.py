@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.workspace import quote
@@ -298,37 +300,26 @@ class Partition:
 GROWTH = 4
 
 
-class QuestionSource(Protocol):
-    """A dump that has been read, from which questions can be drawn."""
+class QuestionSource(ABC):
+    """A dump that has been read, from which questions can be drawn.
 
-    @property
-    def templates(self) -> Sequence[QuestionTemplate]:
-        """Return the default templates; if two make the same question, the earlier one keeps it."""
-        ...
+    Attributes:
+        templates: the default templates; if two make the same question, the earlier one keeps it.
+        paper_templates: the paper's templates.
+        dropped: the reason for each of the user's templates that is not used, by id.
+        partitions: the partition of each type of entity.
+        template_popularity: the popularity of what a template asks for, by its id, where it is known.
+    """
 
-    @property
-    def paper_templates(self) -> Sequence[QuestionTemplate]:
-        """Return the paper's templates."""
-        ...
+    templates: Sequence[QuestionTemplate]
+    paper_templates: Sequence[QuestionTemplate]
+    dropped: Mapping[str, str] = MappingProxyType({})
+    partitions: Mapping[str, Partition]
+    template_popularity: Mapping[str, int] = MappingProxyType({})
 
-    @property
-    def dropped(self) -> Mapping[str, str]:
-        """Return the reason for each of the user's templates that is not used, by id."""
-        ...
-
-    @property
-    def partitions(self) -> Mapping[str, Partition]:
-        """Return the partition of each type of entity."""
-        ...
-
-    @property
-    def template_popularity(self) -> Mapping[str, int]:
-        """Return the popularity of what a template asks for, by its id, where it is known."""
-        ...
-
+    @abstractmethod
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
         """Draw questions about at least so many entities in each bucket, or all of them, in the order of the seed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

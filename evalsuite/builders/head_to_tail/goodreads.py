@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionSource,
     QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
@@ -133,7 +133,7 @@ class Book:
         return (other.publisher or "").lower() == (self.main.publisher or "").lower()
 
 
-class Goodreads:
+class Goodreads(QuestionSource):
     """The dump, read into a workspace.
 
     Raises:
@@ -143,8 +143,6 @@ class Goodreads:
     # Identifiers are asked for in the paper's mix only.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
-    template_popularity: Mapping[str, int] = MappingProxyType({})
-    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace

@@ -6,10 +6,10 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionSource,
     QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
@@ -212,7 +212,7 @@ _CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8
 
 
-class Imdb:
+class Imdb(QuestionSource):
     """The dump, read into a workspace.
 
     Raises:
@@ -224,8 +224,6 @@ class Imdb:
         *(*_TITLES, BIRTH_YEAR, DEATH_YEAR),
         *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR),
     )
-    template_popularity: Mapping[str, int] = MappingProxyType({})
-    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder

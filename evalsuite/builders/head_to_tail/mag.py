@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
+    QuestionSource,
     QuestionTemplate,
     candidates_drawn,
     cut_by_popularity,
@@ -118,7 +118,7 @@ class Paper:
         }[template]
 
 
-class Mag:
+class Mag(QuestionSource):
     """The dump, read into a workspace.
 
     Raises:
@@ -127,8 +127,6 @@ class Mag:
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)
-    template_popularity: Mapping[str, int] = MappingProxyType({})
-    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder

@@ -200,9 +200,7 @@ def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> 
     if math.isnan(value):
         return None
     interval = interval_of_replicates(value, without, bounds=(-math.inf, 1.0))
-    if math.isnan(interval.low):
-        return Estimate(value, n=len(values))
-    return Estimate(value, interval.low, interval.high, len(values))
+    return Estimate.of(value, interval.low, interval.high, len(values))
 
 
 def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:

@@ -15,6 +15,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     Draw,
     Drawn,
     Partition,
+    QuestionSource,
     QuestionTemplate,
     Share,
     choose,
@@ -173,16 +174,14 @@ def test_answers_stand_once_each_without_gaps_and_blanks() -> None:
     assert distinct(["b", None, "a", "b", "", " a  b ", 3, 3]) == ("b", "a", "a b", 3)
 
 
-class Listed:
+class Listed(QuestionSource):
     """A source that holds its questions in a list and hands out so many of each template and bucket."""
 
     def __init__(
         self, counts: Mapping[str, Sequence[int]], questions: str = "{template} {bucket} {n}?"
     ) -> None:
         self.templates = self.paper_templates = tuple(QuestionTemplate(name, "thing") for name in counts)
-        self.dropped: dict[str, str] = {}
         self.partitions = {"thing": Partition({1: 1})}
-        self.template_popularity: dict[str, int] = {}
         self.counts, self.questions = counts, questions
         self.draws: list[dict[str, int]] = []
 
