@@ -19,6 +19,7 @@ from evalsuite.core.types import Message, Request, Usage, as_message
 from evalsuite.gateway.concealment import name_with_epoch, name_without_epoch
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Completion
@@ -178,30 +179,50 @@ class Effects:
             RunError: the journal cannot be used.
             Exception: whatever `run` raises; nothing is kept then.
         """
-        # A call within a call happens again only together with it.
-        if self._keeper is None or DURING.get() is not None:
+        if not self.keeps:
             return await run()
-        effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
-        kept = await self._keeper.read_result(effect)
-        if kept is not None:
-            self.recalled.append((name, arguments))
-            result, calls = ModelCalls.unwrap(kept)
-            self._count(calls)
-            return result
+        effect, kept = await self.begin(name, arguments)
+        if effect is None:
+            return kept
         calls = ModelCalls()
         token = DURING.set(calls)
         try:
             result = await run()
         finally:
             DURING.reset(token)
-        await self._keeper.keep(effect, calls.wrap(result))
+        await self.end(effect, calls, result)
         return result
+
+    @property
+    def keeps(self) -> bool:
+        """Whether calls are kept here. A call within another happens again only together with that one."""
+        return self._keeper is not None and DURING.get() is None
+
+    async def begin(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
+        """Numbers a call; returns its place if it has to be made, else None and its earlier result; see `once`."""
+        effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
+        kept = await self._keeper.read_result(effect) if self._keeper is not None else None
+        if kept is None:
+            return effect, None
+        self.recalled.append((name, arguments))
+        result, calls = ModelCalls.unwrap(kept)
+        self._count(calls)
+        return None, result
+
+    async def end(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
+        """Stores the result of a call and the model calls that it made; see `once`."""
+        if self._keeper is not None:
+            await self._keeper.keep(effect, calls.wrap(result))
 
     def _count(self, calls: ModelCalls) -> None:
         for digests in calls.requests:
             self.meter.count(digests["content"], digests.copy)
         for _, usage, by_simulator in calls.usages():
             (self.players if by_simulator else self.meter).add(usage)
+
+
+OF_CASE: ContextVar[tuple[Effects, asyncio.AbstractEventLoop] | None] = ContextVar("OF_CASE", default=None)
+"""The tool calls of the case whose solver runs in this context, and the event loop that they belong to."""
 
 
 class Asker(Protocol):

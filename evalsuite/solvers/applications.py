@@ -19,6 +19,7 @@ from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.core.types import Transcript
+from evalsuite.gateway.handle import OF_CASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +58,14 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
 
 
 async def _result(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
+    token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
+    try:
+        return await _call(solver, sample, model)
+    finally:
+        OF_CASE.reset(token)
+
+
+async def _call(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     if is_async(solver):
         return await solver(sample, model)
     result = await in_thread(solver, sample, BlockingModel(model, asyncio.get_running_loop()))

@@ -30,7 +30,7 @@ def echo(messages, tools=None):
 
 
 def test_the_page_has_its_examples() -> None:
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 7
 
 
 @pytest.mark.parametrize("heading", EXAMPLES)

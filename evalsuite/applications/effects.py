@@ -1,0 +1,113 @@
+"""An application's own effects, such as the mails that it sends: each happens once, whatever is replayed or resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from evalsuite.core.errors import SolverError
+from evalsuite.core.threads import is_async
+from evalsuite.gateway.handle import DURING, OF_CASE, ModelCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def effect(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function of the application that a replayed or resumed case must not run again.
+
+    Such a case gets the earlier result. Outside of a case's solver the function runs as always. Calls are matched in
+    the order of their start, so parallel calls must start in a fixed order. A call that raises is not stored.
+
+    Args:
+        function: plain or async; its arguments and its result are JSON data, and tuples become lists.
+
+    Raises:
+        SolverError: an argument or the result is not JSON data, or a plain function was called where it would block
+            the event loop.
+        ReplayMiss: a replay calls it otherwise than the run did.
+        RunError: the journal cannot be used.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+    signature = inspect.signature(function)
+
+    def arguments_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        bound = signature.bind(*args, **kwargs).arguments
+        return _plain({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
+
+    @functools.wraps(function)
+    async def run_async(*args: Any, **kwargs: Any) -> Any:
+        found = OF_CASE.get()
+        work = cast("Callable[..., Coroutine[Any, Any, Any]]", function)
+        if found is None or not found[0].keeps:
+            return await work(*args, **kwargs)
+        effects, loop = found
+        here = asyncio.get_running_loop() is loop
+        begun = effects.begin(name, arguments_of(args, kwargs))
+        place, kept = await (begun if here else _elsewhere(begun, loop))
+        if place is None:
+            return kept["returned"]
+        calls = ModelCalls()
+        token = DURING.set(calls)
+        try:
+            result = _plain(await work(*args, **kwargs), f"{name}: its result")
+        finally:
+            DURING.reset(token)
+        ended = effects.end(place, calls, {"returned": result})
+        await (ended if here else _elsewhere(ended, loop))
+        return result
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        found = OF_CASE.get()
+        if found is None or not found[0].keeps:
+            return function(*args, **kwargs)
+        effects, loop = found
+        _refuse_to_block(name, loop)
+        begun = effects.begin(name, arguments_of(args, kwargs))
+        place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
+        if place is None:
+            return kept["returned"]
+        calls = ModelCalls()
+        token = DURING.set(calls)
+        try:
+            result = _plain(function(*args, **kwargs), f"{name}: its result")
+        finally:
+            DURING.reset(token)
+        asyncio.run_coroutine_threadsafe(effects.end(place, calls, {"returned": result}), loop).result()
+        return result
+
+    return cast("Callable[P, T]", run_async if is_async(function) else run)
+
+
+async def _elsewhere(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _refuse_to_block(name: str, loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        blocks = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return
+    if blocks:
+        raise SolverError(
+            f"{name}: this plain function with @effect was called in an async solver, where waiting for the journal "
+            "would stop all cases: make it async, or call it with asyncio.to_thread"
+        )
+
+
+def _plain(value: Any, what: str) -> Any:
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise SolverError(
+            f"{what} is not JSON data ({error}); a function with @effect takes and returns plain data, because the "
+            "run's journal stores both"
+        ) from error
