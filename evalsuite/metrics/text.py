@@ -1,8 +1,8 @@
-"""Text against text: exact match, containment, token F1, ROUGE-L, BLEU.
+"""Compare texts: exact match, containment, token F1, ROUGE-L, BLEU.
 
-Every metric compares a prediction with one target or several and returns the best over them, in [0, 1].
-Two texts of which one is empty (blank) score 0.0, two empty ones 1.0. Where no target is given at all there
-is nothing to compare with: that is a ValueError, not a score.
+Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. If one
+of two texts is blank, they score 0.0; if both are, 1.0. Without any target there is nothing to compare with,
+so a ValueError is raised instead of a score.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-# Full-width forms, as Chinese and Japanese keyboards type them, and their ASCII twins. Not NFKC: it would
-# also make 10² and 102 the same text.
+# Full-width forms, as typed on Chinese and Japanese keyboards, with their ASCII equivalents. NFKC is not
+# used, because it would also make 10² and 102 the same text.
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 WIDE = frozenset(map(chr, FULL_WIDTH))
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
-AT_ONCE = 2000  # characters: jieba's time on unknown words grows with the square of their number
+AT_ONCE = 2000  # maximum characters, because jieba's time on unknown words grows with their square
 
 
 def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
     """Return the text with composed accents (NFC) and full-width forms as ASCII.
 
     Args:
-        text: any.
-        alphabet: its characters, where they are known already.
+        text: any text.
+        alphabet: the text's characters, if they are known already.
     """
     if text.isascii():
         return text
-    # A pass in C for each, which for long texts beats a table that is asked about every character.
+    # One pass in C per character is faster on long texts than looking up every character in a table.
     for wide in WIDE & (set(text) if alphabet is None else alphabet):
         text = text.replace(wide, chr(FULL_WIDTH[ord(wide)]))
     return unicodedata.normalize("NFC", text)
 
 
 def alphanumeric_words(text: str) -> list[str]:
-    """Run of letters, digits and their marks in lower case, Chinese ones cut further by jieba.
+    """Split a text into lower-case runs of letters, digits and their marks; jieba splits Chinese runs further.
 
-    On ASCII text these are the tokens of the rouge-score package before stemming.
+    On ASCII text, the results are the tokens of the rouge-score package before stemming.
 
     Raises:
         ScoringError: the text is Chinese and jieba is not installed.
@@ -61,9 +61,9 @@ def alphanumeric_words(text: str) -> list[str]:
 
 
 def cut(text: str) -> list[str]:
-    """Return the words of a text that holds Han characters, by jieba; any other text is one word.
+    """Split a text with Han characters into words by jieba; any other text is one word.
 
-    A text of more than `AT_ONCE` characters is cut there, too.
+    A text of more than `AT_ONCE` characters is also split there.
 
     Raises:
         ScoringError: the text is Chinese and jieba is not installed.
@@ -75,7 +75,7 @@ def cut(text: str) -> list[str]:
 
 
 def segment(text: str) -> list[str]:
-    """Return all tokens that jieba cuts a text into, whatever its script: blanks and punctuation too.
+    """Split a text of any script into all tokens that jieba finds, including blanks and punctuation.
 
     Raises:
         ScoringError: jieba is not installed.
@@ -85,7 +85,7 @@ def segment(text: str) -> list[str]:
 
 
 def segmenter_version() -> str:
-    """Jieba's version, which belongs to every score that it took part in.
+    """Return jieba's version, which is stored with every score that used it.
 
     Raises:
         ScoringError: jieba is not installed.
@@ -100,7 +100,7 @@ def segmenter_version() -> str:
 def _chinese() -> Any:
     try:
         with warnings.catch_warnings():
-            # The package's own source has invalid escapes, which warn wherever it is compiled anew.
+            # The package's source has invalid escapes, which cause warnings whenever it is compiled.
             warnings.simplefilter("ignore")
             import jieba
     except ImportError as error:
@@ -109,7 +109,7 @@ def _chinese() -> Any:
             "install it with: pip install 'evalsuite[zh]'"
         ) from error
     segmenter = jieba.Tokenizer()
-    # Straight from its dictionary: the usual way goes through a cache file at a place known to everybody.
+    # Load the dictionary directly; the usual way uses a cache file in a shared temporary folder.
     segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
     segmenter.initialized = True
     return segmenter
@@ -117,97 +117,98 @@ def _chinese() -> Any:
 
 Targets = str | int | float | Sequence[str | int | float]
 IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"
-"""Of a normalised text: what belongs to the same word as its neighbour."""
+"""In a normalised text, a character that belongs to the same word as its neighbour."""
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def exact_match(prediction: str, targets: Targets) -> float:
-    """1.0 where the normalised prediction is a normalised target, else 0.0.
+    """Return 1.0 if the normalised prediction equals a normalised target, else 0.0.
 
-    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016); see `normalise` for how it is
-    carried over to other scripts.
+    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016); `normalise` describes the extension
+    to other scripts.
 
     Raises:
-        ValueError: without any target.
+        ValueError: no target was given.
     """
     return _best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
 
 
 def contains(prediction: str, targets: Targets) -> float:
-    """1.0 where a normalised target stands in the normalised prediction as whole words, else 0.0.
+    """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
 
     Chinese has no spaces: there any place will do. Commas, colons, brackets and the like separate words without a
     space, too, except between digits. Not for the letters of a multiple choice: within a sentence, A is an article.
 
     Raises:
-        ValueError: without any target.
+        ValueError: no target was given.
     """
     return _best(lambda text, words: float(_stands_in(words, text)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
-    """Harmonic mean of precision and recall over the bags of words of the normalised texts.
+    """Compute the harmonic mean of precision and recall over the bags of words of the normalised texts.
 
     Source: the evaluation script of SQuAD v1.1. Chinese texts are cut into words by jieba.
 
     Raises:
-        ValueError: without any target.
+        ValueError: no target was given.
         ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_token_f1, prediction, targets)
 
 
 def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
-    """F-measure of the longest common subsequence of words.
+    """Compute the F-measure of the longest common subsequence of words.
 
-    Source: Lin 2004, section 3.1, as computed by the package rouge-score, with its Porter stemmer or without. That
-    package drops every letter outside a-z; here words of all scripts count (only a-z words are stemmed),
-    and Chinese texts are cut by jieba. On ASCII texts the values are the package's own.
+    Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer.
+    That package drops every letter outside a-z; here, words of all scripts count (only a-z words are
+    stemmed), and jieba splits Chinese texts. On ASCII texts the values equal the package's.
 
     Raises:
-        ValueError: without any target.
+        ValueError: no target was given.
         ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_rouge_l if stem else _rouge_l_unstemmed, prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
-    """Sentence BLEU with one reference, case kept: sacrebleu's value divided by 100.
+    """Compute sentence BLEU with one reference, case-sensitive: sacrebleu's value divided by 100.
 
-    Source: Post 2018 (sacrebleu); exponential smoothing, effective order (a text of two words is judged on
-    one- and two-grams), tokenizer 13a; `bleu_signature` prints it. Chinese texts are first cut by jieba.
+    Source: Post 2018 (sacrebleu), with exponential smoothing, effective order (a text of two words is scored
+    on one- and two-grams) and tokenizer 13a; `bleu_signature` prints these settings. Chinese texts are first
+    split by jieba.
 
     Raises:
-        ValueError: without any target.
+        ValueError: no target was given.
         ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_bleu, prediction, targets)
 
 
 def bleu_signature(*, chinese: bool = False) -> str:
-    """Sacrebleu's signature of how `bleu` computes, to be printed beside its values.
+    """Return sacrebleu's signature of the settings of `bleu`, to be printed beside its values.
 
     Args:
-        chinese: whether to name the segmenter of Chinese texts too.
+        chinese: whether to add the version of jieba, which splits Chinese texts.
     """
-    _sacrebleu().sentence_score("a", ["a"])  # the signature knows the number of references only after use
+    _sacrebleu().sentence_score("a", ["a"])  # the signature is complete after the first use
     signature = _sacrebleu().get_signature().format()
     return f"{signature}|words:jieba-{segmenter_version()}" if chinese else signature
 
 
 @lru_cache(maxsize=16)
 def normalise(text: str) -> str:
-    """Lower case without punctuation and articles, words one space apart, as SQuAD v1.1 does it.
+    """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
     Beyond ASCII: accents are composed (NFC) and kept, full-width forms become ASCII, and punctuation is
     string.punctuation and all of Unicode's categories P. Unlike SQuAD's, a text never vanishes: where
     nothing would be left (the answers "A" and "?"), articles stay, and then punctuation too.
     """
-    # Looked at once: what the steps do with a text depends on which characters there are in it.
+    # Computed once, because the steps depend on which characters the text contains.
     alphabet = set(text)
     lower = plain(text, alphabet).lower()
-    # Full-width forms have become ASCII, and some letters two in lower case.
+    # Full-width forms have become ASCII, and some letters have become two in lower case.
     alphabet = {char for letter in alphabet for char in plain(letter).lower()}
     words = _without_punctuation(lower, alphabet)
     return _without_articles(words, alphabet) or " ".join(words.split()) or " ".join(lower.split())
@@ -217,7 +218,7 @@ def _without_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
     punctuation = [char for char in alphabet if _is_punctuation(char)]
     if len(punctuation) > 32:
         return "".join(char for char in text if not _is_punctuation(char))
-    # Each costs a pass in C, which for a long text beats a look at every character by a hundred times.
+    # Each replacement is one pass in C, a hundred times faster on long texts than checking every character.
     for char in punctuation:
         text = text.replace(char, "")
     return text
@@ -227,16 +228,16 @@ def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
     """Return the words one space apart, articles left out."""
     symbols = (char for char in alphabet if not (char.isalnum() or char.isspace() or _is_punctuation(char)))
     if next(symbols, None) is not None:
-        # They end a word, too.
+        # Articles also separate words.
         return " ".join(ARTICLES.sub(" ", text).split())
     return " ".join([word for word in text.split() if word not in {"a", "an", "the"}])
 
 
 def as_texts(targets: Targets) -> list[str]:
-    """Return the targets as a list of texts; a whole float is written without its point (42.0 as "42").
+    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42").
 
     Raises:
-        ValueError: without any target.
+        ValueError: no target was given.
     """
     several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
     if not several:
@@ -280,7 +281,7 @@ def _has_words(words: str, text: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
     pattern = _as_whole_words(words)
-    # Most targets that are not there are told so without a look at the words.
+    # A fast test on the first word excludes most missing targets.
     return pattern[0] in text and re.search(pattern[1], text) is not None
 
 
@@ -317,8 +318,8 @@ def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequenc
         return float(normalise(prediction) == normalise(target))
     import Levenshtein
 
-    # Bit-parallel: rouge-score's own table takes seconds for answers of some thousand words. The ratio is
-    # twice the length of the longest common subsequence over both lengths.
+    # This is bit-parallel, because rouge-score's own table takes seconds for answers of some thousand words.
+    # The ratio is twice the length of the longest common subsequence divided by the sum of both lengths.
     ratio = Levenshtein.ratio(form(predicted), form(wanted))
     common = round(ratio * (len(predicted) + len(wanted)) / 2)
     precision, recall = common / len(predicted), common / len(wanted)
@@ -331,8 +332,8 @@ def _bleu(prediction: str, target: str) -> float:
 
 
 def bleu_of_tokens(prediction: str, target: str) -> float:
-    """Sentence BLEU in [0, 1] of texts as they stand; no text is cut into Chinese words here."""
-    # sacrebleu sums logarithms: a perfect match comes out a rounding error above 100.
+    """Compute sentence BLEU in [0, 1] of texts without changes; Chinese texts are not split into words here."""
+    # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return min(1.0, float(_sacrebleu().sentence_score(prediction, [target]).score) / 100)
 
 
@@ -345,7 +346,7 @@ def _stemmer() -> Callable[[str], str]:
 
 
 def stem_words(words: Sequence[str]) -> list[str]:
-    """Convert to rouge-score stems: only words of more than three letters, here only those of ASCII."""
+    """Convert words to rouge-score's stems; only ASCII words of more than three letters change."""
     stem = _stemmer()
     return [stem(word) if len(word) > 3 and word.isascii() else word for word in words]
 

@@ -1,1 +1,1 @@
-"""Everything that is shown or written: reports, the page, exports."""
+"""Everything that is displayed or written: reports, the HTML page, exports."""

@@ -1,4 +1,4 @@
-"""Text that a spreadsheet takes for text."""
+"""Exports of runs to other tools, with text that a spreadsheet does not run as a formula."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Exported = TypeVar("Exported")
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a cell for a formula; such a text gets an apostrophe in front."""
+"""First characters that make a spreadsheet treat a cell as a formula; such a text gets an apostrophe in front."""
 
 
 def inert(value: Exported) -> Exported | str:
@@ -26,11 +26,11 @@ def inert(value: Exported) -> Exported | str:
 
 
 WIDTH = 2 * NormalDist().inv_cdf(0.975)
-"""Standard errors that a 95% interval is wide."""
+"""Width of a 95% interval in standard errors."""
 
 
 def lm_eval_results(run: Run) -> dict[str, Any]:
-    """Convert all benchmarks of a run; standard errors come from the 95% intervals, so that clusters count."""
+    """Convert all benchmarks of a run; standard errors come from the 95% intervals, so they account for clusters."""
     benches = run.benchmarks
     return {
         "results": {name: {"alias": name, **_lm_eval_values(run, name)} for name in benches},
@@ -108,7 +108,7 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 
 
 def inspect_file_name(run: Run, benchmark: str) -> str:
-    """Name the file as inspect does, time first, because its viewer ignores other names."""
+    """Name the file as inspect does, beginning with the time, because its viewer ignores other names."""
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
     parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]
     return f"{'_'.join(parts)}.json"

@@ -1,4 +1,4 @@
-"""Tables and figures of a report in LaTeX, for the packages booktabs and graphicx."""
+"""Write a report's tables and figures as LaTeX, for the packages booktabs and graphicx."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ SPECIAL = {
 
 
 def escape_latex(text: str) -> str:
-    """Escape text so that no character is a LaTeX command."""
+    """Escape text so that it contains no LaTeX commands."""
     return "".join(SPECIAL.get(sign, sign) for sign in one_line(text))
 
 
 def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
-    """Write a table with its caption and note; the best value of a row is bold.
+    """Write a table with its caption and note; the best value in each row is bold.
 
     Args:
-        table: what it shows.
-        caption: above it.
-        stars: marks of significance, by a row's first cell and a column's title.
+        table: the table to write.
+        caption: the text above the table.
+        stars: marks of significance, by the row's first cell and the column's title.
     """
     table = without_unmeasured(table)
     bests = table.best or [None] * len(table.rows)
@@ -82,7 +82,7 @@ def _latex_cell(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def latex_figure(name: str, caption: str) -> str:
-    """Write a figure, whose file is beside the document, with its caption."""
+    """Write a figure with its caption; its file is next to the document."""
     return (
         "\\begin{figure}\n\\centering\n"
         rf"\includegraphics[width=\linewidth]{{\evalsuitefigures {name}.pdf}}"
@@ -97,22 +97,22 @@ def latex_words(text: str) -> str:
 
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""Below which p a difference from the first run gets how many stars."""
+"""Upper limits of p with their stars, for a difference from the first run."""
 
 LONGEST_PROMPT = 3000
-"""Characters of an example prompt in the appendix."""
+"""Maximum characters of an example prompt in the appendix."""
 
 
 def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:
-    """Write tables.tex, figures.tex with a PDF for each figure, and appendix.tex.
+    """Write tables.tex, figures.tex with one PDF per figure, and appendix.tex.
 
     Args:
-        runs: the first is the baseline.
-        labels: the runs' names, one each.
-        folder: created if it is missing.
+        runs: the runs, of which the first is the baseline.
+        labels: one label per run.
+        folder: the target folder, created if missing.
 
     Returns:
-        The files to include in the paper's source.
+        The paths of the files to include in the paper.
     """
     folder.mkdir(parents=True, exist_ok=True)
     sections = compare_runs(runs, labels)
@@ -203,7 +203,7 @@ def _hashes(tally: Tally) -> str:
 
 
 def _digest(tally: Tally, *names: str) -> str:
-    """Hash these fingerprints of all cases; an older run may lack them."""
+    """Hash certain fingerprints of all cases; older runs may lack them."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))

@@ -136,7 +136,7 @@ def _best_sums(cells: Rewards) -> Rewards:
 
 
 def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
-    """Find the best alignment of lines; among equals a pair is preferred, as in the authors' code."""
+    """Find the best alignment of lines; among equal ones, aligning a pair is preferred, as in the authors' code."""
     import numpy as np
 
     height, width = rewards.shape

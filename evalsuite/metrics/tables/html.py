@@ -1,4 +1,4 @@
-"""HTML as a stream of tags and texts, from the parser under BeautifulSoup's `lxml`, without any tree.
+"""Parse HTML to a stream of tags and texts, with the parser that BeautifulSoup's `lxml` uses, but without a tree.
 
 Building BeautifulSoup's tree takes ten times as long as parsing.
 """
@@ -25,7 +25,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class HtmlListener:
-    """What lxml calls while it parses. Every start has its end; one text may come in several pieces."""
+    """Methods that lxml calls while it parses. Every start has its end; a text may arrive in several pieces."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Handle the start of an element."""
@@ -40,27 +40,28 @@ class HtmlListener:
         """Handle a comment, which separates the texts around it."""
 
     def pi(self, target: str, text: str) -> None:
-        """Handle a processing instruction, which separates texts too."""
+        """Handle a processing instruction, which also separates texts."""
 
     def doctype(self, name: str, public: str, system: str) -> None:
-        """Handle a document type, which separates texts too."""
+        """Handle a document type, which also separates texts."""
 
     def close(self) -> None:
         """Handle the end of the document."""
 
 
 def listen(markup: str, listener: HtmlListener) -> None:
-    """Parse any text as HTML; nothing in it is an error. Lone surrogates are read as question marks.
+    """Parse any text as HTML without errors. Lone surrogates are read as question marks.
 
     Raises:
-        ScoringError: the parser gave up, which no known input makes it do.
+        ScoringError: the parser failed; no input is known to cause this.
     """
     from lxml import etree
 
     text = markup.removeprefix(BYTE_ORDER_MARK).encode("utf-8", "replace").decode("utf-8")
     parser = etree.HTMLParser(target=listener, recover=True)
     try:
-        # Fed, not handed over whole: libxml2 reads a little differently then.
+        # Pass the text by `feed`, because libxml2 parses slightly differently if it gets the whole text at
+        # once.
         parser.feed(text)
         parser.close()
     except etree.LxmlError as error:
@@ -72,13 +73,13 @@ TABLE_TAGS = frozenset({"table", "caption", "tr", *CELL_TAGS})
 GROUP_TAGS = frozenset({"thead", "tbody", "tfoot"})
 LIST_TAGS = frozenset({"ul", "ol", "li"})
 APART = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr"})
-"""What stands on either side of these tags are words of their own."""
+"""Tags that separate words: the texts before, within and after them do not form one word."""
 BOLD_TAGS = frozenset({"b", "strong"})
 HIDDEN = frozenset({"script", "style", "template", "head"})
 SCRIPTS = {"sup": "^", "sub": "_"}
 NUMBER = re.compile(r"\s*\+?([0-9]{1,6})")
 TALLEST_SPAN = 65_534
-"""HTML's own bound of `rowspan`; the value 0, the rest of the table, is read as this."""
+"""HTML's own limit for `rowspan`; the value 0, which means the rest of the table, is read as this number."""
 
 
 @dataclass(slots=True)
@@ -97,11 +98,11 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Table:
-    """A table in the making.
+    """A table that is being read.
 
     Attributes:
-        rows: the cells of each row, none where all its places are covered from above.
-        groups: the places of rows with which a head, a body or a foot begins, or one has ended.
+        rows: the cells of each row; empty if all places of the row are covered from above.
+        groups: indexes of the rows at which a head, a body or a foot begins or ends.
     """
 
     rows: list[list[_Cell]] = field(default_factory=list)
@@ -139,7 +140,7 @@ class _Table:
         )
 
     def _spans(self, rows: list[list[SourceCell]], height: int) -> tuple[Span, ...]:
-        """Return the cells that cover several places, found by laying out their numbers in place of their texts."""
+        """Return the cells that cover several places, found by laying out their numbers instead of their texts."""
         cells = [cell for row in rows for cell in row]
         if all(cell.rows == cell.columns == 1 for cell in cells):
             return ()
@@ -162,7 +163,7 @@ class _Table:
         )
 
     def _head_rows(self) -> int:
-        """Return the rows at the top that have head cells alone."""
+        """Count the rows at the top that contain only head cells."""
         rows = [row for row in self.rows if row]
         return next(
             (place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows)
@@ -170,10 +171,10 @@ class _Table:
 
 
 class PageTables(HtmlListener):
-    """A page that was read.
+    """The tables of an HTML page.
 
-    A table within a cell is a table of its own, and its text is not the outer cell's. Cells outside of any
-    table are read as one.
+    A table within a cell is a separate table, and its text is not part of the outer cell. Cells outside of
+    any table are read as one table.
     """
 
     def __init__(self, markup: str) -> None:
@@ -187,11 +188,11 @@ class PageTables(HtmlListener):
 
     @property
     def tables(self) -> list[CellGrid]:
-        """All tables that have cells, in the order in which they begin."""
+        """All tables with cells, in the order in which they begin."""
         return [table.read() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
-        """Return the texts within elements of these tags, cut where one of them begins or ends; blank ones left out."""
+        """Return the texts within elements of these tags, split where one begins or ends, without blank texts."""
         runs, depth = [""], 0
         for tag, text in self._stream:
             if not tag:
@@ -227,7 +228,8 @@ class PageTables(HtmlListener):
         if tag == "tr":
             table.begin_row()
             return
-        # A table collects the text between its cells too, so that it does not belong to the cell around it.
+        # A table also collects the text between its cells, so that it does not become part of the surrounding
+        # cell.
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
             cell.is_head = tag == "th" or table.in_head
@@ -264,7 +266,7 @@ class PageTables(HtmlListener):
         self._stream.append(("", text))
         if self._open_cells:
             texts = self._open_cells[-1].texts
-            # A number raised or lowered changes what it stands at: 10<sup>3</sup> is not 103.
+            # A raised or lowered number must stay separate from the one before it: 10<sup>3</sup> is not 103.
             if self._script and texts and texts[-1][-1:].isalnum() and text.lstrip("+-\u2212")[:1].isdigit():
                 texts.append(self._script)
             texts.append(text)
@@ -272,7 +274,7 @@ class PageTables(HtmlListener):
 
 
 def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:
-    """Read how many columns and rows a cell covers; anything but a number is read as 1."""
+    """Read how many columns and rows a cell covers; anything but a number counts as 1."""
     if not attributes:
         return 1, 1
     columns, rows = (NUMBER.match(attributes.get(name, "")) for name in ("colspan", "rowspan"))

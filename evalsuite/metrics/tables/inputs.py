@@ -1,4 +1,4 @@
-"""Tables from other forms than markup: pandas and polars frames, lists of rows, lists of records."""
+"""Tables in other forms than markup: pandas and polars frames, lists of rows, lists of records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALIASES: Mapping[str, Format] = {
     "latex": "latex",
     "tex": "latex",
 }
-"""Names of formats, in lower case."""
+"""Formats by their names in lower case."""
 ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 
 
@@ -40,12 +40,12 @@ def format_named(name: str) -> Format:
 
 
 def find_format(text: str) -> Format:
-    """Find how a text's tables are written: HTML or LaTeX by their tags, else Markdown."""
+    """Find the format of a text's tables: HTML or LaTeX if it contains their tags, else Markdown."""
     return next((markup for markup in ("html", "latex") if HINTS[markup].search(text)), "markdown")
 
 
 def as_markup(table: Any, written: Format) -> str:
-    """Write a table as markup; a text stays as it is.
+    """Write a table as markup; a text is returned unchanged.
 
     Args:
         table: a text, a pandas or polars frame, a list of rows, or a list of records with the same keys.
@@ -61,7 +61,7 @@ def as_rows(table: Any) -> list[list[str]]:
     """Return the rows of a frame or list as texts, the names of columns first.
 
     Raises:
-        TypeError: the table is neither.
+        TypeError: the table is neither a frame nor a list.
     """
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
         return _pandas_rows(table)
@@ -82,7 +82,7 @@ def as_rows(table: Any) -> list[list[str]]:
 
 
 def write_table(rows: Sequence[Sequence[str]], written: Format, name: str = "") -> str:
-    """Write rows of cell texts as markup, with a caption where a name is given."""
+    """Write rows of cell texts as markup, with a caption if a name is given."""
     if written == "html":
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -99,7 +99,7 @@ def write_table(rows: Sequence[Sequence[str]], written: Format, name: str = "") 
 
 
 def _pandas_rows(frame: Any) -> list[list[str]]:
-    # An index of numbers from 0 on is pandas' own and not part of the table.
+    # An index that counts from 0 is pandas' default and not part of the table.
     numbered = type(frame.index).__name__ == "RangeIndex"
     filled = (frame if numbered else frame.reset_index()).astype(object)
     filled = filled.where(filled.notna(), None)

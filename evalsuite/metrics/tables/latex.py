@@ -1,4 +1,4 @@
-"""The column specification of a LaTeX table: one letter a column, without rules and widths."""
+"""Read LaTeX tables, and their column specifications: one letter per column, without rules and widths."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 MOST_COLUMNS = 1000
-"""A specification can ask for more columns than there are atoms: `*{999}{*{999}{...}}`."""
+"""Maximum columns, because a short specification can ask for huge numbers: `*{999}{*{999}{...}}`."""
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
 BETWEEN = frozenset("@!><")
-"""Signs of what is put between columns; neither they nor their groups are columns."""
+"""Signs before material between columns; neither the signs nor their groups are columns."""
 
 
 def read_columns(specification: str) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def _columns(pieces: list[str], depth: int) -> list[str]:
         elif piece.isalpha():
             columns.append(piece)
         elif piece in "[{":
-            # The width of the column before, or its options.
+            # A group here is the previous column's width or options.
             _, place = _group(pieces, place - 1)
     return columns[:MOST_COLUMNS]
 
@@ -82,27 +82,28 @@ def _number(pieces: list[str]) -> int:
 
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
 TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})
-"""Their argument holds rows."""
+"""Macros whose argument contains rows."""
 SET_CELL = re.compile(r"\b([cr])\s*=\s*([0-9]{1,6})")
 BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
 OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*(?=(?P<brace>\{)?)")
 HORIZONTAL = re.compile(r"\bhv?lines\b")
 VERTICAL = re.compile(r"\b(?:hv|v)lines\b")
-"""Options of tabularray and nicematrix that draw all rules of a kind."""
+"""Options of tabularray and nicematrix that draw all rules in one direction."""
 PLAIN = frozenset({"text", "blank", "verbatim"})
 TABS = frozenset("=>")
-"""What parts the cells of a `tabbing`."""
+"""Signs that separate the cells of a `tabbing`."""
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How many columns and rows the current cell covers.
+    """The number of columns and rows that the current cell covers.
 
     Attributes:
-        columns: at least 1.
-        rows: at least 1, or negative for those above.
-        writes_columns: whether the cells that it covers on its right are written, and blank.
+        columns: the number of columns, at least 1.
+        rows: the number of rows, at least 1; negative if they are above the cell.
+        writes_columns: whether the markup contains a blank cell for each column that the cell covers on its
+            right.
     """
 
     columns: int = 1
@@ -112,23 +113,23 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class SpannedCell:
-    """A cell of the markup: cells below one that covers several rows are there, and blank."""
+    """A cell that covers several rows; the markup contains blank cells in its places below."""
 
     text: str
     span: Reach
 
 
 class Tabular:
-    r"""A tabular environment. `&` and `\\` count where no group and no other environment holds them.
+    r"""A tabular environment. Only `&` and `\\` outside of groups and inner environments separate cells.
 
     Args:
-        source: the text it stands in.
-        begin: the place of its `begin` token.
-        head: the range of tokens outside of it that holds its head, as xtabular has it.
+        source: the text that contains it.
+        begin: the index of its `begin` token.
+        head: the range of tokens outside of the environment that contains its head, as for xtabular.
 
     Attributes:
-        end: the place of the token that ends it.
-        caption: the caption within the environment, or empty.
+        end: the index of its last token.
+        caption: the caption within the environment; empty if there is none.
     """
 
     def __init__(self, source: LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
@@ -164,7 +165,7 @@ class Tabular:
             self.caption = self._option_value(begin, end, first + match.end())
 
     def _option_value(self, begin: int, end: int, start: int) -> str:
-        """Read an option's value, which begins at this character: a group, or the text before the comma."""
+        """Read the value of an option that begins at this character: a group, or the text before the next comma."""
         tokens = self.source.tokens
         place = next((at for at in range(begin, end) if tokens[at].end > start), end)
         if place < end and tokens[place].kind == "open":
@@ -176,7 +177,7 @@ class Tabular:
         inside = 0
         tokens = self.source.tokens
         while place < end:
-            # Most tokens are text, so they are looked at for nothing else.
+            # Most tokens are plain text, so skip the other checks for them.
             if tokens[place].kind in PLAIN:
                 place = self._text.read(place)
                 continue
@@ -231,20 +232,20 @@ class Tabular:
         )
 
     def _head_rows(self, kept: Sequence[int]) -> int:
-        """Return the rows above the first rule that has rows on both sides."""
+        """Count the rows above the first rule that has rows on both sides."""
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
-        """1 where a group or another environment begins, -1 where it ends."""
+        """Return 1 if a group or another environment begins here, -1 if it ends here, else 0."""
         partner = self.source.partner.get(place)
-        # An environment that is never ended has a partner that is not its own, and holds nothing.
+        # An environment without an end has a partner of another environment, so it contains nothing.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
 
     def _read(self, place: int) -> int:
-        """Read a token of the tabular itself; return the place after it and its arguments."""
+        """Read a token that belongs to the tabular itself; return the place after the token and its arguments."""
         token = self.source.tokens[place]
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
@@ -257,7 +258,7 @@ class Tabular:
         return self._read_inside(place)
 
     def _read_structure(self, name: str, place: int) -> int:
-        """Read a macro that may say something about the table as a whole."""
+        """Read a macro that may describe the table as a whole."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
@@ -278,14 +279,14 @@ class Tabular:
         return self._read_inside(place)
 
     def _after_code_before(self, place: int) -> int:
-        r"""Return the place after nicematrix's `\CodeBefore ... \Body`, which draws what lies below the table."""
+        r"""Return the place after nicematrix's `\CodeBefore ... \Body`, which draws behind the table."""
         first = self.source.after_blank(place)
         if first >= self.end or not self._is_macro(first, ("CodeBefore",)):
             return place
         return next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
 
     def _read_inside(self, place: int) -> int:
-        """Read a token of a cell's text."""
+        """Read a token in a cell's text."""
         if self.source.tokens[place].kind != "macro":
             return self._text.read(place)
         if self._is_macro(place, BOLD):
@@ -302,7 +303,7 @@ class Tabular:
         return token.kind == "macro" and token.value in names
 
     def _read_span(self, name: str, place: int) -> int:
-        """Note how far a cell reaches; its text, the last argument, is read like any other group."""
+        """Note which places a cell covers; its text, the last argument, is read like any other group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.arguments(place, 2)
@@ -342,7 +343,7 @@ class Tabular:
         self._rows.append([])
 
     def _end_head(self, macro: str) -> None:
-        """End a head or foot of a longtable: the first head is kept, the rest is dropped."""
+        """End a head or foot of a longtable: only the first head is kept."""
         if macro != "endfirsthead" and (macro != "endhead" or self._has_first_head):
             del self._rows[self._head_starts : -1]
         self._has_first_head |= macro == "endfirsthead"
@@ -350,9 +351,9 @@ class Tabular:
 
 
 def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
-    """Write a cell's text into the blank cells below or above it, as far as it reaches."""
+    """Copy a cell's text into the blank cells that it covers, below or above."""
     if not cell.text:
-        # Many blank cells that reach far down would each walk over all that is below them.
+        # Many blank cells that cover many rows would each visit all rows below them.
         return
     step = 1 if cell.span.rows > 0 else -1
     for place in range(row + step, row + cell.span.rows, step):
@@ -372,12 +373,12 @@ FLOATS = frozenset({
 HEAD_APART = frozenset(
     {"supertabular", "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular"}
 )
-"""Their head is given before they begin."""
+"""Environments whose head is defined before they begin."""
 
 
 @dataclass(slots=True)
 class _Float:
-    """What belongs together: captions and tables, one for the other in order."""
+    """A float: captions and tables, matched in their order."""
 
     end: int
     captions: list[str] = field(default_factory=list)
@@ -387,8 +388,9 @@ class _Float:
 def read_latex(text: str) -> list[CellGrid]:
     """Return all tables of a text, in order.
 
-    Text in groups and formatting macros is cell text, and so are tabulars within a cell; `multicolumn` and
-    `multirow` fill the cells they span. Of a longtable the head of its first page stays, and no foot.
+    Text in groups and formatting macros belongs to the cell, and so do tabulars within a cell; `multicolumn`
+    and `multirow` fill the cells that they span. Of a longtable's heads and feet, only the head of the first
+    page is kept.
     """
     source = LatexSource(text)
     outermost = _Float(len(source.tokens))
@@ -424,7 +426,7 @@ def read_latex(text: str) -> list[CellGrid]:
 
 
 def _read_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
-    """Return the place after a head that stands before its table, and the tokens within its braces."""
+    """Return the place after a head that precedes its table, and the range of tokens within its braces."""
     end = source.group_end(place + 1)
     if end == place + 1:
         return end, (0, 0)

@@ -1,4 +1,4 @@
-"""The text that LaTeX prints: tokens, macros and the reader that joins them."""
+"""Convert LaTeX to the text that it prints: tokens, macros and the reader that combines them."""
 
 # ruff: noqa: RUF001 - characters that look like others are what this is about
 
@@ -23,10 +23,10 @@ RULES = frozenset({
     "hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline", "specialrule", "Xhline",
     "hhline", "hlineB", "thickhline", "Hline", "tabucline", "hlinewd",
 })  # fmt: skip
-"""Rules over the whole width."""
+"""Macros that draw rules across the whole width."""
 
 SILENT = {
-    # rules and spacing between rows
+    # rules, and spacing between rows
     **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
     **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
     **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
@@ -35,7 +35,7 @@ SILENT = {
         ("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1
     ),
     **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
-    # what the table environments of journals put around their rows
+    # macros that the table environments of journals put around their rows
     **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
     **dict.fromkeys(
         ("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1
@@ -44,14 +44,14 @@ SILENT = {
     **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,
     "specialrule": 3,
-    # colours, boxes and spaces: their first argument is not text
+    # colours, boxes and spaces, whose first argument is not text
     **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
     **dict.fromkeys(("hspace", "vspace", "hskip", "vskip", "phantom", "hphantom", "vphantom", "label"), 1),
     **dict.fromkeys(("rotatebox", "scalebox", "raisebox", "parbox", "includegraphics", "href", "gape"), 1),
     **dict.fromkeys(("rule", "resizebox", "fontsize", "setlength", "addtolength", "fcolorbox"), 2),
     **dict.fromkeys(("rowcolors", "setcounter", "renewcommand", "newcommand", "definecolor"), 3),
 }
-"""Macros that leave nothing, with how many arguments vanish with them (optional ones always do)."""
+"""Macros that print nothing, with the number of arguments that vanish with them (optional arguments always do)."""
 
 NAMES_OF_SWITCHES = """
     textbf textit textsl textsc texttt textrm textsf textup textmd textnormal text emph underline
@@ -64,12 +64,13 @@ NAMES_OF_SWITCHES = """
     endhead endfirsthead endfoot endlastfoot
 """
 SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
-"""Macros that only change how things look, be there braces around what follows or not; those that space
-things out leave a space."""
+"""Macros that only change the appearance of the text that follows, with or without braces; those for spacing leave a
+space.
+"""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
 
 KEPT = frozenset({"binom"})
-"""Macros that stay though a group follows: without them their two arguments would be one number."""
+"""Macros that are kept although a group follows; without them, their two arguments would look like one number."""
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
 
 UNITS = {
@@ -106,8 +107,9 @@ CHARACTERS = {
     "cap": "∩", "subset": "⊂", "emptyset": "∅", "neg": "¬", "land": "∧", "lor": "∨", "forall": "∀",
     "wedge": "∧", "vee": "∨", "oplus": "⊕", "otimes": "⊗", "diamond": "⋄", "circledR": "®",
 }  # fmt: skip
-"""Macros that are one character. Any other macro vanishes if a group follows, which is then text like any
-other (`\\textbf{...}`), and else stays as it was written."""
+"""Macros that print one character. Any other macro vanishes if a group follows, which is then read as text
+(`\\textbf{...}`); without a group it stays as written.
+"""
 
 SIGN_SPACES = frozenset(" ,;:/\n\t")
 SIGN_NOTHING = frozenset("!-()[]@")
@@ -117,7 +119,7 @@ ACCENTS = {
 LETTER_ACCENTS = {
     "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a", "d": "\u0323",
 }  # fmt: skip
-"""Accents by the sign or letter of their macro, as characters that combine with the one before them."""
+"""Accents by the sign or letter of their macro, as Unicode characters that combine with the character before them."""
 
 
 TokenKind = Literal[
@@ -148,11 +150,12 @@ class Token(NamedTuple):
     """A piece of LaTeX.
 
     Attributes:
-        kind: `sign` is a macro of one character that is not a letter; a bracket is a `text` of its own.
-        value: of macros the name without backslash, of `begin` and `end` that of the environment, else the
-            characters themselves.
-        start: its place in the text.
-        end: the place after it.
+        kind: the kind of token; `sign` is a macro with one character that is not a letter, and a bracket is a
+            separate `text`.
+        value: the name of a macro without its backslash, the name of the environment for `begin` and `end`,
+            else the characters themselves.
+        start: the index of its first character in the text.
+        end: the index after its last character.
     """
 
     kind: TokenKind
@@ -163,13 +166,13 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class LatexSource:
-    """A text in tokens.
+    """A LaTeX text, split into tokens.
 
     Attributes:
-        text: the whole.
-        tokens: without comments and dollar signs.
-        partner: the place of the closing token for each opening one that has one, and the other way round;
-            for an environment that does not end, where it is taken to end.
+        text: the complete text.
+        tokens: the tokens, without comments and dollar signs.
+        partner: maps each opening token to its closing token and back; an environment without an end is
+            closed where it presumably ends.
     """
 
     text: str
@@ -199,7 +202,7 @@ class LatexSource:
                 self.partner[begin] = len(self.tokens)
 
     def _close(self, waiting: list[int], environments: Counter[str], end: int) -> None:
-        """End an environment, and those within it that were not ended."""
+        """End an environment together with the inner environments that lack their end."""
         while True:
             begin = waiting.pop()
             opening = self.tokens[begin]
@@ -214,28 +217,28 @@ class LatexSource:
         self.partner[first], self.partner[last] = last, first
 
     def is_mention(self, place: int) -> bool:
-        """Tell whether the environment is only mentioned: it has neither an argument nor an end."""
+        """Tell whether the environment is only mentioned in prose: it has neither an argument nor an end."""
         return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def group_end(self, place: int) -> int:
-        """Return the place after the group that starts here, blanks before it skipped; `place` itself if none does."""
+        """Return the place after the group that starts here, skipping blanks before it; `place` if none starts."""
         at = self.after_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
         return place
 
     def group_text(self, place: int) -> str:
-        """Return the raw text of the group that starts here, without its braces; empty if none does."""
+        """Return the raw text of the group that starts here, without its braces; empty if none starts."""
         end = self.group_end(place)
         if end == place:
             return ""
         return self.text[self.tokens[self.after_blank(place)].end : self.tokens[end - 1].start]
 
     def arguments(self, place: int, count: int) -> tuple[list[str], int]:
-        r"""Return the raw texts of this many arguments, empty where one is missing, and the place after them.
+        r"""Return the raw texts of this many arguments, empty for missing ones, and the place after them.
 
-        Optional ones before and after are passed over. An argument of one character needs no braces: the star
-        of `\multirow{2}*{...}` is one.
+        Optional arguments before and after them are skipped. An argument of one character needs no braces,
+        such as the star in `\multirow{2}*{...}`.
         """
         texts: list[str] = []
         place = self.option_end(place)
@@ -251,15 +254,15 @@ class LatexSource:
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
-        """Tell whether the token here is text of so few characters that each can be an argument."""
+        """Tell whether the token here is a text that is short enough for each character to be an argument."""
         if place >= len(self.tokens) or self.tokens[place].kind != "text":
             return False
         return len(self.tokens[place].value) <= longest
 
     def option_end(self, place: int, brackets: str = "[]") -> int:
-        """Return the place after the optional argument that starts here; `place` itself if none does.
+        """Return the place after the optional argument that starts here; `place` itself if none starts.
 
-        It must end within a few tokens: a bracket that stays open is text.
+        The argument must end within a few tokens; a bracket without an end is text.
         """
         at = self.after_blank(place)
         if at >= len(self.tokens) or self.tokens[at].value != brackets[0]:
@@ -275,11 +278,11 @@ class LatexSource:
         return place
 
     def after_star(self, place: int) -> int:
-        """Return this place, or the next if a star stands here."""
+        """Return this place, or the next one if there is a star here."""
         return place + (place < len(self.tokens) and self.tokens[place].value == "*")
 
     def after_blank(self, place: int) -> int:
-        """Return this place, or the next if white space stands here."""
+        """Return this place, or the next one if there is white space here."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
 
 
@@ -300,12 +303,12 @@ WIDTH_FIRST = frozenset({
     "tabular*", "tabularx", "tabulary", "xltabular", "supertabular*", "xtabular*", "NiceTabular*", "NiceTabularX",
 })  # fmt: skip
 TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
-"""Their cells under a span are written, and blank; their columns may be one of several settings."""
+"""Environments whose markup contains blank cells below a span; their columns may be one of several settings."""
 NICE = frozenset({"NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray"})
-"""Their options may stand after their columns."""
+"""Environments whose options may follow their columns."""
 COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
 FARTHEST_COLUMNS = 8
-"""Tokens that may stand between `tabu` and its columns: `\\begin{tabu} to 0.5\\textwidth {lc}`."""
+"""Maximum tokens between `tabu` and its columns: `\\begin{tabu} to 0.5\\textwidth {lc}`."""
 DEEPEST_FRACTION = 8
 
 
@@ -313,7 +316,7 @@ class TextReader:
     """Collects text, token by token.
 
     Args:
-        source: what is read.
+        source: the text to read.
 
     Attributes:
         has_text: whether anything but white space was collected.
@@ -327,7 +330,7 @@ class TextReader:
         self._fractions = 0
 
     def take(self) -> str:
-        """Return the collected text, tidy, and start anew."""
+        """Return the collected text, normalised, and start again with none."""
         text = tidy("".join(self._pieces))
         self._pieces.clear()
         self._accent, self.has_text = "", False
@@ -340,10 +343,10 @@ class TextReader:
         return self.take()
 
     def read(self, place: int) -> int:
-        """Read the token at this place, with the arguments that are not text.
+        """Read the token at this place, and skip its arguments that are not text.
 
         Returns:
-            The place after them.
+            The place after the token and these arguments.
         """
         token = self.source.tokens[place]
         if token.kind in {"text", "verbatim"}:
@@ -394,7 +397,7 @@ class TextReader:
         return place
 
     def _read_fraction(self, place: int, middle: int) -> int:
-        """Join both arguments by a slash; without it one half would be twelve."""
+        """Join both arguments by a slash, because without it one half would read as twelve."""
         end = self.source.group_end(middle)
         self._fractions += 1
         for start, stop in ((place, middle), (middle, end)):
@@ -428,7 +431,7 @@ class TextReader:
         return place
 
     def after_columns(self, name: str, place: int) -> tuple[str, int]:
-        """Return the column specification of a tabular, raw, and the place where its body starts."""
+        """Return a tabular's raw column specification, and the place where its body starts."""
         if name == "tabbing":
             return "", place
         place = self.source.option_end(place)
@@ -445,7 +448,7 @@ class TextReader:
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
-    r"""Return the caption whose macro stands here, and the place after it; `\captionof` names its kind first."""
+    r"""Return the caption whose macro is here, and the place after it; `\captionof` takes its kind first."""
     reader = TextReader(source)
     start = source.after_star(place + 1)
     if source.tokens[place].value == "captionof":

@@ -1,7 +1,7 @@
 """RMS: a table as a set of mappings from the names of a row and a column to a value.
 
-Source: Liu et al., DePlot: One-shot visual language reasoning by plot-to-table translation (arXiv 2212.10505), with
-the thresholds of the code released with it: half the length for texts, a tenth for numbers.
+Source: Liu et al., DePlot: One-shot visual language reasoning by plot-to-table translation (arXiv
+2212.10505). The thresholds are those of the released code: half the length for texts, a tenth for numbers.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MOST_POINTS = 2_000
 
 
 def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """Compute the F1 of RMS, the better of the predicted table and its transpose.
+    """Compute the F1 of RMS, for the predicted table or its transpose, whichever is higher.
 
     Raises:
-        ScoringError: the reference holds no readable table, or a table has more values than this definition
-            can pair in a few seconds.
+        ScoringError: the reference contains no readable table, or a table has more values than can be paired
+            in a few seconds.
     """
     return mean_over_tables(prediction, reference, format, _rms)
 
@@ -74,7 +74,7 @@ def _f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
 
 
 def _text_similarity(one: str, two: str) -> float:
-    """Return one minus the edit distance in units of the longer length, 0.0 from the threshold on."""
+    """Return one minus the edit distance divided by the longer length; 0.0 from the threshold on."""
     import Levenshtein
 
     distance = Levenshtein.distance(one, two) / max(len(one), len(two), 1)
@@ -98,7 +98,7 @@ def _number(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CellF1:
-    """Three values of F1 in [0, 1]: names of rows, names of columns, and cells that are neither."""
+    """Three F1 values in [0, 1]: names of rows, names of columns, and all other cells."""
 
     rows: float
     columns: float
@@ -112,10 +112,10 @@ def cell_f1(
     format: Format,  # noqa: A002
     similarity: Literal["exact", "chrf"] = "exact",
 ) -> CellF1:
-    """Compare the elements of each wanted table with its partner's; return the means.
+    """Compare the elements of each wanted table with those of its predicted table; return the means.
 
     Raises:
-        ScoringError: the reference holds no table that can be read.
+        ScoringError: the reference contains no readable table.
     """
     match = match_tables(prediction, reference, format=format)
     compare = _exact if similarity == "exact" else _chrf

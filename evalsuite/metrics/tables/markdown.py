@@ -1,4 +1,4 @@
-"""Tables in raw text: any number, named or not, with or without separator rows and outer pipes."""
+"""Tables in raw text: any number of them, with or without names, separator rows and outer pipes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LONGEST_NAME = 80
 
 
 def read_markdown(text: str) -> list[CellGrid]:
-    """Read all tables of a text in order; without any pipe, tab- or comma-separated values.
+    """Read all tables of a text in order; if it has no pipes, read tab- or comma-separated values.
 
-    A table is a block of lines with pipes: two such lines, or one that begins with a pipe. A short line
-    right above it, or with only blank lines and code fences between, is its name; so is what stands before
-    the first pipe, if it ends with a colon and the line below begins with a pipe.
+    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. Its name is a
+    short line right above it, or above it with only blank lines and code fences between. The text before the
+    first pipe is also a name if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
     block = _Block()
@@ -49,7 +49,7 @@ def read_markdown(text: str) -> list[CellGrid]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Stripped lines, out of their quotation; a name before a table's first row has a line of its own."""
+    """Strip lines and remove quotation marks; a name before a table's first row becomes a separate line."""
     lines = [QUOTED.sub("", raw.strip(), count=1).strip() for raw in LINE_END.split(text)]
     for line, below in zip_longest(lines, lines[1:], fillvalue=""):
         named = NAMED_ROW.fullmatch(line) if below.startswith("|") else None
@@ -57,7 +57,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def is_row(line: str) -> bool:
-    """Tell whether a line can be a table's row: it has a pipe that is not escaped."""
+    """Tell whether a line can be a row of a table: it has a pipe that is not escaped."""
     return "|" in line and PIPE.search(line) is not None
 
 
@@ -67,19 +67,19 @@ def is_name(line: str) -> bool:
 
 
 def is_table(lines: list[str]) -> bool:
-    """Tell whether neighbouring lines with pipes are a table and not a stroke in a sentence."""
+    """Tell whether adjacent lines with pipes are a table, rather than a pipe within a sentence."""
     return len(lines) > 1 or any(line.startswith("|") for line in lines)
 
 
 @dataclass(slots=True)
 class _Block:
-    """Neighbouring lines with pipes and the name above them."""
+    """Adjacent lines with pipes, and the name above them."""
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
 
     def tables(self) -> list[CellGrid]:
-        """Return the block's table, if it is one."""
+        """Return the block's tables; empty if the block is not a table."""
         if not is_table(self.lines):
             return []
         split = [_cells(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
@@ -102,7 +102,7 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 def _is_separator(place: int, row: tuple[str, ...]) -> bool:
-    """Recognize a separator: dashes below the first row, or three per cell anywhere (one dash may be a value)."""
+    """Recognise a separator: dashes below the first row, or three dashes per cell in any row."""
     dashes = all(SEPARATOR.fullmatch(cell) for cell in row)
     return dashes and (place == 1 or all(len(cell) >= 3 for cell in row))
 
@@ -118,19 +118,19 @@ def _plain(name: str) -> str:
 DELIMITERS = "\t,;"
 BLANK_LINES = re.compile(r"\n[ \t]*\n|^[ \t]*[`~]{3,}[^\n]*$", re.MULTILINE)
 LONGEST_FIELD = 80
-"""Characters; a longer one is prose, unless tabs part the fields."""
+"""Maximum characters of a field; a longer one is prose, unless fields are separated by tabs."""
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 
 def read_delimited(text: str) -> list[CellGrid]:
-    """Read all blocks of at least two lines that one delimiter splits into equally many fields."""
+    """Read all blocks of at least two lines that one delimiter splits into the same number of fields."""
     return [grid for block in BLANK_LINES.split(text) if (grid := _read_block(block.strip("\r\n")))]
 
 
 def _read_block(block: str) -> CellGrid | None:
     lines = block.splitlines()
     for delimiter in DELIMITERS:
-        # The line above may be the table's name.
+        # The line above may be the name of the table.
         for first in (0, 1):
             rows = list(_rows("\n".join(lines[first:]), delimiter))
             if len(rows) > 1 and _is_table(rows, delimiter):

@@ -1,4 +1,4 @@
-"""The tables of a text in whatever markup it is written."""
+"""Read the tables of a text in any markup."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.c
 
 @dataclass(frozen=True, slots=True)
 class MarkupReading:
-    """What was read of a text.
+    """The tables that were read from a text.
 
     Attributes:
-        markup: what the tables are written in.
-        text: the markup alone, without what stands around it.
-        tables: in order.
+        markup: the markup of the tables.
+        text: the markup alone, without the text around it.
+        tables: the tables in order.
         is_list: whether the text has no table, and its items or texts were read as one column.
     """
 
@@ -40,20 +40,20 @@ class MarkupReading:
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
-    """Read all tables of a text. Bad markup never raises; what can be read is returned."""
+    """Read all tables of a text. Bad markup never raises; the readable parts are returned."""
     if format == "html":
         return PageTables(text).tables
     return read_latex(text) if format == "latex" else read_markdown(text)
 
 
 def read_in(text: str, markup: Format) -> MarkupReading:
-    """Read the tables of a text written in this markup; drop tables without any value."""
+    """Read the tables of a text in this markup; drop tables without any value."""
     tables = read_tables(text, markup)
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
 
 
 def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
-    """Read an answer in each markup that it may be written in, the wanted one first; skip readings without tables."""
+    """Read an answer in each possible markup, the wanted one first; skip readings without tables."""
     markups = [wanted, *(markup for markup in FORMATS if markup != wanted)]
     readings = (
         read_in(strip_answer(answer, markup), markup)
@@ -65,9 +65,9 @@ def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
 
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
-    """Read the tables of a reference; HTML without any gives its list items or texts as one column.
+    """Read the tables of a reference; in HTML without tables, the list items or texts become one column.
 
-    It is kept for the next answer to the same question.
+    The result is cached for further answers to the same question.
     """
     reading = read_in(reference, markup)
     if reading.tables or markup != "html":
@@ -85,18 +85,19 @@ ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 
 
 def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
-    """Cut an answer down to its markup.
+    """Remove everything but the markup from an answer.
 
-    Fenced blocks with such markup are kept, without their fences; where there are none, the whole answer is. From
-    that, everything before the first and after the last piece of markup is removed: in HTML a tag, in LaTeX an
-    environment, in raw text a row or the name above a table. Stripping twice changes nothing.
+    If there are fenced blocks with such markup, only their contents are kept, else the whole answer. From
+    these, everything before the first and after the last piece of markup is removed; a piece is a tag in
+    HTML, an environment in LaTeX, and in raw text a row or the name above a table. Stripping twice changes
+    nothing.
 
     Args:
-        answer: what a model wrote.
-        format: the markup it was to write.
+        answer: the model's answer.
+        format: the markup that the model was asked to write.
 
     Returns:
-        The markup; what is left of the answer, stripped, where there is none.
+        The markup; if there is none, the rest of the answer without surrounding blanks.
     """
     before, stripped = "", answer
     while stripped != before:
@@ -106,7 +107,7 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 
 def _strip_once(answer: str, format: Format) -> str:  # noqa: A002
     if format == "markdown":
-        # Names of tables may stand outside of their fences, so these are taken out line by line.
+        # Names of tables may be outside of the fences, so remove the fences line by line.
         return _cut_markdown(answer) or answer.strip()
     cut = _cut_html if format == "html" else _cut_latex
     blocks = [markup for block in _fenced_blocks(answer) if (markup := cut(block))]
@@ -138,9 +139,9 @@ def _cut_latex(text: str) -> str:
 
 
 def _cut(text: str, piece: re.Pattern[str]) -> str:
-    """Cut from the first piece that opens something to the last; to the end if that one opens something too.
+    """Cut from the first piece that opens something to the last piece; to the end if that piece also opens something.
 
-    An answer that was cut off ends within what it opened last.
+    A truncated answer ends within the element that it opened last.
     """
     pieces = list(piece.finditer(text))
     first = next((match.start() for match in pieces if match["opens"]), None)

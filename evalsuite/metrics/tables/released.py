@@ -1,7 +1,7 @@
-"""Compute the H-Score exactly as the scripts released with Struc-Bench do (arXiv 2309.08963), accidents included.
+"""Compute the H-Score exactly as the scripts released with Struc-Bench do (arXiv 2309.08963), mistakes included.
 
-Published numbers came from those scripts, so each part equals theirs to 1e-9. None of their code is here;
-perf/h_score_plain.py writes the same definition out step by step, and tests compare the two.
+Published numbers come from those scripts, so each part equals theirs to 1e-9. None of their code is used
+here; perf/h_score_plain.py implements the same definition step by step, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
 TREE_LIMIT = 100_000
-"""Greatest length of a flattened tag tree. Fifteen whitelisted tags, each in the other, stay below it."""
+"""Maximum length of a flattened tag tree. Fifteen nested whitelisted tags stay below it."""
 
 CELLS = {"table": ("th", "td"), "ul": ("li",), "ol": ("li",), "li": ("li",)}
-"""What is a cell, by the first of these tags that the reference has."""
+"""The tags of cells, selected by the first of these tags that the reference contains."""
 
 OPENING = {tag: chr(0x100 + 2 * place) for place, tag in enumerate(sorted(WHITELIST))}
 CLOSING = {tag: chr(ord(char) + 1) for tag, char in OPENING.items()}
-"""A character for each whitelisted tag: trees are compared as strings."""
+"""One character for each whitelisted tag, because trees are compared as strings."""
 
 BLANKS = " \n\t\f\r"
 PRESERVING = frozenset({"pre", "textarea"})
 NOT_TEXT = frozenset({"rt", "rp", "style", "script", "template"})
-"""BeautifulSoup: blank text is cut to one character outside the former, no text at all in the latter."""
+"""Tags in which BeautifulSoup finds no text. Elsewhere, it reduces a blank text to one character."""
 SPECIAL = PRESERVING | NOT_TEXT
 
 
 class ReleasedPage(HtmlListener):
-    """What the definition needs of a page.
+    """The parts of a page that the definition needs.
 
     Attributes:
-        elements: the whitelisted ones, in document order: the tag, where its text starts in the page's, and
-            where it ends.
-        tags: their start and end, in order, as characters of `OPENING` and `CLOSING`.
-        text: all texts of the page, one after the other.
+        elements: the whitelisted elements in document order: the tag, and where its text starts and ends in
+            the page's text.
+        tags: the starts and ends of elements in order, as characters of `OPENING` and `CLOSING`.
+        text: all texts of the page, joined.
     """
 
     def __init__(self, markup: str) -> None:
@@ -108,7 +108,7 @@ class ReleasedPage(HtmlListener):
         self._flush()
 
     def _flush(self) -> None:
-        """End a text: pieces that nothing separates are one."""
+        """End a text: pieces without a tag between them are one text."""
         text = "".join(self._pieces)
         self._pieces.clear()
         if text and not self._hiding:
@@ -118,22 +118,23 @@ class ReleasedPage(HtmlListener):
             self._length += len(text)
 
     def cells(self, tags: Collection[str]) -> list[str]:
-        """Return the texts of all elements with these tags; of every whitelisted one that has text, if none."""
+        """Return the texts of elements with these tags; if there are none, of whitelisted elements with text."""
         if tags:
             return [self.text[start:end] for tag, start, end in self.elements if tag in tags]
         return [self.text[start:end] for _, start, end in self.elements if start < end]
 
     def cell_tags(self) -> tuple[str, ...]:
-        """Return the tags that count as cells if this page is the reference."""
+        """Return the tags that mark cells if this page is the reference."""
         present = {tag for tag, _, _ in self.elements}
         return next((tags for tag, tags in CELLS.items() if tag in present), ())
 
     def tree(self) -> str:
-        """Return the flattened tag tree of the released walk, one character per tag.
+        """Return the flattened tag tree of the released script, with one character per tag.
 
-        For each whitelisted tag among all descendants of a node, the walk notes an opening tag, walks below
-        it, and notes a closing tag. The walk below a node is thus, for each of its children in turn, the
-        child's tags around the walk below it, and that walk once more, as its nodes are descendants too.
+        For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the
+        subtree, and adds a closing tag. So the result for a node contains two parts for each child: the
+        child's tags around the result for the child, and that result once more, because the child's
+        descendants are also the node's.
 
         Raises:
             ScoringError: the tree is longer than `TREE_LIMIT`.
@@ -165,7 +166,7 @@ class ReleasedPage(HtmlListener):
 
 
 def html_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts.
+    """Compute all parts of the score for HTML.
 
     Raises:
         ScoringError: a flattened tag tree is longer than `TREE_LIMIT`.
@@ -184,7 +185,7 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
 
 
 def _shown(length: int) -> str:
-    # Each level of nesting doubles the length, so the number itself may have hundreds of digits.
+    # Each level of nesting doubles the length, so the number may have hundreds of digits.
     return f"{length:,}" if length < 10**12 else f"more than 10^{(length.bit_length() - 1) * 3 // 10}"
 
 
@@ -193,12 +194,14 @@ LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_r
 NO_CAPTION = "None"
 READINGS = 20
 FEWEST_READINGS = 50_000
-"""How many tokens pylatexenc may read, for each character and at least; once or twice each is usual."""
+"""Minimum limit for the number of tokens that pylatexenc may read, and the limit per character; one or two reads per
+character are usual.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LatexTable:
-    """What is compared: rows of cells without blank ones, the caption, and what is taken for the alignment."""
+    """The compared parts of a table: rows of cells without blank ones, caption, text read as alignment."""
 
     rows: Sequence[Sequence[str]] = ()
     caption: str = NO_CAPTION
@@ -206,7 +209,7 @@ class LatexTable:
 
     @property
     def data(self) -> list[str]:
-        """All cells, one after the other."""
+        """All cells in order."""
         return [cell for row in self.rows for cell in row]
 
     @property
@@ -216,10 +219,10 @@ class LatexTable:
 
 
 def latex_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts.
+    """Compute all parts of the score for LaTeX.
 
     Raises:
-        ScoringError: pylatexenc cannot parse a text, for which the released script has no score either.
+        ScoringError: pylatexenc cannot parse a text; the released script gives no score either.
     """
     predicted, wanted = read_released_latex(prediction), read_released_latex(reference)
     return {
@@ -252,7 +255,7 @@ def _parse(latex: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
     class BoundedWalker(LatexWalker):  # type: ignore[misc]  # pylatexenc ships no types
-        """Gives up where tokens are read over and over: arguments left open cost twice for each level."""
+        """Stops if tokens are read too often: each level of unclosed arguments doubles the work."""
 
         tokens = FEWEST_READINGS + READINGS * len(latex)
 
@@ -264,7 +267,7 @@ def _parse(latex: str) -> Sequence[Any]:
 
     try:
         return BoundedWalker(latex).get_latex_nodes()[0]  # type: ignore[no-any-return]
-    except Exception as error:  # besides its own errors, pylatexenc leaks those of its parser's slips
+    except Exception as error:  # pylatexenc also raises errors of other kinds, caused by bugs in its parser
         why = str(error) if isinstance(error, ScoringError) else f"{type(error).__name__}: {error}"
         raise ScoringError(_refusal(latex, why)) from error
 
@@ -277,7 +280,7 @@ def _refusal(latex: str, why: str) -> str:
 
 
 def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
-    """Yield every node twice, on entering and on leaving: arguments of macros and environments, then bodies."""
+    """Yield every node on entering and on leaving it: arguments of macros and environments, then bodies."""
     from pylatexenc.latexwalker import LatexGroupNode
 
     unseen = [(node, True) for node in reversed(nodes)]
@@ -304,10 +307,10 @@ def _is_tabular(node: Any) -> bool:
 
 
 def _alignment(tabular: Any) -> str:
-    """Nearly always empty: the walk skips groups, and what holds the columns is one.
+    """Return the alignment, nearly always empty, because the script skips the group with the columns.
 
-    Only where something else stands in its place (pylatexenc takes the bracket of `[t]` for the argument)
-    are characters left.
+    Characters remain only if something else is in the group's place; for example, pylatexenc takes the
+    bracket of `[t]` for the argument.
     """
     from pylatexenc.latexwalker import LatexCharsNode
 
@@ -318,7 +321,7 @@ def _alignment(tabular: Any) -> str:
 
 
 def _rows(nodes: Sequence[Any]) -> list[list[str]]:
-    r"""Cells end at `&`, rows at `\\`; groups are skipped, macros leave nothing, blank cells are dropped."""
+    r"""Split rows at `\\` and cells at `&`; groups are skipped, macros print nothing, blank cells are dropped."""
     from pylatexenc.latexwalker import LatexCharsNode, LatexMacroNode, LatexSpecialsNode
 
     rows: list[list[str]] = [[""]]
@@ -350,7 +353,7 @@ def _caption(nodes: Sequence[Any]) -> str:
 
 
 def _text(nodes: Sequence[Any]) -> str:
-    """Characters, specials and the delimiters of groups."""
+    """Join characters, specials and the delimiters of groups."""
     from pylatexenc.latexwalker import LatexCharsNode, LatexGroupNode, LatexSpecialsNode
 
     pieces = []
@@ -372,18 +375,18 @@ NOT_FOUND = -1
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """Rows of stripped cells, the column names first."""
+    """Rows of stripped cells, with the column names as the first row."""
 
     rows: Sequence[Sequence[str]]
 
     @property
     def columns(self) -> Sequence[str]:
-        """The first row."""
+        """The names of the columns, which are the first row."""
         return self.rows[0] if self.rows else ()
 
     @property
     def data(self) -> list[str]:
-        """The cells of the other rows, one after the other."""
+        """The cells of all rows but the first, in order."""
         return [cell for row in self.rows[1:] for cell in row]
 
     @property
@@ -393,7 +396,7 @@ class RawTable:
 
 
 def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts, each the mean over the two tables."""
+    """Compute all parts of the score for raw text, each as the mean over the two tables."""
     scored = [
         _table_parts(read_released_markdown(predicted), read_released_markdown(wanted))
         for predicted, wanted in zip(cut_tables(prediction), cut_tables(reference), strict=True)
@@ -407,9 +410,9 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
 def cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
-    Places are searched in the lower-case text but cut from the text as it is; where lower-casing changes
-    the length (İ), the places are off. What is not found has the place -1 and is used like any other: a
-    search from there sees the last character only, a slice that ends there lacks it.
+    The script searches in the lower-case text but cuts the original one; if lower-casing changes the length
+    (İ), the cuts are wrong. A missing name has the place -1, which is used like any other: a search from
+    there sees only the last character, and a slice that ends there lacks it.
     """
     lower = text.lower()
     team = lower.find("team")
@@ -420,12 +423,13 @@ def cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_from(text: str, start: int, wanted: str) -> int:
-    # No name longer than a character can be found in the last one, and a bar found there has this place.
+    # Names longer than one character cannot be found within the last character, but a bar can, with this
+    # place.
     return NOT_FOUND if start == NOT_FOUND else text.find(wanted, start)
 
 
 def read_released_markdown(text: str) -> RawTable:
-    """Splits a table's text into rows and cells, without separator rows and empty outer columns."""
+    """Split a table's text into rows and cells, without separator rows and empty outer columns."""
     rows = [[cell.strip() for cell in line.split("|")] for line in LINE_END.split(text)]
     rows = [row for row in rows if "".join(row).strip("-=")]
     if not any(row[0] for row in rows):
@@ -453,7 +457,7 @@ class HScore:
     Attributes:
         content: similarity of the contents, at most 2 (LaTeX: 3).
         format: similarity of the forms, at most 4 (HTML: 3).
-        parts: the components of both, by name; a component can be negative.
+        parts: the components of both sums, by name; a component can be negative.
     """
 
     content: float
@@ -470,19 +474,19 @@ def h_score(
 ) -> HScore:
     """Score a predicted table as the scripts released with Struc-Bench do.
 
-    The texts are compared as they are; `strip_answer` removes what surrounds a table. Content and format are
-    sums of their parts.
+    The texts are compared without changes; `strip_answer` removes the text around a table. Content and format
+    are sums of their parts.
 
     Args:
         prediction: the model's text.
         reference: the table's markup.
-        format: the markup of both.
-        variant: the definition; "released" is the only one.
+        format: the markup of both texts.
+        variant: the definition; only "released" exists.
 
     Raises:
         ValueError: the format is unknown.
-        ScoringError: the variant "standard" was removed (use `table_score`); or the definition gives no score for
-            a text or takes exponential time (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
+        ScoringError: the variant "standard" was removed (use `table_score`); or a text has no score or takes
+            exponential time (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
     """
     if variant == "standard":
         raise ScoringError(

@@ -1,4 +1,4 @@
-"""The two similarities of sequences of cells or tags that every part of the H-Score is made of."""
+"""The two similarities of sequences of cells or tags from which every part of the H-Score is computed."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ __all__ = ["levenshtein_similarity", "matching_ratio"]
 
 
 def levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
-    """Return one minus the edit distance in units of twice the reference's length.
+    """Return one minus the edit distance divided by twice the reference's length.
 
-    Source: the scripts released with Struc-Bench (arXiv 2309.08963). Not symmetrical: an empty prediction
-    scores 0.5, and one more than twice as long as the reference may score below 0.
+    Source: the scripts released with Struc-Bench (arXiv 2309.08963). The measure is not symmetrical: an empty
+    prediction scores 0.5, and a prediction more than twice as long as the reference may score below 0.
 
     Returns:
-        At most 1.0; 0.0 where the reference is empty.
+        At most 1.0; 0.0 if the reference is empty.
     """
     import Levenshtein
 
     if not reference:
         return 0.0
-    # The hint changes the time, not the result: what is compared here is mostly alike.
+    # The hint changes only the time, not the result: the sequences compared here are mostly similar.
     distance = Levenshtein.distance(prediction, reference, score_hint=len(reference) // 32)
     return 1.0 - distance / (2 * len(reference))
 
 
 LONGEST = 640_000
 MOST_PAIRS = 2_000
-"""Two lengths, multiplied, and pairs of equal elements up to which difflib takes a few hundredths of a second."""
+"""Product of the two lengths, and number of equal pairs, up to which difflib takes a few hundredths of a second."""
 
 
 def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autojunk: bool = True) -> float:
-    """Twice the number of matched elements over the number of all, as `SequenceMatcher(None, ...).ratio()`.
+    """Return `SequenceMatcher(None, ...).ratio()`: twice the number of matched elements over the number of all.
 
-    Two empty sequences are alike: 1.0.
+    Two empty sequences are equal and give 1.0.
 
     Args:
         prediction: the first sequence.
-        reference: the second one.
-        autojunk: whether elements that make up more than one percent of a reference of at least 200 start
-            no match, which is difflib's default.
+        reference: the second sequence.
+        autojunk: whether frequent elements cannot start a match, as is difflib's default; these are more than
+            one percent of a reference of at least 200 elements.
 
     Returns:
-        A number in [0, 1]; equal to difflib's to the last bit.
+        A number in [0, 1], equal to difflib's result to the last bit.
     """
     total = len(prediction) + len(reference)
     if list(prediction) == list(reference):
@@ -72,17 +72,17 @@ def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
 
 
 def _frequent(b: Sequence[str], *, autojunk: bool) -> int:
-    """Return the number of times an element may stand in `b` and still start a match."""
+    """Return how often an element may occur in `b` and still start a match."""
     return len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b)
 
 
 class Matching:
-    """The matching blocks of two sequences.
+    """Computes the matching blocks of two sequences.
 
     Args:
         a: the first sequence.
-        b: the second one.
-        autojunk: whether frequent elements of `b` start no match.
+        b: the second sequence.
+        autojunk: whether frequent elements of `b` cannot start a match.
     """
 
     def __init__(self, a: Sequence[str], b: Sequence[str], *, autojunk: bool) -> None:
@@ -100,7 +100,7 @@ class Matching:
         return matched
 
     def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
-        """Take all runs of the greatest length, from left to right; what lies between them is left."""
+        """Take all longest runs, from left to right; return the rectangles between them."""
         length, candidates = self._substrings.longest_runs(rectangle)
         if not length:
             return self._common_start(rectangle), []
@@ -117,7 +117,7 @@ class Matching:
     def _take(
         self, rectangle: Rectangle, length: int, a_start: int, b_start: int
     ) -> tuple[int, list[Rectangle]]:
-        """Take a run and the equal elements around it, frequent ones too; gives their number and the rest."""
+        """Take a run and the equal elements around it, including frequent ones; return their number and the rest."""
         a_low, a_high, b_low, b_high = rectangle
         before = self._common_end((a_low, a_start, b_low, b_start))
         after = self._common_start((a_start + length, a_high, b_start + length, b_high))
@@ -126,7 +126,7 @@ class Matching:
         return before + length + after, [part for part in (left, right) if _has_area(part)]
 
     def _common_start(self, rectangle: Rectangle) -> int:
-        """Return the number of equal elements from the rectangle's first corner on."""
+        """Count the equal elements from the start of the rectangle on."""
         a_low, a_high, b_low, b_high = rectangle
         return _gallop(
             min(a_high - a_low, b_high - b_low),
@@ -134,7 +134,7 @@ class Matching:
         )
 
     def _common_end(self, rectangle: Rectangle) -> int:
-        """Return the number of equal elements from the rectangle's last corner back."""
+        """Count the equal elements from the end of the rectangle back."""
         a_low, a_high, b_low, b_high = rectangle
         return _gallop(
             min(a_high - a_low, b_high - b_low),
@@ -143,7 +143,7 @@ class Matching:
 
 
 def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """Return a number for each element; `NOT_INDEXED` where it stands in `b` more often than that, or never."""
+    """Number the elements; `NOT_INDEXED` if an element is too frequent in `b`, or does not occur there."""
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
@@ -163,9 +163,9 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
 
 
 def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
-    """Measure how far equality reaches: steps twice as long while it holds, then half as long.
+    """Measure how far equality extends, with steps that double while it holds and halve after that.
 
-    Slices are compared without Python's help, so few long ones are quickest.
+    Slices are compared in C, so few long comparisons are fastest.
     """
     size, step = 0, 1
     while step:
@@ -187,13 +187,13 @@ NOT_INDEXED = -1
 
 
 class Substrings:
-    """Names for all substrings of two sequences whose length is a power of two; equal names, equal text.
+    """Names for all substrings of two sequences whose length is a power of two; equal substrings have equal names.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972).
 
     Args:
-        codes_a: the first sequence; `NOT_INDEXED` is equal to nothing.
-        codes_b: the second one.
+        codes_a: the codes of the first sequence; `NOT_INDEXED` is equal to nothing.
+        codes_b: the codes of the second sequence.
     """
 
     def __init__(self, codes_a: NDArray[np.int64], codes_b: NDArray[np.int64]) -> None:
@@ -206,7 +206,7 @@ class Substrings:
         self.names: list[NDArray[np.int64]] = [both]
 
     def longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
-        """Return the greatest length of a run within the rectangle, and where runs of that length start.
+        """Return the length of the longest runs within the rectangle, and where these runs start.
 
         Returns:
             The length, 0 without a run; the starts in the first sequence, ascending, each with its
@@ -215,7 +215,7 @@ class Substrings:
         a_low, a_high, b_low, b_high = rectangle
         low, high = 0, min(a_high - a_low, b_high - b_low) + 1
         while high - low > 1:
-            # Runs are short as a rule: doubling from below reaches their length soonest.
+            # Runs are usually short, so doubling the length reaches theirs fastest.
             middle = min(2 * low or 1, (low + high) // 2)
             low, high = (middle, high) if self._is_shared(rectangle, middle) else (low, middle)
         return low, self._runs(rectangle, low)
@@ -243,7 +243,7 @@ class Substrings:
         )
 
     def _names_in(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Name for the substrings of any length that start in a range: two that overlap cover each."""
+        """Name all substrings of this length that start in a range, each by two that overlap and cover it."""
         power = length.bit_length() - 1
         names, shift = self._powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]

@@ -1,7 +1,7 @@
-"""The table score: one number for how good a predicted table is, made of its content and of its form.
+"""The table score: one number for the quality of a predicted table, computed from its content and its form.
 
-Against the ratings that people gave to tables in a study of 282 outputs this agrees better than TEDS and
-GriTS; docs/struc_bench.md has the figures and how they were made.
+In a study of 282 outputs, this score agrees better with people's ratings than TEDS and GriTS;
+docs/struc_bench.md has the figures and how they were made.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.grid import Format
 
 VERSION = 3
-"""Increase it whenever a score can change."""
+"""Increased whenever a score can change."""
 
 
 @dataclass(frozen=True)
 class TableMatch:
-    """Both sides of a comparison, read, and how their tables and cells belong together."""
+    """Both sides of a comparison, with the alignment of their tables and cells."""
 
     predicted: MarkupReading
     wanted: MarkupReading
@@ -60,15 +60,15 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: in [0, 1]: content times a mean in which content weighs three times as much as form. So form
+        value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form
             without content is worth nothing, and half of the content is worth less than half.
         content: in [0, 1]: the F1 of aligned cells, compared by value.
-        form: in [0, 1]: the share of the reference's facts of form that the prediction fulfils; with several
-            tables, a table's facts count each.
-        parts: cells by precision, recall and as equal values only, then each fact of form by its name.
-        facts: the checklist behind `form`.
-        signature: how it was computed, to be cited with the number.
-        match: the comparison that all of these were read from.
+        form: in [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are
+            several tables, the facts of each count.
+        parts: the cells' precision, recall and F1 by equal values only, then each fact of form by its name.
+        facts: the checklist from which `form` is computed.
+        signature: a line that identifies the computation, to be cited with the number.
+        match: the comparison from which the scores are computed.
     """
 
     value: float
@@ -80,7 +80,7 @@ class TableScore:
     match: TableMatch = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
-        """Give the three numbers."""
+        """Show the three numbers."""
         return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
 
     def _repr_html_(self) -> str:
@@ -101,7 +101,7 @@ class TableScore:
         return show_score(self, colour=colour)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return numbers, facts, differing cells and the signature as plain data for JSON."""
+        """Return the numbers, facts, differing cells and signature as plain data for JSON."""
         return {
             "value": self.value,
             "content": self.content,
@@ -121,23 +121,23 @@ def table_score(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableScore:
-    """Score a predicted table against the one that was wanted.
+    """Score a predicted table against the wanted one.
 
-    The prediction is a whole answer: what stands around its table is passed over, and the table is read in
-    whatever markup it is written. An answer without any table scores 0.0 throughout.
+    The prediction is a complete answer: text around its table is ignored, and the table may be written in any
+    markup. An answer without any table scores 0.0 in every part.
 
     Args:
         prediction: the model's text, a pandas or polars frame, a list of rows or a list of records.
         reference: the wanted table, in any of these forms.
-        format: the markup of the reference, which the prediction should have: `markdown` (`md`), `html` or `latex`
-            (`tex`); by default the one found in the reference, or else in the prediction.
-        row_order: whether rows must stand in the reference's order.
-        column_order: whether columns must.
+        format: the markup of the reference, which the prediction should also have: `markdown` (`md`), `html`
+            or `latex` (`tex`); by default detected from the reference, or else from the prediction.
+        row_order: whether rows must be in the reference's order.
+        column_order: whether columns must be in the reference's order.
 
     Raises:
-        ScoringError: the reference holds no table that can be read.
+        ScoringError: the reference contains no readable table.
         ValueError: the format is unknown.
-        TypeError: a side is neither a text nor a table.
+        TypeError: the prediction or the reference is neither a text nor a table.
     """
     if format is None:
         texts = (side for side in (reference, prediction) if isinstance(side, str))
@@ -174,14 +174,14 @@ def table_scores(
     """Score many predicted tables.
 
     Args:
-        pairs: predictions with their references, as tuples or as mappings `{prediction, reference, format}`; a
-            mapping's own format wins.
+        pairs: predictions with their references, as tuples or as mappings `{prediction, reference, format}`;
+            a mapping's own format takes precedence.
         format: the markup of the references, as in `table_score`.
-        row_order: whether rows must stand in the reference's order.
-        column_order: whether columns must.
+        row_order: whether rows must be in the reference's order.
+        column_order: whether columns must be in the reference's order.
 
     Raises:
-        ScoringError: a reference holds no readable table; the message names the pair.
+        ScoringError: a reference contains no readable table; the message names the pair.
     """
     scores = []
     for place, pair in enumerate(pairs):
@@ -207,7 +207,7 @@ def match_tables(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableMatch:
-    """Read both sides and align their tables, rows and columns; of several readings keep the one that scores best."""
+    """Read both sides and align tables, rows and columns; of several readings, keep the best-scoring one."""
     if format not in FORMATS:
         raise ValueError(f"table scores know the formats {', '.join(FORMATS)}, not {format!r}")
     order = {"row_order": row_order, "column_order": column_order}
@@ -219,7 +219,7 @@ def match_tables(
     else:
         readings = read_all(prediction, format)
         if wanted.is_list:
-            # The reference is a list, so the answer may be one too.
+            # The reference is a list, so the answer may be a list, too.
             readings.append(read_wanted(strip_answer(prediction, format), format))
     matches = (
         TableMatch(reading, wanted, compare_content(reading.tables, wanted.tables, **order))
@@ -229,7 +229,7 @@ def match_tables(
 
 
 def no_readable_table(reference: str, format: Format) -> ScoringError:  # noqa: A002
-    """Return the error for a reference that holds no table."""
+    """Make the error for a reference without a readable table."""
     start = " ".join(reference.split())[:60]
     return ScoringError(
         f"the reference holds no table that can be read as {format}, so nothing can be compared with it: "
@@ -238,7 +238,7 @@ def no_readable_table(reference: str, format: Format) -> ScoringError:  # noqa: 
 
 
 def _means(facts: tuple[FormFact, ...]) -> dict[str, float]:
-    """Return of each name the share that is fulfilled."""
+    """Return for each name the share of its facts that are fulfilled."""
     by_name: dict[str, list[bool]] = {}
     for fact in facts:
         by_name.setdefault(fact.name, []).append(fact.fulfilled)

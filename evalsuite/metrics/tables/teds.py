@@ -1,9 +1,10 @@
 """TEDS: the edit distance between two tables as trees of rows and cells.
 
-Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation (arXiv
-1911.10683). The distance itself by Zhang and Shasha, Simple fast algorithms for the editing distance between trees
-(1989), which gives the same value as the APTED of the authors' code. Other than there, `th` is read as `td`: their
-trees have no text for it. Where the two tables are in different markup, both become plain trees of rows and cells.
+Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation
+(arXiv 1911.10683). The distance is computed by Zhang and Shasha, Simple fast algorithms for the editing
+distance between trees (1989), which gives the same value as the APTED of the authors' code. Unlike their
+code, which drops the text of `th`, this reads `th` as `td`. If the two tables have different markup, both
+become plain trees of rows and cells.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MOST_STEPS = 1_000_000
-"""Nodes of one tree times those of the other; more take minutes."""
+"""Maximum product of the two trees' numbers of nodes; more would take minutes."""
 
 
 @dataclass(slots=True)
@@ -27,10 +28,10 @@ class Node:
     """An element of a table.
 
     Attributes:
-        tag: its name.
-        spans: columns and rows that a cell covers.
-        content: a cell's text, one entry a character or inline tag.
-        children: what it holds, for a cell nothing.
+        tag: the element's tag.
+        spans: the columns and rows that a cell covers.
+        content: a cell's text, with one entry per character or inline tag.
+        children: the child elements; cells have none.
     """
 
     tag: str
@@ -40,19 +41,20 @@ class Node:
 
 
 def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """TEDS, cells compared by their texts.
+    """Compute TEDS, which compares cells by their texts.
 
     Raises:
-        ScoringError: the reference holds no readable table, or the tables are too large for this definition.
+        ScoringError: the reference contains no readable table, or the tables are too large for this
+            definition.
     """
     return _teds(prediction, reference, format, with_content=True)
 
 
 def teds_structure(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """TEDS of structure alone, often called TEDS-Struct or S-TEDS.
+    """Compute TEDS of the structure alone, often called TEDS-Struct or S-TEDS.
 
     Raises:
-        ScoringError: as `teds`.
+        ScoringError: as for `teds`.
     """
     return _teds(prediction, reference, format, with_content=False)
 
@@ -78,7 +80,7 @@ def _teds(prediction: str, reference: str, written: Format, *, with_content: boo
 
 
 def _html_trees(markup: str) -> list[tuple[Node, int]]:
-    """Return each table that is in no other one, with the number of elements within it."""
+    """Return each table that is not nested in another, with the number of elements within it."""
     from bs4 import BeautifulSoup
 
     tables = BeautifulSoup(markup, "lxml").find_all("table")
@@ -133,7 +135,7 @@ def _similarity(one: Node, size: int, two: Node, other: int, *, with_content: bo
 
 
 def _distance(one: Node, two: Node, *, with_content: bool) -> float:
-    """Zhang and Shasha's distance; trees in postorder, with the leftmost leaf below each node."""
+    """Compute Zhang and Shasha's distance, on trees in postorder with the leftmost leaf below each node."""
     first, second = _Postorder(one), _Postorder(two)
     if len(first.nodes) * len(second.nodes) > MOST_STEPS:
         raise ScoringError(
@@ -148,7 +150,7 @@ def _distance(one: Node, two: Node, *, with_content: bool) -> float:
 
 
 class _Postorder:
-    """A tree's nodes, children before parents; the leftmost leaf of each; those that begin a path to a leaf."""
+    """A tree's nodes in postorder, the leftmost leaf of each node, and the nodes at which a path to a leaf begins."""
 
     def __init__(self, root: Node) -> None:
         self.nodes: list[Node] = []
@@ -158,7 +160,7 @@ class _Postorder:
         self.roots = sorted(last.values())
 
     def _visit(self, root: Node) -> None:
-        # Without recursion: markup may nest as deeply as it likes.
+        # Avoid recursion, because markup may be nested to any depth.
         waiting: list[tuple[Node, int | None]] = [(root, None)]
         while waiting:
             node, start = waiting.pop()
@@ -178,7 +180,7 @@ def _fill(
     rename: list[list[float]],
     trees: list[list[float]],
 ) -> None:
-    """Return the distances of all subtrees on the paths that end in these two nodes."""
+    """Compute the distances between all subtrees on the paths that end in these two nodes."""
     low_i, low_j = left_one[i], left_two[j]
     width = j - low_j + 2
     before = [float(column) for column in range(width)]

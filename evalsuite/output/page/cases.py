@@ -1,7 +1,7 @@
-"""The cases of a run as the page lists them: a row each, and chunks of the records themselves.
+"""The cases of a run for the page: one row per case, and chunks of the records.
 
-The chunks hold lines of `records.jsonl` as they are; each line is parsed once, for its columns, and never
-written anew.
+The chunks contain unchanged lines of `records.jsonl`; each line is parsed once for its columns and never
+rewritten.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 CHUNK = 1 << 20
-"""Bytes of records in a chunk: what is loaded to show one case."""
+"""Bytes of records in one chunk, which the browser loads to show one case."""
 
 ASKED, ANSWERED, EXPECTED = 160, 160, 80
-"""Characters of a case's texts that the list shows."""
+"""Maximum characters of a case's texts that the list shows."""
 
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
@@ -41,10 +41,10 @@ def read_cases(
     """Read a run's records into rows and chunks.
 
     Args:
-        file: the records.
-        number: the run's place in the page, from 0.
-        chunks: they receive the records.
-        table: it receives the rows.
+        file: the file of records.
+        number: the run's index in the page, from 0.
+        chunks: receives the records.
+        table: receives the rows.
         keep: tells whether a case's record goes into the page.
     """
     lines: list[bytes] = []
@@ -66,7 +66,7 @@ def read_cases(
 
 
 def _whole_lines(file: Path) -> Iterator[bytes]:
-    """Yield complete lines; one without an end is being written, or its run died."""
+    """Yield complete lines; a last line without a line end is still being written, or its run was killed."""
     with file.open("rb") as stream:
         yield from (line for line in stream if line.endswith(b"\n"))
 
@@ -98,7 +98,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _start(text: Any, longest: int) -> str:
-    """Cut a text to its beginning, on one line."""
+    """Shorten a text to its beginning, on one line."""
     if text is None:
         return ""
     shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
@@ -106,29 +106,29 @@ def _start(text: Any, longest: int) -> str:
 
 
 def has_changed(row: PageRow, other: PageRow | None) -> bool:
-    """Return whether a case has another outcome or other scores in another run."""
+    """Tell whether a case has another outcome or other scores in another run."""
     return other is not None and (row["outcome"], row["scores"]) != (other["outcome"], other["scores"])
 
 
 PageRow = dict[str, Any]
 
 PLAIN = ("sample", "epoch", "outcome", "seconds", "tokens", "cost", "asked", "answered", "expected")
-"""Parts of a row that become a column each, as they are."""
+"""Parts of a row that become one column each, without changes."""
 
 IN_MEMORY = 1 << 18
-"""Bytes of a column before it goes into a file."""
+"""Bytes of a column that are kept in memory before it is written to a file."""
 
 AT_ONCE = 200
-"""Values that are written together: one at a time costs five times as much."""
+"""Values that are written together, because writing them one by one costs five times as much."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class CaseTable:
-    """Rows by case id; of a case that is added twice, the later row stays. Closed when its `with` block ends."""
+    """Rows by case id; if a case is added twice, the later row counts. Closed at the end of its `with` block."""
 
     def __init__(self) -> None:
-        # A database without a name is a temporary file, of which a few megabytes are in memory.
+        # A database without a name is a temporary file, which keeps only a few megabytes in memory.
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.execute(
             'CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID'
@@ -142,22 +142,22 @@ class CaseTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Drop the rows."""
+        """Delete the rows."""
         self._database.close()
 
     def add(self, row: PageRow) -> None:
         """Add a row."""
-        # Escaped, since SQLite takes no half of a surrogate pair.
+        # JSON escapes half of a surrogate pair, which SQLite cannot store.
         values = _key(row["case"]), _key(row["benchmark"]), json.dumps(row)
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
     def get(self, case: str) -> PageRow | None:
-        """Return the row of a case, or None."""
+        """Return the row of a case; None if it has none."""
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_key(case),)).fetchone()
         return json.loads(stored[0]) if stored else None
 
     def columns(self) -> Iterator[str]:
-        """Yield JSON in pieces: one table of columns per benchmark, its cases in the order of their ids."""
+        """Yield JSON in pieces: one table of columns per benchmark, with its cases sorted by id."""
         names = self._database.execute("SELECT DISTINCT benchmark FROM cases ORDER BY benchmark").fetchall()
         yield "["
         for place, (name,) in enumerate(names):
@@ -169,7 +169,7 @@ class CaseTable:
         first, last, count = self._database.execute(
             'SELECT min("case"), max("case"), count(*) FROM cases WHERE benchmark = ?', (name,)
         ).fetchone()
-        # Ids differ at their ends; their common beginning is stored once.
+        # Ids differ at their ends, so their common beginning is stored once.
         prefix = _common_start(_text(first), _text(last)) if count > 1 else ""
         columns = _Columns(len(prefix))
         rows = self._database.execute('SELECT row FROM cases WHERE benchmark = ? ORDER BY "case"', (name,))
@@ -195,7 +195,7 @@ def _common_start(first: str, last: str) -> str:
 
 
 class _ValueColumn:
-    """Values of one column as JSON; a long one is in a file."""
+    """Values of one column as JSON; a long column is stored in a file."""
 
     def __init__(self) -> None:
         self._file = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors="surrogatepass")  # noqa: SIM115 - closed by `pieces`
@@ -218,7 +218,7 @@ class _ValueColumn:
             self.add(None)
 
     def pieces(self, name: str) -> Iterator[str]:
-        """Yield the column as a member of a JSON object and close its file."""
+        """Yield the column as a member of a JSON object, and close its file."""
         if self._waiting:
             self._write()
         yield f"{_encode(name)}:["
@@ -230,7 +230,7 @@ class _ValueColumn:
 
 
 class _WordColumn:
-    """Words that repeat, each once, and their numbers; -1 where there is none."""
+    """A column of repeated words: each word once, and its number per row; -1 for a missing one."""
 
     def __init__(self) -> None:
         self._numbers, self._codes = dict[str, int](), array("i")

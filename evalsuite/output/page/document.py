@@ -1,4 +1,4 @@
-"""The page as one HTML file: hand-written parts, put together as they stand, under a strict content policy."""
+"""The page as one HTML file: hand-written parts, combined without changes, under a strict content policy."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ SCRIPTS = (
     "runs.js",
     "main.js",
 )
-"""In the order in which they use each other."""
+"""The scripts, each after those that it uses."""
 
 
 def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
     """Build the page's HTML.
 
     Args:
-        title: what the browser's window is called.
-        overview: data that the page needs at once.
-        chunks: name and text of the compressed chunks that are in the page itself.
+        title: the title of the browser's window.
+        overview: the data that the page needs at once.
+        chunks: name and text of each compressed chunk that is stored in the page itself.
     """
     style, frame_style, script = asset("style.css"), asset("frame.css"), program()
     parts = {
@@ -63,13 +63,13 @@ def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, st
         ),
         "SCRIPT": script,
     }
-    # One pass: what a part says is never taken for the name of another.
+    # Replace everything in one pass, so that the text of a part is never read as the name of another.
     return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], asset("page.html"))
 
 
 @cache
 def asset(name: str) -> str:
-    """Read a hand-written part."""
+    """Read a hand-written file from `assets/`."""
     return (ASSETS / name).read_text("utf-8")
 
 
@@ -80,7 +80,7 @@ def program() -> str:
 
 
 def policy(script: str, *styles: str) -> str:
-    """Build the content security policy: this script and its chunks, these styles, and nothing else."""
+    """Build the content security policy: it allows this script and its chunks, these styles, and nothing else."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -105,13 +105,13 @@ def inert_json(value: Any) -> str:
 
 
 FOLDER = "page"
-"""Name of the folder beside the page that holds the chunks of a large run."""
+"""Name of the folder next to the page that contains the chunks of a large run."""
 
 LEVEL = 1
-"""Of zlib: each step up costs as much time again and saves a few percent."""
+"""zlib's compression level: each higher level doubles the time and saves only a few percent."""
 
 IN_FLIGHT = 8
-"""Chunks that wait for their compression, at most; it bounds memory."""
+"""Maximum chunks that wait for compression, to limit memory."""
 
 
 def pack(data: bytes) -> str:
@@ -120,11 +120,11 @@ def pack(data: bytes) -> str:
 
 
 def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Do what `pack` does, piece by piece."""
+    """Compress and encode as `pack` does, piece by piece."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
         left += compressor.compress(piece.encode("utf-8", "replace"))
-        # Three bytes make four letters, so that only the last piece is padded.
+        # Three bytes become four letters, so only the last piece needs padding.
         whole = len(left) - len(left) % 3
         yield base64.b64encode(left[:whole]).decode("ascii")
         left = left[whole:]
@@ -132,18 +132,18 @@ def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class Chunks:
-    """Takes chunks and puts them into the page or beside it; compresses several at a time.
+    """Stores chunks in the page or next to it; compresses several at a time.
 
     Args:
-        folder: the page's; chunks of an earlier page are replaced.
-        beside: whether the chunks are files beside the page.
+        folder: the page's folder; chunks of an earlier page are replaced.
+        beside: whether to store the chunks as files next to the page.
     """
 
     def __init__(self, folder: Path, *, beside: bool) -> None:
         self._folder, self._beside = folder / FOLDER, beside
         self._inside: list[tuple[str, str]] = []
         self._waiting: deque[tuple[str, Future[str]]] = deque()
-        # zlib works outside of the interpreter's lock.
+        # zlib releases the interpreter's lock.
         self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
     def __enter__(self) -> Self:
@@ -169,7 +169,7 @@ class Chunks:
             self._keep_first()
 
     def add_pieces(self, name: str, pieces: Iterable[str]) -> None:
-        """Add a chunk piece by piece; only a few pieces are in memory if it is stored beside the page."""
+        """Add a chunk piece by piece; if it is stored next to the page, only a few pieces are in memory."""
         if self._beside:
             self._write(name, _pack_pieces(pieces))
         else:
@@ -188,13 +188,13 @@ class Chunks:
         draft = file.with_name(f".{file.name}.draft")
         with draft.open("w", encoding="ascii") as stream:
             stream.write(f'keepChunk({json.dumps(name)},"')
-            # What is packed is letters, digits and a few signs that mean nothing within quotes.
+            # The compressed text contains only letters, digits and a few signs that are safe within quotes.
             stream.writelines(packed)
             stream.write('")\n')
         draft.replace(file)
 
     def finish(self) -> Iterator[tuple[str, str]]:
-        """Wait for all chunks and yield name and text of those inside the page."""
+        """Wait for all chunks; yield name and text of those that are stored in the page."""
         while self._waiting:
             self._keep_first()
         yield from self._inside

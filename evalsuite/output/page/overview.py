@@ -1,4 +1,4 @@
-"""What the page knows as soon as it opens: verdict, gates, baseline, benchmarks, cost, and the report's sections."""
+"""The data that the page has as soon as it opens: verdict, gates, baseline, benchmarks, cost, report sections."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Tally
 
 SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
-"""Sections whose content the page's first screen, or its cases, show in their own way."""
+"""Sections that are left out, because the page shows their content on its first screen or among its cases."""
 
 NOT_REPEATED = {
     "run", "resume", "replay", "shard", "gate", "baseline", "stop_when_decided", "limit", "reports",
 }  # fmt: skip
-"""Options of a run that do not matter to one case of it."""
+"""Options of a run that are not needed to repeat one of its cases."""
 
 
 def run_facts(run: Run, label: str) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def run_facts(run: Run, label: str) -> dict[str, Any]:
 
 
 def _options(settings: Mapping[str, Any]) -> list[str]:
-    """List the command-line options that repeat a case of this run."""
+    """List the command-line options for repeating a case of this run."""
     options = []
     for name in settings.get("given", ()):
         value = settings.get(name)
@@ -110,7 +110,7 @@ def _against(run: Run, against: Against) -> dict[str, Any]:
 
 
 def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
-    """Return the loss that matters, on the metric's own scale."""
+    """Return the smallest loss that matters, on the metric's own scale."""
     own = own_margin(subject, against.rules)
     if own is not None:
         return own
@@ -122,7 +122,8 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     """Estimate all metrics of a benchmark, over all cases and for each tag value."""
     tags = sorted({tag for row in measured.tally for tag in row.tags})
     metrics = _plain_metrics(measured, measured.tally)
-    # Read before the tags: a derived metric keeps the failure of its last computation alone.
+    # Read the failures before the tags, because a derived metric keeps only the failure of its last
+    # computation.
     failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
     return {
         "cases": len(measured.tally),
@@ -132,7 +133,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
         "tags": {
             tag: {value: _plain_metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
-            # A tag with a value for almost every case is a name, not a group.
+            # A tag with a different value for almost every case is a name rather than a group.
             if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
         },
     }
@@ -143,7 +144,7 @@ def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
 
 
 def estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Select what the page shows of the results of `summarise_benchmark`."""
+    """Select the parts of `summarise_benchmark`'s results that the page shows."""
     return {
         name: {"": bench["metrics"]}
         | {
@@ -161,7 +162,8 @@ def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[d
 
     Args:
         runs: the runs.
-        pairs: the places of the first and the second run of each pair; all are corrected for their number.
+        pairs: the indexes of each pair's first and second run; p-values are corrected for the number of
+            pairs.
     """
     ranges, rows = metric_ranges(runs), []
     for first, second in pairs:
@@ -196,7 +198,7 @@ def benchmark_facts(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> li
 
 
 def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Make one row per benchmark that any of the runs has, with each run's estimate."""
+    """Make one row per benchmark that occurs in any of the runs, with each run's estimate."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
         benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
@@ -213,7 +215,7 @@ def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def falling_metrics(runs: Iterable[Run]) -> list[str]:
-    """List metrics of which less is better, as `benchmark.metric`, by their declaration or by a gate."""
+    """List metrics for which lower is better, as `benchmark.metric`, according to their declaration or a gate."""
     names = set()
     for run in runs:
         gates = gates_of(run)
@@ -229,7 +231,7 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
 
 
 def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
-    """Map `benchmark.metric` to the declared bounds; if runs disagree, to those of the first."""
+    """Map `benchmark.metric` to the declared bounds; if runs disagree, the first run's count."""
     ranges: dict[str, tuple[float, float]] = {}
     for run in runs:
         for name, bench in run.benchmarks.items():
@@ -241,7 +243,7 @@ def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
 
 
 def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
-    """Convert the report's sections, their numbers rounded as the report prints them."""
+    """Convert the report's sections, with numbers rounded as in the report."""
     left_out = set(apart)
     return [
         {"title": section.title, "blocks": [_block(block) for block in section.blocks]}

@@ -1,4 +1,4 @@
-"""The page of a run in progress: rewritten again and again, and reloaded by every browser that has it open."""
+"""The page of a run in progress, rewritten regularly and reloaded by every browser that has opened it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 LIVE = "live.js"
-"""A script beside the page whose content changes with it; the page in the browser asks for it."""
+"""A script next to the page, which changes with it; the browser polls the script."""
 
 QUIET = 600.0
-"""Seconds without a new record after which a run without an end counts as killed, where its lock cannot tell."""
+"""Seconds without a new record after which an unfinished run counts as killed, if its lock does not tell."""
 
 
 def goes_on(folder: RunFolder) -> bool:
-    """Return whether a run is being written to; a damaged one is not."""
+    """Tell whether a run is still being written to; False for a damaged run."""
     try:
         info = folder.info()
     except RunError:
@@ -47,17 +47,17 @@ def goes_on(folder: RunFolder) -> bool:
 
 
 def _last_written(folder: RunFolder) -> float:
-    """Return when a case last ended, by the journal or else the records; 0 without either."""
+    """Return when the last case ended, according to the journal or else the records; 0 without both."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
     return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
 
 
 def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
-    """Write the page of the cases so far.
+    """Write the page with the cases so far.
 
     Returns:
-        How many there are.
+        The number of cases so far.
     """
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
@@ -80,10 +80,10 @@ def follow(
     """Update the page of a run until the run ends.
 
     Args:
-        folder: the run's.
+        folder: the run's folder.
         declarations: finds the benchmarks that the records name.
-        tell: called with the number of cases whenever the page was written.
-        wait: called between two checks.
+        tell: called with the number of cases whenever the page has been written.
+        wait: called between two checks, to wait.
     """
     shown = 0.0
     while goes_on(folder):
@@ -92,7 +92,7 @@ def follow(
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
-    # The run wrote its own page at its end, which ours may have replaced in the same moment.
+    # The run writes its own page when it ends, but ours may have replaced that page at the same moment.
     finish(folder, declarations)
 
 
@@ -113,7 +113,7 @@ INDEX = "index.html"
 
 
 def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
-    """Write the index of runs into their folder; runs that cannot be read are listed with the reason."""
+    """Write an index of all runs into their folder; unreadable runs are listed with the reason."""
     rows = sorted(
         (_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"])
     )
@@ -170,7 +170,7 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
 
 
 def _trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make one line chart per metric that at least two runs have, with one line per model."""
+    """Make one line chart per metric that at least two runs share, with one line per model."""
     charts = []
     for metric in sorted({metric for row in rows for metric in row.get("metrics", {})}):
         measured = [row for row in rows if row.get("metrics", {}).get(metric)]

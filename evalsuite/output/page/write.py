@@ -1,4 +1,4 @@
-"""Writes `report.html` of a run, and `comparison.html` of several."""
+"""Write `report.html` for one run, and `comparison.html` for several."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PAGE, COMPARISON = "report.html", "comparison.html"
 
 INSIDE = 8 << 20
-"""Bytes of records that the page takes in; the chunks of more lie beside it."""
+"""Maximum bytes of records that are stored in the page; for larger runs, the chunks are stored next to it."""
 
 
 def write_page(
@@ -50,11 +50,11 @@ def write_page(
 
     Args:
         run: the run to show.
-        verdict: its verdict.
-        benchmarks: its benchmarks' estimates, by `summarise_benchmark`.
-        sections: its report's.
-        baseline: the run that it is compared with.
-        target: the page's folder.
+        verdict: the run's verdict.
+        benchmarks: its benchmarks' estimates, from `summarise_benchmark`.
+        sections: the sections of its report.
+        baseline: the run that it was compared with.
+        target: the folder for the page.
         live: the number of cases so far, if the run is still in progress.
     """
     runs = [run] if baseline is None else [run, baseline]
@@ -86,12 +86,12 @@ def write_comparison_page(
     """Write the page of several runs into a folder.
 
     Args:
-        runs: the first is the baseline.
+        runs: the runs, of which the first is the baseline.
         labels: the runs' names.
-        sections: the report's.
-        target: the folder.
-        history: a history of releases has one line per drift: `drifts` of all and `latest` of the newest; the
-            sections then come first.
+        sections: the sections of the report.
+        target: the folder for the page.
+        history: the drifts in a history of releases, one line each: `drifts` lists all and `latest` those of the
+            newest release; the sections then come first.
     """
     overview: dict[str, Any] = {
         "kind": "comparison",
@@ -105,7 +105,7 @@ def write_comparison_page(
             estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()})
             for run in runs
         ],
-        # A history has too many pairs, and compares each release with its references alone.
+        # A history has too many pairs, and compares each release only with its references.
         "differences": differences(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": section_facts(sections, ()),
     }
@@ -115,14 +115,15 @@ def write_comparison_page(
 
 
 def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
-    """Write page and chunks.
+    """Write the page and its chunks.
 
     Args:
-        file: the page.
-        title: the page's.
-        overview: data that the page needs at once.
+        file: the path of the page.
+        title: the title of the page.
+        overview: the data that the page needs at once.
         runs: the runs whose cases the page lists.
-        whole: number of runs with all records in the page; of later runs only those of cases that changed.
+        whole: the number of runs whose records are all in the page; for later runs, only records of changed
+            cases are.
     """
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
@@ -140,7 +141,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
 
 
 def _read(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
-    """Read a run's cases; for a run to compare with, keep only the records of cases that changed."""
+    """Read a run's cases; if it is a comparison run, keep only the records of changed cases."""
     if not path.is_file():
         return
     if first is None:

@@ -1,1 +1,1 @@
-"""From records to tallies, from tallies to tables, pictures, verdicts and Markdown."""
+"""Convert records to tallies, and tallies to tables, charts, verdicts and Markdown."""

@@ -1,4 +1,4 @@
-"""One case as a block of plain text: question, answer, target, scores with their reasons, the baseline's answer."""
+"""Show one case as a block of plain text: question, answer, target, scores with reasons, the baseline's answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1000
-"""Characters of each text; `evalsuite report case --full` prints all of them."""
+"""Maximum characters of each text; `evalsuite report case --full` prints complete texts."""
 
 INDENT = 10
 
@@ -31,10 +31,10 @@ NUMBER = Column("", "number", 4)
 
 
 def case_block(record: Record, *, most: int | None = MOST) -> str:
-    """Write the block of one case, safe to print on a terminal.
+    """Write the block for one case, safe to print on a terminal.
 
     Args:
-        record: the case's.
+        record: the case's record.
         most: maximum characters of each text; None for all.
     """
     return "\n".join(_label(label, text, most) for label, text in _parts(record))
@@ -71,10 +71,10 @@ def _label(label: str, text: str, most: int | None) -> str:
 
 
 OF_ONE_GATE = 3
-"""Cases shown behind one missed gate."""
+"""Maximum cases shown for one missed gate."""
 
 LONGEST_TEXT = 400
-"""Characters of each text in a block."""
+"""Maximum characters of each text in a block."""
 
 
 def cases_behind(decision: GateDecision, run: Run) -> list[str]:
@@ -102,7 +102,7 @@ def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in cases_behind(decision, run)]
     uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
-    # Each case behind a gate may be among the others, too.
+    # A case behind a gate may also be among the other failures.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
 
 
@@ -111,7 +111,7 @@ def _list_uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
 
 
 def blocks(cases: Sequence[str], run: Run, baseline: Run | None) -> Iterator[tuple[str, str]]:
-    """Yield name with outcome, and block, of each case, with the baseline's answer."""
+    """Yield for each case its name with outcome, and its block with the baseline's answer."""
     for case in cases:
         record = run.read(case)
         lines = [case_block(record, most=LONGEST_TEXT)]

@@ -1,4 +1,4 @@
-"""Runs side by side: paired statistics of all pairs, then every benchmark's section with one row per run."""
+"""Compare runs side by side: paired statistics of all pairs, then every benchmark's section with one row per run."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ GLANCE = "At a glance"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was written of a comparison.
+    """The written parts of a comparison.
 
     Attributes:
-        file: the Markdown.
-        labels: what the runs are called.
-        sections: what there is to say of them.
+        file: the path of the Markdown file.
+        labels: the runs' labels.
+        sections: the sections of the comparison.
     """
 
     file: Path
@@ -79,16 +79,16 @@ class Comparison:
 def write_comparison(
     folders: Sequence[RunFolder], target: Path, declarations: Declarations, names: Sequence[str] = ()
 ) -> Comparison:
-    """Write `comparison.md`, its page, `comparison.json` and its pictures into a folder.
+    """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
-        folders: the runs'; the first is the baseline.
-        target: the folder.
+        folders: the runs' folders; the first run is the baseline.
+        target: the folder to write to.
         declarations: finds the benchmarks that the records name.
-        names: the runs' labels, one each; empty for their models.
+        names: one label per run; empty to use their models.
 
     Raises:
-        RunError: a run cannot be read or is named twice, or there is only one.
+        RunError: a run cannot be read or is given twice, or only one was given.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
@@ -113,7 +113,7 @@ def write_comparison(
 
 
 def label_runs(runs: Sequence[Run]) -> list[str]:
-    """Label runs by model, or by run name if two runs share a model."""
+    """Label runs by model, or by run name if two runs have the same model."""
     models = [str(run.info.get("model") or "no model") for run in runs]
     return models if len(set(models)) == len(runs) else [run.folder.name for run in runs]
 
@@ -136,13 +136,13 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _bench(runs: Sequence[Run], name: str) -> Bench:
-    """Return the benchmark of the first run that has its code, or else of the first that has it."""
+    """Return the benchmark from the first run that has its code, or else from the first run that includes it."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
 
 def _falls(runs: Sequence[Run], name: str, metric: str) -> bool:
-    """Return whether less of a metric is better, according to any of the runs."""
+    """Tell whether lower values of a metric are better, according to any of the runs."""
     return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
 
 
@@ -177,7 +177,7 @@ def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 
 
 def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Differences of all pairs of runs over the questions that both have, p and interval corrected alike."""
+    """Compare all pairs of runs on the questions that both have, with corrected p-values and intervals."""
     tallies = [
         (label, run.benchmarks[name].tally)
         for run, label in zip(runs, labels, strict=True)
@@ -221,17 +221,17 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
 
 
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List the metrics with values of their own, and a line for each that repeats another."""
+    """List the metrics with different values, and one line for each metric that repeats another."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return distinct(metrics, [[_digest(tallies, metric)] for metric in metrics])
 
 
 def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
-    """Equal for two metrics only if they have the same values in the same cases."""
+    """Hash a metric's values; two metrics have equal hashes only if they have the same values in the same cases."""
     whole = hashlib.sha256()
     for tally in tallies:
         for row in tally:
-            # Adding zero makes one of both zeros.
+            # Adding zero turns -0.0 into 0.0.
             whole.update(struct.pack("<d", row.scores[metric] + 0.0) if metric in row.scores else b"none")
     return whole.digest()
 
@@ -245,7 +245,7 @@ def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
 
 
 FEWEST, MOST = 3, 12
-"""Spokes of a radar that can be read."""
+"""Minimum and maximum number of spokes in a readable radar chart."""
 
 
 def radar(
@@ -255,12 +255,12 @@ def radar(
     primary: str | None,
     falls: Callable[[str], bool] = lambda _metric: False,
 ) -> Chart | None:
-    """Draw one polygon per run; None if the section has a radar already, or nothing has enough spokes.
+    """Draw one polygon per run; None if the section already has a radar chart, or too few spokes are available.
 
-    Further out is better on every spoke: metrics of which less is better are left out.
+    Further out is better on every spoke, so metrics for which lower is better are left out.
 
-    The spokes are the metrics that are shares in every run; where these are too few, the values of the first tag
-    that has enough of them, with the mean of the primary metric.
+    The spokes are the metrics that are shares in every run. If these are too few, the spokes are the values
+    of the first tag with enough values, each with the mean of the primary metric.
     """
     drawn = any(
         isinstance(block, Chart) and block.kind == "radar" and _is_seen(block) for block in section.blocks
@@ -282,7 +282,7 @@ def _is_seen(chart: Chart) -> bool:
 
 
 def _shares(views: Sequence[RunView]) -> list[str]:
-    """List the metrics that every run has and whose values lie in [0, 1]."""
+    """List the metrics that every run has with all values in [0, 1]."""
     return [
         metric
         for metric in views[0].tally.metrics()
@@ -302,7 +302,7 @@ def _means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[f
 
 
 def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
-    # The name is a file's.
+    # The name is used as a file name.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart(
         "radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0)
@@ -312,16 +312,16 @@ def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], titl
 HISTORY = "history.md"
 
 MOST_FLAKY = 20
-"""Flaky cases shown, the most undecided first."""
+"""Maximum flaky cases that are shown, most flips first."""
 
 
 def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:
-    """Write history.md, its page and pictures into a folder.
+    """Write history.md, its page and its charts into a folder.
 
     Args:
         runs: the releases.
-        courses: their metrics' courses.
-        target: the folder.
+        courses: the releases' metrics over time.
+        target: the folder to write to.
     """
     target.mkdir(parents=True, exist_ok=True)
     sections = [*history_sections(courses), *_flaky_section(flaky_cases(runs))]
@@ -338,18 +338,18 @@ def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) 
 
 
 def findings(courses: Sequence[Course]) -> str:
-    """List the metrics that have drifted, or say that none has."""
+    """List the metrics that have drifted, or state that none has."""
     lines = [line for course in courses for line in course.drifts()]
     return "\n".join(f"- {escape(line)}" for line in lines) or "No drift from a reference is shown."
 
 
 def history_sections(courses: Sequence[Course]) -> list[Section]:
-    """Make a section for each metric: its picture, and a row for each release."""
+    """Make one section per metric, with its chart and one row per release."""
     return [Section(str(course.subject), [_draw_course(course), _course_table(course)]) for course in courses]
 
 
 def _flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
-    """Cases that flip between epochs or runs of one model; nothing where none does."""
+    """List cases whose outcome changes between epochs or runs of one model; empty if there are none."""
     if not cases:
         return []
     columns = [

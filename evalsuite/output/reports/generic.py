@@ -1,4 +1,4 @@
-"""The section of a benchmark that brings none of its own: its metrics, over all cases and by each tag."""
+"""The default section for a benchmark without its own: its metrics, over all cases and by each tag."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
 MOST_VALUES = 20
-"""A tag with more values than this names cases and does not group them."""
+"""A tag with more values than this identifies cases and does not group them."""
 
 MOST_CHARTED = 4
-"""Metrics in one chart."""
+"""Maximum metrics in one chart."""
 
 
 def generic_section(
@@ -42,16 +42,16 @@ def generic_section(
     derived: Mapping[str, DerivedMetric] = EMPTY,
     primary: str | None = None,
 ) -> Section:
-    """Show every metric with its interval, per run and, for a single run, per tag value.
+    """Show every metric with its interval, per run; for a single run, also per tag value.
 
-    Where judges left their ballots, their biases and agreement follow.
+    If judges left ballots, their biases and agreement follow.
 
     Args:
-        title: heading.
-        name: the benchmark's; its pictures' names begin with it.
-        runs: those that ran it.
+        title: the section's heading.
+        name: the benchmark's name, with which its charts' names begin.
+        runs: the runs that include the benchmark.
         derived: metrics that are not means over cases, by name.
-        primary: the metric that matters most, which comes first; None keeps the order of the scores.
+        primary: the most important metric, which comes first; None keeps the order of the scores.
     """
     metrics = _primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
@@ -111,18 +111,18 @@ def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
 
 
 def _tags(tally: Tally) -> list[str]:
-    # What the tag `cluster` holds is shared by cases for the sake of their intervals; it groups nothing.
+    # The tag `cluster` marks related cases for computing intervals; it does not define groups.
     tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
 def _chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric, and others beside it only if all are shares, because one axis has one scale."""
+    """Draw the first metric. Add others only if all are shares, because they have a common axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
         "bars",
-        # It names a file.
+        # The title is used as a file name.
         re.sub(r"\W+", "_", f"{name}_by_{tag}"),
         f"{name}: {', '.join(drawn)} by {tag}",
         list(groups),
@@ -133,7 +133,7 @@ def _chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Ma
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Return whether a metric is declared to lie from 0 to 1 or, without a declaration, does."""
+    """Tell whether a metric's declared range is 0 to 1 or, without a declaration, whether its values are in it."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)
@@ -141,11 +141,11 @@ def _is_share(run: RunView, metric: str) -> bool:
 
 
 MOST_ATTEMPTS = 5
-"""Attempts up to which there is a column each."""
+"""Maximum number of attempts for which each number has its own column."""
 
 
 def attempts_table(views: Sequence[RunView]) -> Table | None:
-    """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None without repetition."""
+    """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None with one epoch."""
     most = min(MOST_ATTEMPTS, max(map(_fewest_attempts, (view.tally for view in views)), default=0))
     if most < 2:
         return None
@@ -174,12 +174,12 @@ def _pass_metric(name: str, tally: Tally) -> Cell:
 
 
 def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
-    """Warn about cases whose last answer met the limit on tokens: their scores say little about the model.
+    """Warn about cases whose last answer reached the token limit, because their scores may say little about the model.
 
     Args:
-        label: the run's.
-        tally: its cases, with the fact `finish`.
-        declared: the benchmark's name where it is declared, as in `@benchmark(TREB)`.
+        label: the run's label.
+        tally: the run's cases, with the fact `finish`.
+        declared: the benchmark's Python name in its declaration, as in `@benchmark(TREB)`.
     """
     cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
@@ -191,11 +191,11 @@ def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
 
 
 def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
-    """Warn about judges' answers that were cut off; such an answer is never read as a score.
+    """Warn about truncated answers of judges; such an answer is never read as a score.
 
     Args:
-        label: the run's or the judge's.
-        tally: its cases, with the fact `cut_off` where an answer of a judge was.
+        label: the label of the run or judge.
+        tally: the cases, with the fact `cut_off` if a judge's answer was truncated.
     """
     cut = sum(bool(row.facts.get("cut_off")) for row in tally)
     if cut:
@@ -216,11 +216,11 @@ class CaseMetric:
     """A metric that is not a mean over cases.
 
     Attributes:
-        name: as gates and tables have it.
-        measure: reads it off a tally; None where it cannot be had.
-        draw: makes further tables and charts of a benchmark's name and a run; None for none.
-        lower_is_better: whether less is better.
-        range: its least and greatest value, which a loss against a baseline is a share of; None where it has none.
+        name: the metric's name in gates and tables.
+        measure: computes the metric from a tally; None if it is undefined.
+        draw: makes further tables and charts, given a benchmark's name and a run; None for none.
+        lower_is_better: whether lower values are better.
+        range: lowest and highest value, for expressing a loss as a share; None if the metric is unbounded.
     """
 
     name: str
@@ -236,10 +236,10 @@ class CaseMetric:
 
 
 def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Return a metric as it is, or make one of a function of a tally, with the function's name.
+    """Return a metric unchanged, or make one from a function of a tally, under the function's name.
 
     Raises:
-        SettingsError: it is not a named function.
+        SettingsError: the metric is not a named function.
     """
     if isinstance(metric, CaseMetric):
         return metric
@@ -254,7 +254,7 @@ def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
 def report_with(
     metrics: Sequence[CaseMetric], title: str, name: str
 ) -> Callable[[Sequence[RunView]], Section]:
-    """Make a benchmark's report: its metrics and tags, and the tables and charts of these metrics."""
+    """Make a benchmark's report function: it shows metrics and tags, and the tables and charts of these metrics."""
     return partial(_make_report, tuple(metrics), title, name)
 
 
@@ -271,7 +271,7 @@ def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Seq
 
 
 def _of_run(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
-    """Add the run to the title of a table or chart; `number` is 0 for a single run."""
+    """Add the run to the title of a table or chart; `number` is 0 if there is a single run."""
     if not number:
         return block
     title = f"{block.title}: {run.label}"
@@ -292,19 +292,20 @@ def _of_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally:
 
 
 def macro_f1() -> CaseMetric:
-    """`macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
+    """Make `macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
     return CaseMetric("macro_f1", partial(_of_labels, classification.macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
-    """`micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
+    """Make `micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
     return CaseMetric("micro_f1", partial(_of_labels, classification.micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:
     """`labels_confused`: the share of cases with another label than the target's; the report draws the matrix.
 
-    Rows are targets, columns what `one_of` read; the last column is answers that named no label.
+    Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
+    no label.
     """
     return CaseMetric(
         "labels_confused", _share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range
@@ -318,7 +319,7 @@ def _share_confused(tally: Tally) -> Estimate | None:
 
 
 def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
-    """Targets, labels (the empty one last, where it occurs), and how often each met each."""
+    """Count how often each target met each label; the empty label is last, if it occurs."""
     targets, labels = _labels(tally)
     rows = sorted(set(targets) | set(labels) - {""})
     columns = [*rows, *([""] if "" in labels else [])]
@@ -348,11 +349,11 @@ def _both(tally: Tally, first: str, second: str) -> tuple[list[float], list[floa
 
 
 def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
-    """`calibration_error`: expected calibration error of two scores; in [0, 1], 0 is best.
+    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best.
 
     Args:
-        confidence: name of the score that says how sure the model was, in [0, 1].
-        right: name of the score that says whether it was right.
+        confidence: name of the score that tells the model's confidence, in [0, 1].
+        right: name of the score that tells whether the answer is right.
         bins: number of bins of equal width.
     """
 
@@ -384,10 +385,10 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
 
 
 def auroc(score: str, positive: str) -> CaseMetric:
-    """`auroc`: the chance that a score ranks a positive case above a negative one; in [0, 1].
+    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1].
 
     Args:
-        score: name of the score that ranks.
+        score: name of the score that ranks the cases.
         positive: name of the score that is 1 for positive cases, else 0.
     """
 
@@ -401,7 +402,7 @@ def auroc(score: str, positive: str) -> CaseMetric:
 
 
 def spearman(first: str, second: str) -> CaseMetric:
-    """`spearman`: rank correlation of two scores, by their names; in [-1, 1]."""
+    """Make `spearman`: the rank correlation of two scores, given their names; in [-1, 1]."""
 
     def measure(tally: Tally) -> Estimate | None:
         from evalsuite import stats

@@ -1,4 +1,4 @@
-"""Sections as Markdown that GitHub renders well. Numbers are rounded here and nowhere before."""
+"""Render sections as Markdown for GitHub. Numbers are rounded only here."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MENTION = re.compile(r"@(?=[\w-])")
 
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500
-"""Characters of a model's words that a report shows in one place."""
+"""Maximum characters of a model's text that a report shows in one place."""
 
 
-# What a terminal can do nothing with: pictures, links to sections, the ends of what can be folded.
+# Lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
@@ -42,7 +42,7 @@ def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
 
     Args:
         sections: the sections in order.
-        pictures: names of the charts that were drawn; others are omitted.
+        pictures: names of the charts that were drawn; the other charts are left out.
     """
     parts = []
     for section in sections:
@@ -90,7 +90,7 @@ def render_table(table: Table) -> str:
 
 
 def terminal_table(table: Table) -> str:
-    """Render a table for a terminal, without control characters; `best` follows the best value of a row."""
+    """Render a table for a terminal, without control characters; `best` is written after a row's best value."""
     from tabulate import tabulate
 
     table = without_unmeasured(table)
@@ -114,14 +114,14 @@ def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_passage(passage: Passage) -> str:
-    """Render a paragraph, or a model's text: closed, verbatim, and cut to size unless wanted whole."""
+    """Render a paragraph, or a model's text: folded, verbatim, and shortened unless it must be complete."""
     if not passage.folded:
         heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
     words = passage.text if passage.whole else both_ends(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
-    # Inside HTML, Markdown's own escapes would be shown, and an empty line would end it.
+    # Inside HTML, Markdown's escapes would be visible, and an empty line would end the HTML.
     summary = html.escape(" ".join(passage.title.split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
@@ -132,7 +132,7 @@ def _picture(chart: Chart) -> str:
 
 def show(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
-    # An interval's brackets do not make a link; a small p-value's `<` would begin a tag.
+    # The brackets of an interval must not become a link, nor the `<` of a small p-value a tag.
     text = plain_text(cell, column)
     return escape(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
@@ -155,7 +155,7 @@ def anchor(title: str) -> str:
 
 
 def plain_text(cell: Cell, column: Column) -> str:
-    """Print a cell by its column's style; text stays as it is."""
+    """Print a cell in its column's style; text is returned unchanged."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
@@ -174,7 +174,7 @@ def number(value: float, column: Column) -> str:
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     scaled = value * 100 if column.style == "percent" else value
     text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
-    # Nothing is left of a minus but its sign.
+    # A number that rounds to zero loses its minus sign.
     return text if re.search("[1-9a-z]", text) else text.lstrip("-")
 
 
@@ -185,9 +185,9 @@ def one_line(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape text of a model or a dataset, so that it stays in its cell and is never markup."""
+    """Escape text of a model or a dataset, so that it stays in its cell and never becomes markup."""
     quoted = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # Nobody is notified, and no address becomes a link, because a model says so.
+    # A model's text must not notify anybody, and its addresses must not become links.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
 
@@ -200,7 +200,7 @@ def unescape(text: str) -> str:
 def in_terminal(text: str) -> str:
     """Convert a rendered document for a terminal: no escapes, pictures, tags or internal links.
 
-    What is fenced stays as it is, since nothing is escaped there.
+    Fenced text is kept unchanged, because it contains no escapes.
     """
     lines, fence = [], ""
     for line in text.splitlines():
@@ -233,7 +233,7 @@ def decision_line(decision: GateDecision) -> str:
 
 
 def measured_line(decision: GateDecision) -> str:
-    """Print what a gate covers, with the value that it found or the reason why there is none."""
+    """Describe a gate's coverage, with the measured value or the reason why it is missing."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Question, Row
 
 MOST_VALUES = 60
-"""Tags with more values name cases and do not group them."""
+"""A tag with more values identifies cases and does not group them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class PairedRuns:
 
     Attributes:
         n: number of questions.
-        before: mean of the first run.
-        after: mean of the second run.
-        difference: second minus first, with its interval; None for fewer than two questions.
-        pvalue: two-sided, of no difference; None for fewer than two questions.
+        before: the mean in the first run.
+        after: the mean in the second run.
+        difference: second mean minus first mean, with its interval; None for fewer than two questions.
+        pvalue: two-sided p-value of no difference; None for fewer than two questions.
     """
 
     n: int
@@ -39,7 +39,7 @@ class PairedRuns:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """One question that both runs scored, epochs averaged."""
+    """One question that both runs scored, with its epochs averaged."""
 
     cluster: str
     before: float
@@ -56,8 +56,8 @@ def compare_pair(
         base: the first run's cases.
         other: the second run's cases.
         metric: the metric's name.
-        bounds: the metric's declared range, if there is one.
-        comparisons: number of comparisons for which p-value and interval are corrected (Bonferroni).
+        bounds: the metric's declared range, if it has one.
+        comparisons: the number of comparisons for which p-value and interval are corrected (Bonferroni).
     """
     return _compare(list(_match(base, other, metric)), bounds, comparisons)
 
@@ -118,7 +118,8 @@ def _compare(matches: Sequence[_Match], bounds: tuple[float, float] | None, comp
     if shares and not repeated:
         pvalue = stats.mcnemar(before, after)
         if pvalue > 0.05 / comparisons:
-            # Tango's interval is asymptotic; where the exact test does not reject zero, zero belongs into it.
+            # Tango's interval is asymptotic; if the exact test does not reject zero, the interval must
+            # include zero.
             ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedRuns(
         len(matches),

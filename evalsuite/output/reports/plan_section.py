@@ -1,4 +1,4 @@
-"""A plan as tables: what each benchmark will take, and which loss each gated metric can show."""
+"""Show a plan as tables: the expected expense of each benchmark, and the loss that each gated metric can show."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIGHTS = (
 
 
 def expense_table(expenses: Sequence[Expense]) -> Table:
-    """Tabulate the expected expense of each benchmark and of all together."""
+    """Tabulate the expected expense of each benchmark, and the total."""
     rows: list[list[Cell]] = [
         _expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
     ]
@@ -60,7 +60,7 @@ def _amounts(usage: Usage | None) -> list[Cell]:
 
 
 def sight_table(sights: Sequence[Sight]) -> Table:
-    """Tabulate the loss that each metric shows with a power of 80%, and what the wanted loss needs."""
+    """Tabulate the loss that each metric shows with a power of 80%, and what is needed to show the wanted loss."""
     return Table("", SIGHTS, [_sight(sight) for sight in sights])
 
 
@@ -83,7 +83,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def advice(sight: Sight) -> str:
-    """Say whether the wanted loss can be shown, and whether more questions or more epochs help."""
+    """Tell whether the wanted loss can be shown, and whether more questions or more epochs help."""
     name = str(sight.subject)
     if sight.visible <= sight.loss:
         return f"{name}: a loss of {sight.loss:.3g} can be shown with what is there."

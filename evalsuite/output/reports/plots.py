@@ -1,4 +1,4 @@
-"""Charts as SVG files, drawn with matplotlib (extra `plots`); the same data gives the same bytes."""
+"""Draw charts as SVG files with matplotlib (extra `plots`); the same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 MARKERS = "osD^vPX*"
 
 DATED = {".svg": "Date", ".pdf": "CreationDate"}
-"""What a format calls the date in it, which is left out."""
+"""The key of the date in each format's metadata; the date is left out."""
 LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
-"""What a line of the legend takes, the mark before a name, and a letter of it: inches at the font's size."""
+"""Sizes in the legend, in inches at the font's size: height of a line, width of a mark, width of a letter."""
 
 
 def can_draw() -> bool:
-    """Return whether matplotlib is installed."""
+    """Tell whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
     """Draw charts into a folder, each as `<name>.<kind>`, and return the names of those that were drawn.
 
-    One that cannot be drawn is passed over: its numbers are in the report's tables.
+    A chart that cannot be drawn is skipped; its numbers are in the report's tables.
     """
     wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
     if not wanted or not can_draw():
@@ -47,7 +47,7 @@ def _drawn(chart: Chart, file: Path) -> bool:
 
     try:
         with warnings.catch_warnings():
-            # A glyph that a font lacks is a box in a picture, whatever -W says.
+            # A glyph that the font lacks is drawn as a box, even if -W turns warnings into errors.
             warnings.simplefilter("ignore")
             draw(chart, file)
     except Exception:  # noqa: BLE001 - a picture never costs the verdict
@@ -60,16 +60,17 @@ def _has_values(chart: Chart) -> bool:
 
 
 def draw(chart: Chart, file: Path) -> None:
-    """Draw one chart, as SVG, PDF or PNG by the file's suffix."""
+    """Draw one chart as SVG, PDF or PNG, according to the file's suffix."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # A fixed salt, no date and text as text: equal charts are equal files, small and searchable.
+    # With a fixed salt, no date, and text as text, equal charts give equal files that are small and
+    # searchable.
     style: Any = {
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",
         "font.size": 10,
-        # A tag with a dollar in it is not a formula.
+        # A dollar sign in a tag must not start a formula.
         "text.parse_math": False,
         "axes.axisbelow": True,
     }
@@ -103,14 +104,14 @@ def _scale(chart: Chart, value: float) -> float:
 
 
 def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
-    """Values, and how far their intervals reach below and above; nan where there is none."""
+    """Return the values, and the distances to the lower and upper ends of their intervals; nan if there is none."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value
         point = math.nan if estimate is None else _scale(chart, estimate.value)
         middle.append(point)
         if estimate is None or estimate.low is None or estimate.high is None:
-            # Not 0: a mark of no length would look like an interval, and a sharp one.
+            # Use nan instead of 0, because a bar of no length would look like a very narrow interval.
             below = above = math.nan
         else:
             below = max(0.0, point - _scale(chart, estimate.low))
@@ -142,7 +143,7 @@ def _name_labels(chart: Chart, axes: Any) -> None:
 
 
 def _legend(chart: Chart, figure: Any) -> None:
-    """Put the legend below the axes, so that long names leave them their width."""
+    """Put the legend below the axes, so that long names do not make the axes narrower."""
     if len(chart.series) > 1:
         columns = _legend_columns(chart, figure.get_figwidth())
         figure.legend(frameon=False, loc="outside lower center", ncols=columns)
@@ -158,7 +159,7 @@ def _legend_entry(chart: Chart) -> float:
 
 def _bars(chart: Chart, figure: Any) -> None:
     axes = _axes(chart, figure)
-    # A few bars stay bars: they do not become a wall as wide as the picture.
+    # Limit the width of bars, so that a few bars do not fill the whole chart.
     width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
     if len(chart.labels) < 3:
         axes.set_xlim(-1, len(chart.labels))
@@ -184,7 +185,7 @@ def _lines(chart: Chart, figure: Any) -> None:
     axes = _axes(chart, figure)
     for index, series in enumerate(chart.series):
         middle, reach = _points(chart, series.values)
-        # A little to the side, so that intervals do not hide each other.
+        # Shift each series slightly to the side, so that intervals do not hide each other.
         places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
         axes.errorbar(
             places,
@@ -204,7 +205,7 @@ def _radar(chart: Chart, figure: Any) -> None:
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
         middle, _ = _points(chart, series.values)
-        # What was not measured is a gap in the line, and a polygon with a gap is not filled.
+        # A missing value is a gap in the line, and a polygon with a gap is not filled.
         closed = [*middle, middle[0]]
         colour = COLOURS[index % len(COLOURS)]
         axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)
@@ -214,7 +215,7 @@ def _radar(chart: Chart, figure: Any) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     for turn, label in zip(turns, axes.get_xticklabels(), strict=True):
-        # Names stand outside of the circle, on the side that they belong to.
+        # Names are outside of the circle, each on the side of its spoke.
         side = math.sin(turn)
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
@@ -243,7 +244,7 @@ def _heatmap(chart: Chart, figure: Any) -> None:
 
 
 def _is_dark(colour: Sequence[float]) -> bool:
-    """Return whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
+    """Tell whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
     channels = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
     luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
     return luminance < 0.179

@@ -1,4 +1,4 @@
-"""The report of one run, as sections: verdict and facts first, then a section a benchmark, then what failed."""
+"""The report of one run as sections: verdict and facts, then one section per benchmark, then failures."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 
 LOWEST = 3
-"""Cases that are shown of each benchmark, those with the lowest scores."""
+"""Cases with the lowest scores that are shown per benchmark."""
 
 LONGEST_TEXT = 500
-"""Characters of each text of such a case."""
+"""Maximum characters of each text of such a case."""
 
 MOST_CAUSES = 20
 
 
 def view(run: Run, name: str, label: str) -> RunView:
-    """View one benchmark of a run, for its section."""
+    """Make the view of one benchmark of a run, for its section."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
     return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
 
 
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """Build a benchmark's section, with judges' signatures, cut-off answers and repeated attempts."""
+    """Build a benchmark's section, and add judges' signatures, truncated answers and repeated attempts."""
     section = _own_section(name, views, bench)
     cut = [note for view in views for note in judges_cut_off(view.label, view.tally)]
     added = [table for table in (signatures_table(views), attempts_table(views)) if table is not None]
@@ -61,7 +61,7 @@ def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Bloc
 
 
 def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """Build the benchmark's own section or, with the reason, the generic one."""
+    """Build the benchmark's own section or, if that fails, the generic one with the reason."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:
         try:
@@ -78,7 +78,7 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
 
 
 def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
-    """Build all sections after the heading."""
+    """Build all sections that follow the heading."""
     sections = [_facts(run, verdict)]
     if verdict.decisions:
         sections.append(_gates(verdict.decisions))
@@ -130,7 +130,7 @@ def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
 
 
 def _of_judge(run: Run) -> list[list[Cell]]:
-    """Sum the judge's usage over all cases, stored answers included."""
+    """Sum the judge's usage over all cases, including stored answers."""
     usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
     if not usage.calls:
         return []
@@ -201,7 +201,7 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
 
 
 def _errors(run: Run) -> list[Section]:
-    """Group errors by cause, with the message of the first."""
+    """Group errors by cause, each with the first error's message."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
         if row.outcome == "error":
@@ -222,17 +222,17 @@ def _errors(run: Run) -> list[Section]:
 
 
 def _same_words(message: str) -> str:
-    """Remove what differs from case to case: numbers, addresses, long quotations."""
+    """Remove the parts of a message that differ between cases: numbers, addresses, long quotations."""
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
 def _shows_cases(section: Section) -> bool:
-    """Return whether a benchmark's own section shows texts of its worst cases."""
+    """Tell whether a benchmark's own section shows texts of its worst cases."""
     return any(isinstance(block, Passage) and block.folded for block in section.blocks)
 
 
 def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
-    """Show the worst cases of benchmarks whose own sections show none."""
+    """Show the worst cases of the benchmarks whose own sections show none."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -251,11 +251,11 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
 
 
 def _rank(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
-    """Order the cases without the best score: those below their threshold first, then from the worst score on."""
+    """Sort the cases without the best score: first those below their threshold, then by score, the worst first."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
         for row in cases
-        # Compared as they are printed, so that no case is listed with the best score.
+        # Compare scores as they are printed, so that no listed case seems to have the best score.
         if f"{(score := row.scores[metric]):.3f}" != f"{best:.3f}"
     )
 
@@ -266,7 +266,7 @@ def _passage(record: Record, metric: str) -> Passage:
 
 
 def _judgements(record: Record) -> list[Passage]:
-    """Show the judges' messages of a case, uncut."""
+    """Show the complete messages of a case's judges."""
     if not record.logs:
         return []
     from evalsuite.output.reports.judges.ballots import write_log
@@ -290,14 +290,14 @@ def _signature(run: Run) -> Section:
 
 
 MOST_SLICES = 5
-"""Slices shown, the greatest losses first."""
+"""Maximum slices that are shown, greatest losses first."""
 
 MOST_FLIPS = 12
-"""Cases shown whose score changed, the greatest losses first."""
+"""Maximum changed cases that are shown, greatest losses first."""
 
 
 def baseline_section(against: Against) -> Section:
-    """Build the report's section on a baseline."""
+    """Build the report's section about a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = [
         [

@@ -1,6 +1,6 @@
-"""What a report is made of, as data: sections of tables, charts and passages, with unrounded numbers.
+"""The parts of a report as data: sections of tables, charts and passages, with unrounded numbers.
 
-`markdown.py` and `plots.py` turn it into text and pictures; nothing here knows how it will look.
+`markdown.py` and `plots.py` convert them to text and pictures; nothing here depends on their appearance.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ class Column:
     """A table's column.
 
     Attributes:
-        title: heading.
-        style: how its numbers are printed; `percent` multiplies by 100, `pvalue` says `<0.0001` below that.
-        digits: digits after the point.
+        title: the column's heading.
+        style: the style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as
+            `<0.0001`.
+        digits: the number of decimal places.
     """
 
     title: str
@@ -41,15 +42,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; None in a cell is printed as a dash, which means: not measured.
+    """A table; None in a cell is printed as a dash, which means that the value was not measured.
 
     Attributes:
-        title: heading.
-        columns: see above.
-        rows: cells, one for each column.
-        note: below the table.
-        best: for each row the value that is set in bold, None for none; empty where no row has one.
-        folded: shown closed, among the details of its section.
+        title: the table's heading.
+        columns: the table's columns.
+        rows: the cells of each row, one for each column.
+        note: the text below the table.
+        best: for each row the value to print in bold, None for none; empty if no row has one.
+        folded: whether the table is folded among the details of its section.
     """
 
     title: str
@@ -70,19 +71,20 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture, drawn from data.
+    """A chart, drawn from its data.
 
     Attributes:
-        kind: `bars`, `lines` and `radar` have one value per label and series; in a `heatmap` each series is a row.
-        name: the stem of the picture's file, unique within the run (`head_to_tail_by_bucket`).
-        title: heading.
-        labels: of the horizontal axis, the radar's spokes or the heat map's columns.
-        series: see above.
-        unit: `percent` multiplies by 100.
-        limits: of the value axis, before any multiplication; None lets the data decide.
-        x_title: of the horizontal axis.
-        y_title: of the value axis.
-        folded: shown closed, among the details of its section.
+        kind: the kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a
+            `heatmap` each series is a row.
+        name: the stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`).
+        title: the chart's heading.
+        labels: the labels of the horizontal axis, of the radar's spokes or of the heat map's columns.
+        series: the chart's lines, sets of bars, polygons or rows.
+        unit: the unit of the values; `percent` multiplies by 100.
+        limits: the ends of the value axis, before any multiplication; None derives them from the data.
+        x_title: the title of the horizontal axis.
+        y_title: the title of the value axis.
+        folded: whether the chart is folded among the details of its section.
     """
 
     kind: ChartKind
@@ -99,13 +101,13 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Text to read: a paragraph of Markdown, or (`folded`) words of a model, shown verbatim and closed.
+    """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block.
 
     Attributes:
-        title: heading, or what stands where it is closed.
-        text: the words.
-        folded: see above.
-        whole: what is folded is not cut, however long: a debate is only understood from beginning to end.
+        title: the heading, or the visible line of the folded block.
+        text: the text of the passage.
+        folded: whether the text is a model's, shown verbatim in a folded block.
+        whole: whether a folded text is shown in full length, because a debate must be read completely.
     """
 
     title: str
@@ -126,7 +128,7 @@ class Section:
 
 
 def plain_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
-    """Convert all tables of a report."""
+    """Convert all tables of a report to plain data."""
     return [
         {"section": section.title, "title": block.title, **plain_table(block)}
         for section in sections
@@ -136,7 +138,7 @@ def plain_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
 
 
 def plain_table(table: Table) -> dict[str, Any]:
-    """Convert a table's headings and cells."""
+    """Convert a table's headings and cells to plain data."""
     return {
         "columns": [column.title for column in table.columns],
         "rows": [[plain_cell(cell) for cell in row] for row in table.rows],
@@ -144,7 +146,7 @@ def plain_table(table: Table) -> dict[str, Any]:
 
 
 def plain_cell(cell: Cell) -> Any:
-    """Convert a cell: an estimate to an object; a number that JSON cannot express, such as infinity, to None."""
+    """Convert a cell: an estimate becomes an object; a number that JSON cannot express, such as infinity, None."""
     if isinstance(cell, Estimate):
         parts = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
         return {name: plain_cell(value) for name, value in parts.items()}
@@ -152,9 +154,9 @@ def plain_cell(cell: Cell) -> Any:
 
 
 def without_unmeasured(table: Table) -> Table:
-    """Remove columns that hold nothing but dashes; a note names them.
+    """Remove columns that contain only dashes; a note names them.
 
-    Where nothing at all was measured they stay: a table without them would not say so.
+    If nothing at all was measured, all columns stay, because the table must show that.
     """
     empty = [
         place
@@ -174,7 +176,7 @@ def without_unmeasured(table: Table) -> Table:
 
 
 def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
-    """Return the best number, unrounded; None if fewer than two were measured, or all are the same."""
+    """Return the best number, unrounded; None if fewer than two were measured, or if all are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
     numbers = [value for value in values if isinstance(value, float | int)]
     if len(numbers) < 2 or min(numbers) == max(numbers):
@@ -183,11 +185,11 @@ def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
 
 
 def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
-    """Separate metrics with values of their own from those that repeat another, with a line for each repeat.
+    """Separate metrics with values of their own from those that repeat another, with one line per repetition.
 
     Args:
-        metrics: their names.
-        values: all values of each, in one order.
+        metrics: the names of the metrics.
+        values: all values of each metric, in the same order.
     """
     kept: dict[tuple[object, ...], str] = {}
     repeated = []
@@ -200,7 +202,7 @@ def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class LabelledCases:
-    """One row: its heading, its cases, and the run that they are of."""
+    """One row: its heading, its cases, and the view of their run."""
 
     label: str
     tally: Tally
@@ -208,7 +210,7 @@ class LabelledCases:
 
 
 def lines_of(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield a run's rows: one, or one per mode; labels omit the run if it is `alone`."""
+    """Yield a run's rows, one in all or one per mode; the labels omit the run if it is `alone`."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

@@ -1,4 +1,4 @@
-"""Writes what is made of a run into its folder: `report.md`, `report.html`, `summary.json` and the pictures."""
+"""Write a run's results into its folder: `report.md`, `report.html`, `summary.json` and the charts."""
 
 from __future__ import annotations
 
@@ -45,38 +45,38 @@ if TYPE_CHECKING:
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
 LONGEST_COMMENT = 60_000
-"""Characters; GitHub takes 65,536."""
+"""Maximum characters; GitHub allows 65,536."""
 
 MOST_CASES = 5
-"""Failed cases that the comment shows, closed."""
+"""Maximum failed cases that the comment shows, folded."""
 
 LARGEST_STEP_SUMMARY = 1_000_000
-"""Bytes; GitHub takes a MiB for a step."""
+"""Maximum bytes; GitHub allows one MiB per step."""
 
 MOST_REASONS, LONGEST_REASON = 20, 500
-"""Lines, and characters of each, on top of a report; all of them are in `summary.json`."""
+"""Maximum lines, and maximum characters of each, at the top of a report; `summary.json` has all reasons."""
 
 MARKER = "<!-- evalsuite verdict "
-"""What stands before a verdict's id in Markdown; a comment of HTML, which no forge shows."""
+"""The text before a verdict's id in Markdown; it is an HTML comment, which is not displayed."""
 
 NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `evalsuite report` on this run."
 
 
 def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
-    """No sections beside the report's own."""
+    """Return no sections besides the report's own."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What there is to say of a run, before it is written anywhere.
+    """The contents of a run's report, before anything is written.
 
     Attributes:
-        run: its records.
-        baselines: the runs that it is compared with.
-        verdict: what its gates and its baseline come to.
+        run: the run with its records.
+        baselines: the runs that it was compared with.
+        verdict: the run's verdict.
         measured: each benchmark's metrics.
-        sections: the report's.
+        sections: the sections of the report.
     """
 
     run: Run
@@ -86,7 +86,7 @@ class RunReport:
     sections: Sequence[Section]
 
     def text(self, pictures: Sequence[str] = ()) -> str:
-        """Render the report as Markdown, with those pictures that were drawn."""
+        """Render the report as Markdown, with those charts that were drawn."""
         text = "\n\n".join((self.top, contents(self.sections), render(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
 
@@ -97,24 +97,24 @@ class RunReport:
 
     @property
     def baseline(self) -> Run | None:
-        """The run whose answers are shown beside this one's: the baseline that was named first."""
+        """The run whose answers are shown beside this run's: the first of the named baselines."""
         return next(iter(self.baselines), None)
 
     @property
     def charts(self) -> list[Chart]:
-        """What can be drawn."""
+        """All charts of the report."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]
 
 
 def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
-    """Judges a run and says what there is to say of it; writes nothing.
+    """Judges a run and makes its report, without writing anything.
 
     Args:
-        run: its settings name the gates and the baseline.
-        more: gives the sections that are added before the last.
+        run: the run, whose settings name its gates and baselines.
+        more: makes the sections that are inserted before the last one.
 
     Raises:
-        RunError: the baseline cannot be read.
+        RunError: a baseline cannot be read.
     """
     measured, baselines = measure(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
@@ -124,13 +124,13 @@ def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
 
 
 def write_report(report: RunReport, target: Path) -> None:
-    """Writes report, page, summary and pictures into a folder, which is made where it is missing."""
+    """Writes report, page, summary and charts into a folder, which is created if missing."""
     target.mkdir(parents=True, exist_ok=True)
     summary = summarise(report.run, report.verdict, report.measured, report.sections)
     replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     replace_text(target / COMMENT, comment(report) + "\n")
     replace_text(target / REPORT, report.text())
-    # Last: what takes longest, and may fail in more ways than any number.
+    # Charts come last, because they take longest and are most likely to fail.
     text = report.text(draw_all(report.charts, target))
     replace_text(target / REPORT, text)
     try:
@@ -143,12 +143,12 @@ def write_report(report: RunReport, target: Path) -> None:
 
 
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> RunReport:
-    """Judges a run that has ended, and writes what there is to say of it into its folder.
+    """Judges a finished run, and writes its report into its folder.
 
     Args:
-        folder: the run's.
+        folder: the run's folder.
         declarations: finds the benchmarks that the records name.
-        more: gives the sections that are added before the last.
+        more: makes the sections that are inserted before the last one.
 
     Raises:
         RunError: the run cannot be read.
@@ -168,7 +168,7 @@ def find_baselines(run: Run) -> list[Run]:
 
 
 def comment(report: RunReport) -> str:
-    """Write the report's first screen and some failed cases, small enough for a comment on a pull request."""
+    """Write the report's first screen and some failed cases, short enough for a comment on a pull request."""
     text = report.top
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
@@ -196,19 +196,19 @@ def heading(verdict: Verdict, model: str | None) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Escape a reason on one line, because a server's error page may be in it."""
+    """Escape a reason and put it on one line, because it may contain a server's error page."""
     return escape(both_ends(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:
-    """Show the report on the job's page of GitHub's CI; pictures stay in the run's folder.
+    """Show the report on the job's page in GitHub's CI; charts stay in the run's folder.
 
     Args:
-        text: the report.
-        short: shown in its place where it is larger than a job's page may be.
+        text: the report as Markdown.
+        short: a shorter text, used if the report is too large for a job's page.
 
     Returns:
-        What stood in the way, which is nothing to decide a release by; empty where all is well.
+        The reason why the report could not be shown, which does not affect the verdict; empty on success.
     """
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if not target:
@@ -219,7 +219,7 @@ def append_step_summary(text: str, short: str) -> str:
 
 
 def append_step_output(verdict: Verdict) -> str:
-    """Give later steps of GitHub's CI the verdict's id as the output `verdict`; return what prevented it."""
+    """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return what prevented it."""
     target = os.environ.get("GITHUB_OUTPUT")
     return _append(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 
@@ -234,7 +234,7 @@ def _append(file: str, text: str, otherwise: str) -> str:
 
 
 VERSION = 1
-"""Of the form of `summary.json`, which `schemas/summary.json` describes."""
+"""Version of the form of `summary.json`, which `schemas/summary.json` describes."""
 
 
 def summarise(
@@ -287,11 +287,11 @@ def _summarise_baseline(against: Against) -> dict[str, Any]:
 
 
 def first_screen(report: RunReport, file: Path) -> str:
-    """Make the HTML. It has no script, and everything that a model may have said is escaped.
+    """Make an HTML page without scripts, in which all text from models is escaped.
 
     Args:
-        report: the run's.
-        file: the report on disk, to which a line points.
+        report: the run's report.
+        file: the report's path on disk, which a link names.
     """
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"

@@ -1,7 +1,7 @@
-"""How far a judge can be trusted: tables for any benchmark whose cases a judge has scored.
+"""Show how far a judge can be trusted: tables for any benchmark whose cases a judge has scored.
 
-Each reads the facts that judges leave in records (`verdict`, `ballots`, `lengths`, `systems`, `human`) and makes blocks
-for a benchmark's report.
+Each function reads the facts that judges leave in records (`verdict`, `ballots`, `lengths`, `systems`,
+`human`) and makes blocks for a benchmark's report.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table]:
 
 
 def prefixes(tally: Tally) -> list[str]:
-    """List the prefixes of the judges that left ballots, in order; a judge without a prefix has the empty one."""
+    """List the prefixes of the judges that left ballots, in order; empty for a judge without a prefix."""
     plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
         name
@@ -72,13 +72,14 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 @dataclass
 class _Signed:
-    """The cases under one signature.
+    """The cases whose scores have the same signature.
 
     Attributes:
         modes: the cases' modes, in order of first appearance.
         scores: the scores' names, in the same order.
         cases: number of cases.
-        little: per case with expected values, whether one of them has little probability.
+        little: for each case with expected values, whether the scores behind one of them have a low total
+            probability.
     """
 
     modes: dict[str, None] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class _Signed:
 
     @property
     def share(self) -> float | None:
-        """The share of cases whose expected values have little probability; None without expected values."""
+        """The share of cases whose expected values are based on a low probability; None without expected values."""
         return sum(self.little) / len(self.little) if self.little else None
 
 
@@ -129,7 +130,7 @@ def _group(tally: Tally) -> dict[str, _Signed]:
 
 
 def _little(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Yield, per judge of these scores with weights, whether one of them has little probability."""
+    """Yield for each judge with weights whether one of its expected values is based on a low probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):

@@ -1,4 +1,4 @@
-"""Agreement among judges (debaters, repeats, epochs) and of judges with people."""
+"""Measure the agreement among judges (debaters, repetitions, epochs) and between judges and people."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ RaterKind = Literal["judges", "epochs", "people"]
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rater's value for one thing.
+    """One rater's value for one item.
 
     Attributes:
-        cluster: the group of things that are not independent (the orders of one case).
-        thing: the rated thing.
+        cluster: the group of items that are not independent (the orders of one case).
+        thing: the rated item.
         rater: the rater's name.
         value: a verdict or a score.
     """
@@ -62,10 +62,10 @@ class RaterAgreement:
 
     Attributes:
         kind: the kind of raters.
-        question: `verdict`, or an aspect.
+        question: `verdict`, or the name of an aspect.
         raters: the raters' names.
-        alpha: Krippendorff's alpha, nominal for verdicts, interval for scores; None if it is undefined.
-        kappas: Cohen's kappa for each two raters of verdicts; None if it is undefined.
+        alpha: Krippendorff's alpha: nominal for verdicts, interval for scores; None if it is undefined.
+        kappas: Cohen's kappa for each pair of raters of verdicts; None if it is undefined.
     """
 
     kind: RaterKind
@@ -88,7 +88,7 @@ def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
 
 
 def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
-    """Measure the agreement of a case's result, a verdict or mean scores, over its epochs."""
+    """Measure the agreement of a case's results (a verdict or mean scores) over its epochs."""
     verdicts = [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
         for case in cases
@@ -105,12 +105,12 @@ def _aspects(cases: Sequence[Judged]) -> list[str]:
 
 
 def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """Make one row per judge and question, then one per two of its raters; None without any.
+    """Make one row per judge and question, followed by one per pair of its raters; None without ratings.
 
     Args:
-        title: the heading.
-        judges: names, each with the tally of its cases.
-        prefix: see `read_ballots`.
+        title: the table's heading.
+        judges: the judges' names, each with the tally of its cases.
+        prefix: the prefix of the judge's scores; see `read_ballots`.
     """
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
@@ -136,7 +136,7 @@ NOTE = (
 
 
 def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
-    """Make a row for all raters of one question, and one per two of them; see `COLUMNS`."""
+    """Make one row for all raters of a question, and one row per pair of raters; see `COLUMNS`."""
     things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
         (
@@ -231,7 +231,7 @@ PEOPLE_NOTE = (
 
 
 def confusion(tally: Tally) -> str:
-    """Count each pair of people's verdict and the judge's; empty without verdicts of pass or fail."""
+    """Count each combination of people's verdict and the judge's; empty without pass-or-fail verdicts."""
     both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}

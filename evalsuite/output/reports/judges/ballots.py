@@ -1,4 +1,4 @@
-"""Judges' ballots and logs, read back from records."""
+"""Read judges' ballots and logs from records."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class JudgeVote:
     """One ballot.
 
     Attributes:
-        judge: the debater, or the number of the repeat.
+        judge: the debater's name, or the number of the repetition.
         model: the judge's model.
         swapped: whether the second answer was shown first.
-        verdict: the verdict on the answers in their own order; None if one answer was scored.
-        scores: score by aspect, or by place.
+        verdict: the verdict in terms of the answers' own order; None if only one answer was scored.
+        scores: the scores by aspect, or by position.
     """
 
     judge: str
@@ -44,11 +44,11 @@ class JudgeVote:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One case that a judge has judged.
+    """A case with a judgement.
 
     Attributes:
         case: the case's id.
-        sample: the sample, which epochs share.
+        sample: the sample's id, the same in all epochs.
         epoch: the epoch, from 1.
         verdict: the result of a comparison; otherwise None.
         votes: the ballots behind the verdict.
@@ -64,11 +64,11 @@ class Judged:
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
-    """Read the judged cases, in order; those without a usable judgement are left out.
+    """Read the judged cases, in order; cases without a usable judgement are left out.
 
     Args:
         tally: all cases.
-        prefix: the prefix of the judge's scores, if a case has several judges.
+        prefix: the prefix of the judge's scores, which distinguishes several judges of a case.
     """
     rows = [
         (row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"
@@ -85,10 +85,10 @@ SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order
 
 
 def write_log(log: Sequence[Mapping[str, Any]]) -> str:
-    """Write all messages, one paragraph each, which begins with the speaker and the turn.
+    """Write all messages, one paragraph each, beginning with the speaker and the turn.
 
     Args:
-        log: a `Score.log`, or the events of a judge's transcript; further keys of an entry are shown by name.
+        log: a `Score.log`, or the events of a judge's transcript; other keys of an entry are shown by name.
     """
     return "\n\n".join(
         f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log)
@@ -96,7 +96,7 @@ def write_log(log: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _show_prompts_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Leave out repeated prompts: a judge that is asked twenty times is asked the same."""
+    """Leave out repeated prompts, because a judge may be asked the same question many times."""
     shown: set[tuple[str, str, str]] = set()
     for entry in log:
         if entry.get("role") in ("system", "user"):
@@ -135,17 +135,17 @@ FAMILIES = {
     "DeepSeek": r"deepseek",
     "SmolLM": r"smollm",
 }
-"""Patterns of model names, by family: models that share weights, data or makers."""
+"""Patterns for names of models, by family: models of one family share weights, data or makers."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedChoice:
-    """One decision in which a bias could show.
+    """One decision of a judge that can show a bias.
 
     Attributes:
-        sample: the sample.
-        judge: 1.0 if the judge chose what the bias favours, otherwise 0.0.
-        people: the same for people; None without their verdict.
+        sample: the sample's id.
+        judge: 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
+        people: 1.0 if people chose that answer, otherwise 0.0; None without their verdict.
     """
 
     sample: str
@@ -159,8 +159,9 @@ class Bias:
 
     Attributes:
         name: the bias's name.
-        judge: the share of decisions in which the judge shows it.
-        expected: the share for an unbiased judge: people's on the same cases, or one half; None if there is neither.
+        judge: the share of decisions in which the judge chose the favoured answer.
+        expected: the share for an unbiased judge: people's share on the same cases, or one half; None if
+            neither applies.
         excess: the difference, with its interval.
     """
 
@@ -171,7 +172,7 @@ class Bias:
 
     @property
     def flagged(self) -> bool:
-        """Whether the excess's interval excludes zero."""
+        """Whether the interval of the excess excludes zero."""
         if self.excess is None or self.excess.low is None or self.excess.high is None:
             return False
         return not self.excess.low <= 0 <= self.excess.high
@@ -192,9 +193,9 @@ def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = ""
     """Make one row per judge and bias.
 
     Args:
-        title: the heading.
-        judges: names, each with the tally of its comparisons.
-        prefix: see `read_ballots`.
+        title: the table's heading.
+        judges: the judges' names, each with the tally of its comparisons.
+        prefix: the prefix of the judge's scores; see `read_ballots`.
     """
     rows = [_bias_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
     columns = (
@@ -236,7 +237,7 @@ def _flips(cases: Sequence[Judged]) -> Bias:
 
 def _first_place(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
     for case in cases:
-        # Only judges that saw both orders: otherwise the better answer may simply have been shown first.
+        # Count only judges that saw both orders; otherwise the better answer may have been first by chance.
         both = {vote.judge for vote in case.votes if vote.swapped} & {
             vote.judge for vote in case.votes if not vote.swapped
         }
@@ -296,7 +297,7 @@ def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Es
 
 
 def family(model: str) -> str | None:
-    """Find a model's family by its name; None if it is unknown."""
+    """Find a model's family from its name; None if it is unknown."""
     for name, pattern in FAMILIES.items():
         if re.search(pattern, model.lower()):
             return name

@@ -40,13 +40,13 @@ class JudgeResults:
 
     Attributes:
         judge: the judge's model.
-        scores: score by case; cases whose judgement could not be read are left out.
-        asked: number of cases to judge.
-        passes: the least score that passes; None if scores are not verdicts.
-        probed: by probe, the scores of the changed answers by case.
+        scores: the scores by case; cases whose judgement could not be read are left out.
+        asked: the number of cases to judge.
+        passes: the lowest score that passes; None if scores are not verdicts.
+        probed: for each probe, the scores of the changed answers by case.
         signature: the judge's signature.
-        score: the score's name; empty if nothing could be read.
-        nominal: whether each score is the preference of a comparison, from 0 to 1.
+        score: the score's name; empty if no judgement could be read.
+        nominal: whether scores are preferences between two answers, from 0 to 1.
         scale: lowest and highest score; None if they are unknown.
         lengths: lengths of the answers in characters, by case.
         tally: the cases with the judge's facts.
@@ -66,7 +66,7 @@ class JudgeResults:
 
     @property
     def name(self) -> str:
-        """Judge and score."""
+        """The names of the judge and of its score."""
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
 
     def verdict(self, score: float) -> float | None:
@@ -76,9 +76,9 @@ class JudgeResults:
         return None if self.passes is None else float(score >= self.passes)
 
     def people_verdict(self, labels: Sequence[float]) -> float | None:
-        """Return the verdict of most people; None if scores are not verdicts, or people are evenly divided.
+        """Return the majority's verdict; None if scores are not verdicts, or if people are evenly divided.
 
-        Two answers between which people are evenly divided are a tie.
+        If people are evenly divided between two answers, the verdict is a tie.
         """
         verdicts = [verdict for label in labels if (verdict := self.verdict(label)) is not None]
         verdict = majority_verdict(verdicts) if verdicts else None
@@ -88,7 +88,7 @@ class JudgeResults:
 def labels_by_case(
     people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]
 ) -> dict[str, list[float]]:
-    """List the labels of each case, one per person; the joint label of a case that is in no sheet."""
+    """List the labels of each case, one per person; for a case that is in no sheet, its joint label."""
     return {
         case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()
     }
@@ -99,11 +99,11 @@ def certificate(
     people: Mapping[str, float],
     sheets: Sequence[Mapping[str, float]] = (),
 ) -> Section:
-    """Make the section for these judges.
+    """Make the certificate's section for these judges.
 
     Args:
-        judges: the judges, shown side by side.
-        people: label by case, on the judges' scale; empty without labels.
+        judges: the judges, which are shown side by side.
+        people: people's labels by case, on the judges' scale; empty without labels.
         sheets: the labels of each person.
     """
     blocks: list[Block | None] = [
@@ -175,7 +175,7 @@ def _agreement(
 
 
 def pair_labels(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair]:
-    """Pair people's label and the judge's score of each case that has both."""
+    """Pair people's label with the judge's score for each case that has both."""
     return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
 
 
@@ -200,7 +200,7 @@ def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
 def _between(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
-    """Compare each two judges on the labelled cases that both scored."""
+    """Compare each pair of judges on the labelled cases that both scored."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
@@ -284,7 +284,7 @@ def _differ(judge: JudgeResults, score: float, other: float) -> bool:
 
 
 def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """Measure how far people agree: Krippendorff's alpha over all, Cohen's kappa of each two; None for one sheet."""
+    """Measure the agreement of people: Krippendorff's alpha over all, Cohen's kappa per pair; None for one sheet."""
     ratings = [
         Rating(case, case, f"sheet {at}", label)
         for at, sheet in enumerate(sheets, 1)
@@ -302,7 +302,7 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
 
 
 def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
-    """Make tables of the biases of judges that compared two answers."""
+    """Tabulate the biases of judges that compared two answers."""
     return [
         bias_table(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
         for judge in judges
@@ -312,7 +312,7 @@ def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
 
 
 def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
-    """Correlate scores with the answers' lengths, and people's labels with them."""
+    """Correlate the judges' scores and people's labels with the lengths of the answers."""
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         cases = [case for case in judge.scores if case in judge.lengths]

@@ -1,4 +1,4 @@
-"""Estimates about judges: shares, means corrected by people's labels, and gains of one judge over another."""
+"""Estimates about judges: shares, means corrected by people's labels, and the gain of one judge over another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     Gain = tuple[Estimate | None, float | None]
-    """The gain with its interval, and the p-value of no gain; None if they are undefined."""
+    """The gain with its interval, and the p-value for a gain of zero; None if they are undefined."""
 
 
 def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
-    """Average zeros and ones, with an interval that allows for several values per cluster; None without values.
+    """Average zeros and ones, with an interval that accounts for clusters; None without values.
 
-    If all values are equal, the interval is that of as many cases as there are clusters.
+    If all values are equal, the interval is computed as if there were one case per cluster.
     """
     from evalsuite import stats
 
@@ -35,7 +35,7 @@ def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
 
 
 def mean_of_scores(values: Sequence[float]) -> Estimate:
-    """Average at least one score; without an interval if scores are too few, or all equal."""
+    """Average at least one score; without an interval if scores are too few or all equal."""
     from evalsuite import stats
 
     interval = stats.mean_interval(values)
@@ -45,16 +45,16 @@ def mean_of_scores(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """Three estimates of one mean, and the mean of people's labels of everything if it is known.
+    """Three estimates of one mean, and the true mean of people's labels if it is known.
 
     Attributes:
-        question: what is averaged.
-        naive: the mean of the judge's scores of everything, as if they were people's.
-        people_only: the mean of the labelled cases alone.
+        question: the name of what is averaged.
+        naive: the mean of the judge's scores over all cases.
+        people_only: the mean of people's labels over the labelled cases.
         corrected: the prediction-powered estimate from both.
         tuning: the weight of the judge's scores, from 0 to 1.
-        labelled: number of labels.
-        truth: the mean of people's labels of everything; None if it is unknown.
+        labelled: the number of labels.
+        truth: the mean of people's labels over all cases; None if it is unknown.
     """
 
     question: str
@@ -75,14 +75,14 @@ def corrected_mean(
     """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
 
     Args:
-        question: what is averaged.
-        scores: one pair per case: people's score, or None without one, and the judge's; the cases with people's score
-            must be a random part of all.
-        truth: the mean of people's scores of everything, if it is known.
-        bounds: the scale's ends; see `ppi_mean` for None.
+        question: the name of what is averaged.
+        scores: one pair per case: people's score (None if missing) and the judge's. The cases with people's
+            score must be a random sample of all cases.
+        truth: the mean of people's scores over all cases, if it is known.
+        bounds: the ends of the scale; for None see `ppi_mean`.
 
     Returns:
-        None with fewer than 30 labels, or as few cases without.
+        None with fewer than 30 labelled or fewer than 30 unlabelled cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
@@ -136,7 +136,7 @@ def gain(value: float, without: Sequence[float], n: int) -> Gain:
 
     Args:
         value: the gain over all cases.
-        without: the gain without each cluster of cases.
+        without: the gain over all cases but each cluster's, in turn.
         n: the number of cases.
     """
     from evalsuite.stats.jackknife import interval_of_replicates, pvalue_of_replicates
@@ -150,7 +150,7 @@ def gain(value: float, without: Sequence[float], n: int) -> Gain:
 
 
 def kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
-    """Estimate the other judge's gain over the one in Cohen's kappa with people; cases are independent."""
+    """Estimate the gain of judge `other` over judge `one` in Cohen's kappa with people; cases are independent."""
     answers = list(zip(people, one, other, strict=True))
     without = [_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
     return gain(_kappas_apart(answers), without, len(answers))
@@ -166,7 +166,7 @@ def _kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> flo
 
 
 def rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
-    """Estimate the other judge's gain over the one in Spearman's rho with people; cases are independent."""
+    """Estimate the gain of judge `other` over judge `one` in Spearman's rho with people; cases are independent."""
     from evalsuite.stats.correlation import without_each_cluster
 
     if len(people) < 3:
