@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from evalsuite.decisions.history import trace
 from evalsuite.output.reports.compare import write_history
 from evalsuite.output.reports.section import Column, Section, Table
@@ -20,6 +22,11 @@ def test_a_missed_gate_is_the_verdict(make_run: Any, open_page: Any, make_record
     page = open_page(folder)
     assert page.locator("h1").inner_text() == "A gate is missed"
     assert page.locator(".gate .figure").first.inner_text().startswith("0.0000 [0.0000, 0.9750]")
+
+
+def test_the_example_that_the_readme_names_opens(tab: Any, request: pytest.FixtureRequest) -> None:
+    tab.goto((request.config.rootpath / "reports" / "example" / "report.html").as_uri())
+    assert tab.locator("h1").inner_text() == "Passed"
 
 
 def test_a_difference_to_the_baseline_stands_with_its_interval(
