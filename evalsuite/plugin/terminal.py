@@ -185,7 +185,9 @@ def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
         # The gate is the test's name, which pytest puts before this line.
         line = f"{decision.verdict}: {measured_line(decision)}"
         text = "\n\n".join([line, *(_behind(decision, report) if red else ())])
-        yield _make_report(f"gates::{decision.gate.text}", text, red=red)
+        # pytest takes what follows a bracket for parameters, and closes it at the end.
+        name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
+        yield _make_report(f"gates::{name}", text, red=red)
     for against in verdict.against:
         yield from _comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 

@@ -143,6 +143,11 @@ def test_the_last_line_of_a_red_run_counts_the_missed_gate(numbers: Suite, paral
     )
 
 
+def test_a_missed_gate_on_a_tag_is_named_as_it_was_written(numbers: Suite) -> None:
+    result = numbers.run(model("ten_wrong"), "--gate=numbers[low].exact_match >= 0.99")
+    result.stdout.fnmatch_lines(["FAILED gates::[[]numbers[[]low].exact_match >= 0.99] - missed: *"])
+
+
 def test_after_a_missed_gate_lf_means_the_cases_behind_it(numbers: Suite) -> None:
     numbers.run(model("ten_wrong"), "--gate=numbers.exact_match >= 0.9")
     numbers.run(model("good"), "--lf")
