@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from evalsuite.decisions.history import trace
 from evalsuite.output.reports.compare import write_history
 from evalsuite.output.reports.section import Column, Section, Table
@@ -14,6 +12,8 @@ from evalsuite.results.runs import INSTALLED, load_run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_a_missed_gate_is_the_verdict(make_run: Any, open_page: Any, make_record: Any) -> None:
