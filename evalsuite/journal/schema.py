@@ -73,7 +73,7 @@ CREATE TABLE parts (
 );
 -- One row per distinct request.
 CREATE TABLE requests (
-    key      TEXT PRIMARY KEY,  -- concealment.request_key: backend, model, every parameter, messages, tools, epoch
+    key      TEXT PRIMARY KEY,  -- concealment.request_keys: backend, model, every parameter, messages, tools, epoch
     request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; contains no secret
 );
 -- One row per call to a server. A call that was sent and never ended may have been billed.
