@@ -93,6 +93,14 @@ class Verdict:
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
+PAYERS: Mapping[str, tuple[str, ...]] = {
+    "cost": ("model",),
+    "judge_cost": ("judge_model",),
+    "simulator_cost": ("user_model", "judge_model"),
+    "total_cost": ("model", "judge_model", "user_model"),
+}
+"""The options that name the models whose calls each metric of costs counts."""
+
 NOT_DECIDED = "not decided: "
 WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 
@@ -317,8 +325,17 @@ def _with_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
     if selected := _join_narrowed(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
+    if unpriced := _find_unpriced(run, gate.metric):
+        reason = f"no price of {unpriced} is known: run with --price {unpriced}=PROMPT/COMPLETION"
+        return replace(decision, verdict="no data", estimate=None, reason=reason)
     drawn = _describe_draw(run, decision.subject.partition(".")[0].partition("[")[0])
     return replace(decision, reason="; ".join(filter(None, (drawn, decision.reason))))
+
+
+def _find_unpriced(run: Run, metric: str) -> str:
+    """Find a model whose unknown price makes a metric of costs meaningless; empty if there is none."""
+    unpriced = run.info.get("unpriced", {})
+    return next((unpriced[role] for role in PAYERS.get(metric, ()) if role in unpriced), "")
 
 
 def _describe_draw(run: Run, benchmark: str) -> str:

@@ -117,12 +117,34 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
 
 def _check_prices(settings: Settings) -> None:
     """Check that the spend limit can be kept: each model that costs money has a price."""
-    from evalsuite.gateway.spend import price_of, read_prices, unknown_price
+    from evalsuite.gateway.spend import unknown_price
+
+    for name in find_unpriced(settings).values():
+        raise SettingsError(unknown_price(name))
+
+
+def find_unpriced(settings: Settings) -> dict[str, str]:
+    """Find the models that cost money and have no known price, by the option that names them.
+
+    Raises:
+        EvalsuiteError: a model's name is of an unknown kind.
+    """
+    from evalsuite.gateway.spend import price_of, read_prices
 
     prices = read_prices(settings.price)
-    for name in filter(None, (settings.model, settings.judge_model, settings.user_model)):
-        if not runs_other_code(name) and open_backend(name).metered and price_of(name, prices) is None:
-            raise SettingsError(unknown_price(name))
+    roles = {
+        "model": settings.model,
+        "judge_model": settings.judge_model,
+        "user_model": settings.user_model,
+    }
+    return {
+        role: name
+        for role, name in roles.items()
+        if name
+        and not runs_other_code(name)
+        and open_backend(name).metered
+        and price_of(name, prices) is None
+    }
 
 
 def check_reports(folder: Path) -> None:

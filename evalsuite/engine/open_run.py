@@ -15,6 +15,7 @@ from evalsuite.core.phrases import number_of
 from evalsuite.core.types import Record
 from evalsuite.decisions.conditions import parse_gates
 from evalsuite.decisions.verdict import Status
+from evalsuite.engine.checks import find_unpriced
 from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.run_gateway import RunGateway
 from evalsuite.journal.planned import same_ask
@@ -140,7 +141,9 @@ class OpenRun:
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        self._info = {**spec.info(), **selection}
+        # A gateway of others has its own prices.
+        unpriced = {} if settings.gateway or settings.replay else find_unpriced(settings)
+        self._info = {**spec.info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)
         self._planned = {planned.case: planned for planned in cases}
         self.early = EarlyEnding(settings, self._gates, spec.reports, stop)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.cli import main
+from evalsuite.core.settings import Settings
+from evalsuite.engine.checks import find_unpriced
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -232,3 +234,11 @@ def test_a_score_that_rounding_carries_beyond_its_range_counts_as_the_ranges_end
     suite.pytester.makepyfile(test_rated=RANGED.replace("VALUE", "1.0 + 1e-12").replace("PATTERN", "quality"))
     assert suite.run("test_rated.py", "--gate=rated.quality >= 1").ret == 0
     assert {record["scores"]["quality"] for record in suite.records()} == {1.0}
+
+
+@pytest.mark.parametrize(("price", "unpriced"), [((), {"model": "gpt-own"}), (("gpt-own=1/2",), {})])
+def test_models_without_a_price_are_found_by_their_option(
+    price: tuple[str, ...], unpriced: dict[str, str]
+) -> None:
+    given = Settings(model="gpt-own", judge_model="function:builtins:str", price=price)
+    assert find_unpriced(given) == unpriced

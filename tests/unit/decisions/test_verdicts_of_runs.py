@@ -254,3 +254,16 @@ def test_what_is_undecided_passes_or_fails_as_was_asked(desk: Desk, choice: str,
     verdict = judge_run(run, baseline)
     assert verdict.status is status
     assert any("undecided against base" in line for line in (*verdict.reasons, *verdict.remarks))
+
+
+@pytest.mark.parametrize(
+    ("metric", "status"),
+    [("cost", Status.INCOMPLETE), ("total_cost", Status.INCOMPLETE), ("judge_cost", Status.GOOD)],
+)
+def test_a_gate_on_costs_has_no_data_where_no_price_is_known(desk: Desk, metric: str, status: Status) -> None:
+    run = desk.run(
+        records(desk), settings=settings(f"capitals.{metric} <= 0.5"), unpriced={"model": "gpt-own"}
+    )
+    verdict = judge_run(run)
+    assert verdict.status is status
+    assert any("no price of gpt-own is known" in line for line in verdict.reasons) == bool(status)
