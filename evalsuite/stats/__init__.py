@@ -1,8 +1,8 @@
-"""Intervals, agreement, correlation, paired tests, repeats, sequences. Works without pytest.
+"""Statistics: intervals, agreement, correlation, paired tests, repeats, sequences. Works without pytest.
 
-Invalid input (no values, nan, lists of different length) raises ValueError; a statistic that is
-undefined on valid input (kappa with one category, a correlation with a constant) is nan.
-docs/statistics.md states every formula, its source and its use.
+Invalid input (no values, nan, lists of different length) raises ValueError. If a statistic is undefined on
+valid input (kappa with one category, a correlation with a constant), the result is nan. docs/statistics.md
+states every formula, its source and its use.
 """
 
 import lazy_loader

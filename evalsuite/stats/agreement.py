@@ -1,4 +1,4 @@
-"""Agreement of raters beyond chance: Cohen's kappa of two, Krippendorff's alpha of any number."""
+"""Agreement of raters beyond chance: Cohen's kappa for two raters, Krippendorff's alpha for any number."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Kappa:
     """Cohen's kappa with its interval.
 
     Attributes:
-        value: at most 1; 0 is chance; nan where it is undefined.
-        low: lower bound, not below -1; nan where kappa is.
-        high: upper bound, not above 1; nan where kappa is.
-        n: items that both rated.
+        value: at most 1; 0 is chance; nan if it is undefined.
+        low: lower bound, at least -1; nan if kappa is undefined.
+        high: upper bound, at most 1; nan if kappa is undefined.
+        n: the number of items that both rated.
     """
 
     value: float
@@ -40,7 +40,7 @@ class Kappa:
 
 
 def cohen_kappa(a: Labels, b: Labels) -> float:
-    """Cohen's kappa: the agreement of two raters beyond what their label frequencies give by chance.
+    """Compute Cohen's kappa: the agreement of two raters beyond what their label frequencies give by chance.
 
     Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
     1960).
@@ -50,11 +50,10 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         b: the second rater's labels of the same items in the same order.
 
     Returns:
-        At most 1; 0 is chance. nan where both raters use one and the same single label: chance alone
-        explains it all, and kappa is 0 / 0.
+        At most 1; 0 is chance. nan if both raters use the same single label, because kappa is then 0 / 0.
 
     Raises:
-        ValueError: no items, a missing label (None or nan), or lists of different length.
+        ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
     """
     same_length(a, b, "the two raters' labels")
     first, second = check_labels(a, "a"), check_labels(b, "b")
@@ -74,24 +73,24 @@ def kappa_interval(
     weights: Weights = "nominal",
     confidence: float = 0.95,
 ) -> Kappa:
-    """Plain or weighted kappa with its normal interval.
+    """Compute plain or weighted kappa with its normal interval.
 
     The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and
-    weighted kappa" (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, of which a few items are no
-    proof; the lower bound is then that of `kappa_floor`.
+    weighted kappa" (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, although a few items
+    prove little; the lower bound is then that of `kappa_floor`.
 
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
-        categories: all possible labels in their order; weights go by position in it. None: the labels found,
-            which will do for `nominal` only.
-        weights: disagreements count the same (`nominal`), by their distance (`linear`), or by its square
+        categories: all possible labels in their order, which determines the weights. None uses the labels
+            found, which is correct for `nominal` only.
+        weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square
             (`quadratic`).
         confidence: 0.95 for a 95% interval.
 
     Raises:
-        ValueError: as `cohen_kappa`; weights without categories, a label outside of them, or a
-            confidence outside of (0, 1).
+        ValueError: as for `cohen_kappa`; or weights lack categories, a label is not among them, or the
+            confidence is outside of (0, 1).
     """
     same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
@@ -121,23 +120,23 @@ def _floor_of_sameness(
 def clustered_kappa(
     a: Labels, b: Labels, *, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
 ) -> Kappa:
-    """Plain kappa with the jackknife's interval by cluster, widened where few items disagree.
+    """Compute plain kappa with the jackknife's interval over clusters, widened if few items disagree.
 
-    The jackknife's interval shrinks to nothing where the raters agree on every item. So it is widened to what the
-    interval of the raw agreement comes to as kappa at the same agreement by chance, and for perfect agreement to
-    `kappa_floor`.
+    The jackknife's interval has no width if the raters agree on every item. So it is widened to the interval
+    of the raw agreement, converted to kappa with the agreement by chance held fixed, and for perfect
+    agreement to `kappa_floor`.
 
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
-        clusters: what items share; None where each stands for itself.
+        clusters: the cluster of each item; None if items are independent.
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        With nan for bounds where there are fewer than three clusters.
+        The bounds are nan with fewer than three clusters.
 
     Raises:
-        ValueError: as `cohen_kappa`, or a confidence outside of (0, 1).
+        ValueError: as for `cohen_kappa`, or the confidence is outside of (0, 1).
     """
     value, groups = cohen_kappa(a, b), list(range(len(a))) if clusters is None else list(clusters)
     if math.isnan(value) or len(set(groups)) < 3:
@@ -147,7 +146,7 @@ def clustered_kappa(
     low, high = _jackknife_by_cluster(list(zip(a, b, strict=True)), groups, confidence)
     raw = [float(x == y) for x, y in zip(a, b, strict=True)]
     agreement, mean = share_interval(raw, clusters=groups, confidence=confidence), math.fsum(raw) / len(raw)
-    # At a fixed agreement by chance, kappa is a straight line in the raw agreement.
+    # For a fixed agreement by chance, kappa is a linear function of the raw agreement.
     slope = (1 - value) / (1 - mean)
     return Kappa(
         value,
@@ -167,7 +166,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
-        categories: all possible labels; None: those found, or two labels if only one was found.
+        categories: all possible labels; None uses the labels found, or two labels if only one was found.
 
     Returns:
         At most 1; 0 is chance.
@@ -189,10 +188,10 @@ def ac1_interval(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> Kappa:
-    """Compute Gwet's AC1 with the jackknife's interval by cluster, widened where few items disagree.
+    """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if few items disagree.
 
-    Each bound is the farther of two: the jackknife's, taken on log(1 - AC1), and what the interval of the raw
-    agreement implies at the same agreement by chance, as for `clustered_kappa`.
+    Each bound is the farther of two: the jackknife's, computed for log(1 - AC1), and the one that the
+    interval of the raw agreement implies with the agreement by chance held fixed, as for `clustered_kappa`.
 
     Args:
         a: the first rater's label for each item.
@@ -218,7 +217,7 @@ def ac1_interval(
     by_cluster: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
     for pair, cluster in zip(pairs, groups, strict=True):
         by_cluster.setdefault(cluster, []).append(pair)
-    # The logarithm of 1 - AC1 is nearly normal, where AC1 itself is skewed.
+    # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
     found = jackknife_interval(
         list(by_cluster.values()), lambda some: _log_excess(some, number), confidence=confidence
     )
@@ -231,7 +230,7 @@ def ac1_interval(
 
 
 def _log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
-    """Compute log(1 - AC1): disagreement over that by chance; nan without disagreement."""
+    """Compute log(1 - AC1), where 1 - AC1 is disagreement over disagreement by chance; nan without disagreement."""
     apart = sum(x != y for x, y in pairs)
     return math.log(apart / len(pairs) / (1 - _ac1_chance(pairs, number))) if apart else math.nan
 
@@ -258,7 +257,7 @@ def _jackknife_by_cluster(
         bounds=(-1.0, 1.0),
         confidence=confidence,
     )
-    # Where one group alone makes the statistic, nothing is known without it.
+    # If the statistic depends on a single group, its replicates tell nothing.
     return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 
@@ -297,7 +296,7 @@ def _credit(size: int, weights: Weights) -> Array:
 
 
 def _kappa(shares: Array, credit: Array) -> tuple[float, float]:
-    """Kappa and its standard error times the root of the number of items."""
+    """Compute kappa, and its standard error times the square root of the number of items."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     chance = float(rows @ credit @ columns)
     if math.isclose(chance, 1.0, rel_tol=1e-12):
@@ -316,20 +315,20 @@ def pairwise_kappas(
     weights: Weights = "nominal",
     confidence: float = 0.95,
 ) -> dict[tuple[str, str], Kappa]:
-    """Kappa of each pair of raters over the items that both rated.
+    """Compute kappa for each pair of raters, over the items that both rated.
 
     Args:
-        raters: one list per rater, one entry per item, in the same order for all; None or nan where the rater
-            did not rate it.
+        raters: one list per rater with one entry per item, in the same order for all; None or nan if the
+            rater did not rate the item.
         categories: see `kappa_interval`.
         weights: see `kappa_interval`.
         confidence: see `kappa_interval`.
 
     Returns:
-        By the two names, in the order given. Pairs without a common item have nan and n 0.
+        Kappas by the two raters' names, in the given order. Pairs without a common item have nan and n = 0.
 
     Raises:
-        ValueError: as `kappa_interval`, but for missing labels.
+        ValueError: as for `kappa_interval`, except that labels may be missing.
     """
     kappas = {}
     for (one, a), (other, b) in combinations(raters.items(), 2):
@@ -358,7 +357,7 @@ def kappa_floor(
     cut_weight: float = 1.0,
     confidence: float = 0.95,
 ) -> float:
-    """Compute a lower bound of Cohen's kappa, exact for independent items, however few disagree.
+    """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few disagree.
 
     1 - kappa is the disagreement d over that by chance. d has its exact upper bound. The disagreement by chance is at
     least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a cut between labels: the items
@@ -369,13 +368,14 @@ def kappa_floor(
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
-        clusters: what items share; None where each stands for itself.
-        cuts: the labels on one side of each cut; none for plain kappa, whose cut is around the commonest label.
-        cut_weight: what a disagreement across one cut counts, where the farthest one counts 1.
-        confidence: the two-sided interval's confidence; this is its lower bound.
+        clusters: the cluster of each item; None if items are independent.
+        cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent
+            label.
+        cut_weight: the weight of a disagreement across one cut, relative to the farthest disagreement.
+        confidence: the confidence of the two-sided interval with this lower bound.
 
     Returns:
-        From -1 to 1; -1 where nothing more can be said.
+        From -1 to 1; -1 if no better bound exists.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - probability(confidence, "confidence")) / 2
@@ -406,23 +406,22 @@ Level = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
-    """Krippendorff's alpha: one minus observed over expected disagreement.
+    """Compute Krippendorff's alpha: one minus the ratio of observed to expected disagreement.
 
-    Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), by the coincidence matrix; items
+    Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), using the coincidence matrix; items
     with fewer than two ratings do not count.
 
     Args:
-        ratings: one list a rater, one entry an item, in the same order for all; None or nan where the rater
-            did not rate it.
-        level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers whose distances mean
-            something.
+        ratings: one list per rater with one entry per item, in the same order for all; None or nan if the
+            rater did not rate the item.
+        level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers with meaningful distances.
 
     Returns:
-        At most 1; 0 is chance. nan where all ratings are one and the same value: chance explains it all.
+        At most 1; 0 is chance. nan if all ratings are the same value.
 
     Raises:
-        ValueError: fewer than two raters, lists of different length, no item with two ratings, or labels
-            where the level needs numbers.
+        ValueError: there are fewer than two raters, lists of different length, no item with two ratings, or
+            labels although the level needs numbers.
     """
     counts, values = _counts(ratings)
     if level != "nominal" and not _are_numbers(values):
@@ -443,17 +442,17 @@ def alpha_without_each_cluster(
     *,
     level: Literal["nominal", "interval"],
 ) -> tuple[float, list[float]]:
-    """Alpha of all things, and of all but each cluster's, in the order in which clusters appear: for a jackknife.
+    """Compute alpha of all things, and without each cluster in order of first appearance, for a jackknife.
 
-    Both disagreements are sums over things, so that a cluster is left out by a subtraction.
+    Both disagreements are sums over things, so a cluster is left out by subtraction.
 
     Args:
-        things: the ratings of each thing; one with fewer than two does not count.
-        clusters: what each thing belongs to.
-        level: nominal or interval; ordinal distances would change with what is left out.
+        things: the ratings of each thing; those with fewer than two ratings do not count.
+        clusters: the cluster of each thing.
+        level: nominal or interval; ordinal distances would change when a cluster is left out.
 
     Returns:
-        nan wherever `krippendorff_alpha` has none.
+        Values are nan where `krippendorff_alpha` is undefined.
     """
     import numpy as np
 
@@ -475,13 +474,13 @@ def _alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
-    # Sums that are left after a subtraction may miss zero by a rounding error.
+    # Subtraction may leave a rounding error instead of zero.
     undefined = expected < 1e-9
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
 
 
 def _counts(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
-    """Count how often each item got each value; return the values in their order, too."""
+    """Count how often each item got each value; return also the sorted values."""
     import numpy as np
 
     lengths = {len(rater) for rater in ratings}
@@ -506,7 +505,7 @@ def _are_numbers(values: Iterable[Hashable]) -> bool:
 
 
 def _coincidences(counts: Array) -> Array:
-    """Ordered pairs of values within an item, each item weighted by 1 / (its ratings - 1)."""
+    """Count ordered pairs of values within each item, weighted by 1 / (the item's number of ratings - 1)."""
     import numpy as np
 
     weights = 1 / (counts.sum(axis=1) - 1)
@@ -516,7 +515,7 @@ def _coincidences(counts: Array) -> Array:
 
 
 def _distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
-    """Squared differences between values."""
+    """Compute the squared differences between values."""
     import numpy as np
 
     if level == "nominal":

@@ -1,6 +1,6 @@
-"""Means of values that come in clusters, their errors, and bounds where no cluster differs from the others.
+"""Means of clustered values, their standard errors, and intervals if all clusters are equal.
 
-Cases that share a source, and epochs of one sample, are not independent: only clusters are.
+Cases that share a source, and epochs of one sample, are not independent; only clusters are.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 ROUNDING = 1e-12
-"""Relative spread below which values are equal but for floating-point noise."""
+"""Relative spread below which values count as equal except for floating-point noise."""
 
 
 _SAME = 1e-9
-"""Width of an interval, relative to its values, below which these did not vary."""
+"""Relative width of an interval below which its values count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Interval:
     """A confidence interval.
 
     Attributes:
-        low: lower bound; minus infinity where nothing bounds it.
-        high: upper bound; infinity likewise.
+        low: lower bound; minus infinity if there is none.
+        high: upper bound; infinity if there is none.
     """
 
     low: float
@@ -40,11 +40,11 @@ class ClusteredMean:
     """A mean with its cluster-robust standard error.
 
     Attributes:
-        mean: of all values, each with the same weight.
-        error: standard error; infinite where there is one cluster only.
-        clusters: number of independent clusters.
-        freedom: degrees of freedom of the standard error; clusters - 1 where all are of one size, fewer
-            where some are larger than others.
+        mean: the mean of all values with equal weights.
+        error: the standard error; infinite for a single cluster.
+        clusters: the number of independent clusters.
+        freedom: the standard error's degrees of freedom: clusters - 1 if all clusters have the same size,
+            fewer otherwise.
     """
 
     mean: float
@@ -59,7 +59,7 @@ class ClusteredMean:
         return float(stdtrit(self.freedom, level))
 
     def interval(self, confidence: float) -> Interval:
-        """Compute the two-sided t interval: the whole line for one cluster, one point if nothing varies."""
+        """Compute the two-sided t interval: the whole line for one cluster, a single point if nothing varies."""
         if math.isinf(self.error):
             return Interval(-math.inf, math.inf)
         reach = self.quantile((1 + confidence) / 2) * self.error
@@ -68,8 +68,8 @@ class ClusteredMean:
     def pvalue_above(self, null: float) -> float:
         """Compute the one-sided p-value of `mean <= null` against `mean > null`.
 
-        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test, 2 to the
-        minus number of clusters, takes its place.
+        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test is used
+        instead, with p = 2 to the power of minus the number of clusters.
         """
         from scipy.special import stdtr
 
@@ -87,8 +87,8 @@ def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array
     """Return the sum and the number of values of each cluster, in the order of first appearance.
 
     Args:
-        values: one per case.
-        clusters: the cluster of each value; None where each value stands for itself.
+        values: one value per case.
+        clusters: the cluster of each value; None if values are independent.
 
     Raises:
         ValueError: the lists differ in length.
@@ -119,7 +119,7 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
 
 
 def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
-    """Do the same as `clustered_mean`, from the sum and the number of values of each cluster."""
+    """Compute the same as `clustered_mean`, from the sum and the number of values of each cluster."""
     import numpy as np
 
     count, n = len(totals), math.fsum(sizes)
@@ -134,10 +134,10 @@ def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
 
 
 def satterthwaite_freedom(shares: Array) -> float:
-    """Degrees of freedom of CR2's variance of a mean: (trace M)^2 / trace(M^2).
+    """Compute the degrees of freedom of CR2's variance of a mean: (trace M)^2 / trace(M^2).
 
-    M is the covariance of the clusters' adjusted residuals where cases are independent, the usual working
-    model; for a mean it comes to 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
+    M is the covariance of the clusters' adjusted residuals under the usual working model of independent
+    cases. For a mean, the result is 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
 
     Args:
         shares: w, each cluster's share of all values; at least two clusters, and they sum to 1.
@@ -155,30 +155,31 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
     Args:
         values: finite numbers, one per case.
-        clusters: what the values share (the sample of repeated epochs, the document of questions).
+        clusters: the cluster of each value, such as the sample of repeated epochs or the document of
+            questions.
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        The interval; the whole line for a single cluster, and where all clusters have the same mean: nothing
-        varied, which does not show that nothing could.
+        The interval. It is the whole line for a single cluster, and also if all clusters have the same mean:
+        values without variation do not show that they cannot vary.
 
     Raises:
-        ValueError: no values, values that are not finite, lists of different length, a confidence
+        ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is
             outside of (0, 1).
     """
     probability(confidence, "confidence")
     interval = clustered_mean(values, clusters).interval(confidence)
-    # Sums of clusters that are equal differ by rounding.
+    # Sums of equal clusters differ by rounding.
     noise = _SAME * max(map(abs, values))
     return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)
 
 
 def unlike_share(clusters: int, confidence: float = 0.95) -> float:
-    """Compute the largest share of unseen, different clusters that equal clusters do not exclude, one-sided.
+    """Compute a one-sided upper bound for the share of different clusters, given that all observed ones are equal.
 
     Args:
-        clusters: number of independent clusters, all of one kind; at least one.
-        confidence: the two-sided interval's confidence; this one bound is wrong with half the error.
+        clusters: the number of independent clusters, all equal; at least one.
+        confidence: the confidence of the two-sided interval; this single bound has half of its error.
     """
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
@@ -188,15 +189,15 @@ def unlike_share(clusters: int, confidence: float = 0.95) -> float:
 def interval_of_sameness(
     value: float, clusters: int, bounds: tuple[float, float], confidence: float = 0.95
 ) -> Interval:
-    """Compute the interval of a bounded statistic that is the same without any one cluster.
+    """Compute the interval of a bounded statistic that keeps its value if any one cluster is left out.
 
-    It holds for whatever weighs clusters evenly, as means and their differences do: a share p of clusters moves them by
-    at most p times the way to the bound. Kappa moves faster (`kappa_floor`), and so do rank correlations
-    (`rank_intervals`).
+    It is valid for statistics that weigh clusters evenly, as means and their differences do: a share p of
+    clusters moves them by at most p times the distance to the bound. Kappa moves faster (`kappa_floor`), and
+    so do rank correlations (`rank_intervals`).
 
     Args:
-        value: the statistic, with all clusters and without any one of them.
-        clusters: number of independent clusters.
+        value: the statistic, both with all clusters and without any one of them.
+        clusters: the number of independent clusters.
         bounds: lowest and highest possible value.
         confidence: 0.95 for a 95% interval.
     """
@@ -205,7 +206,7 @@ def interval_of_sameness(
 
 
 def interval_within(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
-    """Compute the t interval within the scale; if all clusters are equal, that of `interval_of_sameness`."""
+    """Compute the t interval within the scale; if all clusters are equal, use `interval_of_sameness`."""
     if mean.error == 0:
         return interval_of_sameness(mean.mean, clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """A test's statistic and its two-sided p-value; both are nan where the statistic is undefined."""
+    """A test's statistic and its two-sided p-value; both are nan if the statistic is undefined."""
 
     statistic: float
     pvalue: float
@@ -43,13 +43,13 @@ def _pairs(x: Values, y: Values) -> tuple[Array, Array] | None:
 
 
 def pearson(x: Values, y: Values) -> Significance:
-    """Pearson's r with the p-value of the t distribution, by `scipy.stats.pearsonr`.
+    """Compute Pearson's r with the p-value of the t distribution, by `scipy.stats.pearsonr`.
 
     Returns:
-        r in [-1, 1]; nan where a list is constant or there are fewer than three pairs.
+        r in [-1, 1]; nan if a list is constant or there are fewer than three pairs.
 
     Raises:
-        ValueError: no pairs, numbers that are not finite, lists of different length.
+        ValueError: the list is empty, a number is not finite, or the lists differ in length.
     """
     from scipy.stats import pearsonr
 
@@ -61,7 +61,7 @@ def pearson(x: Values, y: Values) -> Significance:
 
 
 def spearman(x: Values, y: Values) -> Significance:
-    """Spearman's rho, ties by mean rank, by `scipy.stats.spearmanr`. Returns and raises as `pearson`."""
+    """Compute Spearman's rho, with mean ranks for ties, by `scipy.stats.spearmanr`; see `pearson` for errors."""
     from scipy.stats import spearmanr
 
     pairs = _pairs(x, y)
@@ -72,9 +72,9 @@ def spearman(x: Values, y: Values) -> Significance:
 
 
 def kendall(x: Values, y: Values) -> Significance:
-    """Kendall's tau-b, which allows for ties, by `scipy.stats.kendalltau`.
+    """Compute Kendall's tau-b, which allows for ties, by `scipy.stats.kendalltau`.
 
-    Returns and raises as `pearson`.
+    Results and errors are as for `pearson`.
     """
     from scipy.stats import kendalltau
 
@@ -86,17 +86,17 @@ def kendall(x: Values, y: Values) -> Significance:
 
 
 def welch_anova(*groups: Values) -> Significance:
-    """Welch's test that several groups have one mean, whatever their variances.
+    """Compute Welch's test of the hypothesis that several groups have the same mean, with any variances.
 
     Welch, "On the comparison of several mean values" (Biometrika 38, 1951), by `scipy.stats.f_oneway`
     with `equal_var=False`.
 
     Returns:
-        F and p; nan where a group has fewer than two values or does not vary, as its weight would be
+        F and p; nan if a group has fewer than two values or does not vary, because its weight would be
         infinite.
 
     Raises:
-        ValueError: fewer than two groups, an empty group, numbers that are not finite.
+        ValueError: there are fewer than two groups, a group is empty, or a number is not finite.
     """
     from scipy.stats import f_oneway
 
@@ -110,7 +110,7 @@ def welch_anova(*groups: Values) -> Significance:
 
 
 FEWEST = 3
-"""Cases below which nothing is correlated."""
+"""Minimum cases for a correlation."""
 
 
 def rank_replicates(
@@ -140,12 +140,12 @@ def rank_interval(
     *,
     confidence: float = 0.95,
 ) -> tuple[float, Interval]:
-    """Compute the mean coefficient of several pairs of variables, and the jackknife's interval with a guard.
+    """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 
-    If nearly all cases agree, a rare one that does not may be missing from the sample. The jackknife ignores what was
-    not drawn; for a perfect correlation its interval is a point. So each bound is that
-    of the jackknife or, if it is farther off, that with one more cluster of opposite extremes (for the upper bound:
-    of extremes that agree), as the Clopper-Pearson bound counts one more success. The guard is our own;
+    If nearly all cases agree, a rare case that does not may be missing from the sample, and the jackknife
+    cannot account for it; for a perfect correlation its interval is a point. So each bound is the farther of
+    two: the jackknife's, and the one with an additional cluster of opposite extremes (for the upper bound: of
+    agreeing extremes). The Clopper-Pearson bound similarly counts one more success. The guard is ours;
     `docs/statistics.md` has its simulation.
 
     Args:
@@ -155,7 +155,7 @@ def rank_interval(
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        nan for the value where it is undefined, and for the bounds where it is undefined without some cluster.
+        The value is nan if it is undefined, and the bounds are nan if it is undefined without some cluster.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -192,17 +192,17 @@ def _with_one_more(
 RankCoefficient = Literal["spearman", "kendall"]
 
 CELLS_AT_ONCE = 2_000_000
-"""Cells of tables held at a time: some 16 MB, a few times over."""
+"""Cells of tables that are in memory at a time: some 16 MB per copy."""
 
 
 def without_each_cluster(
     x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: RankCoefficient
 ) -> tuple[float, list[float]]:
-    """Compute the coefficient of all cases, and without each cluster, in the order in which clusters appear.
+    """Compute the coefficient of all cases, and without each cluster, in order of first appearance.
 
     Args:
         x: finite numbers, one per case.
-        y: the same of the other variable.
+        y: finite numbers of the other variable, one per case.
         clusters: the cluster of each case.
         coefficient: Spearman's rho or Kendall's tau-b; nan where a variable is constant.
     """
@@ -227,7 +227,7 @@ def without_each_cluster(
 
 
 def _spearman(tables: Array) -> Array:
-    """Pearson's correlation of mid-ranks, weighted by the counts."""
+    """Compute Pearson's correlation of mid-ranks, weighted by the counts."""
     import numpy as np
 
     x, y = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
@@ -244,7 +244,7 @@ def _midranks(counts: Array) -> Array:
 
 
 def _kendall(tables: Array) -> Array:
-    """Compute concordant minus discordant pairs, over the geometric mean of the pairs that are not tied."""
+    """Compute concordant minus discordant pairs, divided by the geometric mean of the numbers of untied pairs."""
     import numpy as np
 
     below = np.zeros((len(tables), tables.shape[1] + 1, tables.shape[2] + 1))
@@ -271,9 +271,9 @@ def _ratio(above: Array, squared: Array) -> Array:
 
 RESAMPLES = 1_000
 FEWEST = 3
-"""Pairs; of fewer no correlation is computed."""
+"""Minimum pairs for a correlation."""
 NO_WIDTH = 1e-12
-"""Spread of resamples below which only rounding differs."""
+"""Spread of resamples below which they differ only by rounding."""
 
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]
@@ -281,9 +281,9 @@ Statistic = Callable[[Places], float]
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation and its bootstrap interval of 95%; NaN where it is not defined.
+    """A correlation with its 95% bootstrap interval; NaN if it is undefined.
 
-    A correlation that is the same in every resample, as a perfect one is, has no interval.
+    If the correlation is the same in every resample, as a perfect one is, it has no interval.
     """
 
     value: float
@@ -292,7 +292,7 @@ class Correlation:
 
 
 class ClusterDraws:
-    """Which pairs each resample holds. Pairs of one cluster are drawn together, as they are not independent.
+    """Resamples of pairs. Pairs of one cluster are drawn together, because they are not independent.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), percentile intervals.
 
@@ -321,12 +321,12 @@ class ClusterDraws:
     def interval(
         self, statistic: Statistic, has: NDArray[np.bool_] | None = None, *, resamples: int | None = None
     ) -> Correlation:
-        """Compute a statistic of the pairs that have a value, and its percentile interval over the resamples.
+        """Compute a statistic of the pairs that have a value, with its percentile interval over the resamples.
 
         Args:
-            statistic: function of the places of pairs; a place may appear several times.
-            has: true for the pairs that have a value; None for all.
-            resamples: use only so many of the resamples, for a statistic that takes long.
+            statistic: a function of the indexes of pairs, in which an index may occur several times.
+            has: tells which pairs have a value; None for all.
+            resamples: the number of resamples to use, fewer for a slow statistic.
         """
         counted = np.ones(self._size, dtype=bool) if has is None else has
         if counted.sum() < FEWEST:
@@ -339,22 +339,22 @@ class ClusterDraws:
 
 
 def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Pearson's r; NaN for fewer than three pairs or a constant side."""
+    """Compute Pearson's r; NaN for fewer than three pairs or a constant side."""
     if len(one) < FEWEST:
         return np.nan
     a, b = one - one.mean(), two - two.mean()
     spread = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    # Rounding must not lead beyond the bounds.
+    # Rounding must not exceed the bounds.
     return max(-1.0, min(1.0, float((a * b).sum()) / spread)) if spread else np.nan
 
 
 def spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Spearman's rho, ties by mean rank; NaN as `pearson_r`."""
+    """Compute Spearman's rho with mean ranks for ties; NaN as for `pearson_r`."""
     return pearson_r(mean_ranks(one), mean_ranks(two)) if len(one) >= FEWEST else np.nan
 
 
 def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Ranks from 1, ties by their mean: scipy's `rankdata` in a quarter of its time, which resamples need.
+    """Compute ranks from 1 with mean ranks for ties, four times as fast as scipy's `rankdata`.
 
     Args:
         values: any numbers but NaN.
@@ -365,7 +365,7 @@ def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def kendall_tau(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Kendall's tau-b; NaN as `pearson_r`."""
+    """Compute Kendall's tau-b; NaN as for `pearson_r`."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(one, two).statistic) if len(one) >= FEWEST else np.nan
@@ -378,11 +378,11 @@ COEFFICIENTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
 }
 SLOW = "Kendall"
 SHARE_OF_SLOW = 5
-"""Kendall's tau takes several times as long as the others, so its intervals rest on a fifth of the resamples."""
+"""Kendall's tau is several times slower than the others, so its intervals use a fifth of the resamples."""
 
 
 def correlations(one: NDArray[Any], two: NDArray[Any], draws: ClusterDraws) -> dict[str, Correlation]:
-    """Compute all three coefficients over the pairs in which both sides are numbers, not NaN."""
+    """Compute all three coefficients over the pairs without NaN."""
     has = ~(np.isnan(one) | np.isnan(two))
 
     def interval(name: str) -> Correlation:

@@ -1,4 +1,4 @@
-"""Checks the input of statistics: finite numbers, and lists of equal length."""
+"""Check the input of statistics: finite numbers, and lists of equal length."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def numbers(values: Values, name: str = "values") -> Array:
-    """Convert the values to an array of floats of one dimension.
+    """Convert the values to a one-dimensional array of floats.
 
     Raises:
-        ValueError: the list is empty, a value is not a finite number, or they are not a flat list.
+        ValueError: the list is empty or not flat, or a value is not a finite number.
     """
     import numpy as np
 
@@ -47,10 +47,10 @@ def binary(values: Values, name: str = "values") -> Array:
 
 
 def within(array: Array, low: float, high: float, name: str) -> Array:
-    """Return the array if all its values lie in [low, high].
+    """Check that all values lie in [low, high], and return the array.
 
     Raises:
-        ValueError: a value lies outside of it.
+        ValueError: a value lies outside of the range.
     """
     if array.min() < low or array.max() > high:
         worst = array.min() if array.min() < low else array.max()
@@ -62,7 +62,7 @@ def same_length(first: Sized, second: Sized, names: str) -> None:
     """Check that two lists paired by position have the same length.
 
     Raises:
-        ValueError: they are not equally long.
+        ValueError: the lists differ in length.
     """
     if len(first) != len(second):
         raise ValueError(f"{names} are paired by position but have {len(first)} and {len(second)} entries")
@@ -74,10 +74,10 @@ def is_missing(label: object) -> bool:
 
 
 def check_labels(labels: Labels, name: str) -> list[Hashable]:
-    """Convert the labels to a list without missing ones.
+    """Convert the labels to a list, and check that none is missing.
 
     Raises:
-        ValueError: there is none, or one is None or nan.
+        ValueError: the list is empty, or a label is None or nan.
     """
     if not len(labels):
         raise ValueError(f"{name} is empty: no agreement can be measured")
@@ -89,10 +89,10 @@ def check_labels(labels: Labels, name: str) -> list[Hashable]:
 
 
 def probability(value: float, name: str) -> float:
-    """Return a probability if it lies strictly between 0 and 1.
+    """Check that a probability lies strictly between 0 and 1, and return it.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the value is outside of (0, 1).
     """
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value}")

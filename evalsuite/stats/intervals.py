@@ -1,4 +1,4 @@
-"""Intervals of a share, of a bounded mean, by resampling of any mean, and of a difference of independent estimates."""
+"""Intervals of a share, of a bounded mean, of any mean by resampling, and of a difference of independent estimates."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 RESAMPLES = 9999
-"""Odd on purpose: with it the quantiles of 95% and 99% intervals fall on resamples, not between them."""
+"""An odd number, for which the quantiles of 95% and 99% intervals fall on resamples instead of between them."""
 
 HALVINGS = 55
-"""Bisections of [0, 1]: past the last digit of a float."""
+"""Bisections of [0, 1], enough for the last digit of a float."""
 
 FEW = 30
-"""Successes or failures below which Wilson's interval gives way to the exact one."""
+"""Number of successes or failures below which the exact interval replaces Wilson's."""
 
 CELLS_AT_ONCE = 4_000_000
-"""Resampled values held at a time: some 100 MB whatever the number of cases."""
+"""Resampled values that are in memory at a time: some 100 MB for any number of cases."""
 
 
 def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Wilson's score interval of a share, without continuity correction.
+    """Compute Wilson's score interval of a share, without continuity correction.
 
     Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 22, 1927); in the
     form of Newcombe (Statistics in Medicine 17, 1998, p. 857, method 3).
 
     Args:
-        successes: a number from 0 to n; need not be whole if n is an effective number of cases.
-        n: cases, above 0.
+        successes: a number from 0 to n; not necessarily whole if n is an effective number of cases.
+        n: the number of cases, above 0.
         confidence: 0.95 for a 95% interval.
 
     Raises:
@@ -55,15 +55,15 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
 
 
 def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Clopper and Pearson's exact interval of a share: each bound is wrong with at most half the error.
+    """Compute Clopper and Pearson's exact interval of a share: each bound is wrong with at most half of the error.
 
     Clopper and Pearson, "The use of confidence or fiducial limits" (Biometrika 26, 1934), by the quantiles of
-    the beta distribution. Arguments and errors as `wilson_interval`.
+    the beta distribution. Arguments and errors are as for `wilson_interval`.
     """
-    wilson_interval(successes, n, confidence)  # the same arguments are refused
+    wilson_interval(successes, n, confidence)  # checks the arguments
     half, failures = (1 - confidence) / 2, n - successes
     if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
-        # A few terms by themselves need no scipy, whose import takes a tenth of a second.
+        # With few terms, a plain sum avoids importing scipy, which takes a tenth of a second.
         return _exact_of_few(int(successes), int(n), half)
     from scipy.special import betaincinv
 
@@ -91,7 +91,7 @@ def _share_at(is_below: Callable[[float], bool]) -> float:
 
 
 def _at_most(k: int, n: int, share: float) -> float:
-    """Compute the binomial probability of at most k of n."""
+    """Compute the binomial probability of at most k successes in n."""
     start = n * math.log1p(-share)
     odds, log_term, terms = math.log(share) - math.log1p(-share), start, [start]
     for done in range(k):
@@ -101,36 +101,36 @@ def _at_most(k: int, n: int, share: float) -> float:
 
 
 def count_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Wilson's interval, or the exact one where successes or failures are few; see `share_interval`."""
+    """Compute Wilson's interval, or the exact one if successes or failures are few; see `share_interval`."""
     if min(successes, n - successes) < FEW:
         return exact_interval(successes, n, confidence)
     return wilson_interval(successes, n, confidence)
 
 
 def share_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
-    """Compute the interval of a share whose cases may come in clusters: Wilson's, and exact near 0 and 1.
+    """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact one near 0 and 1.
 
-    Near the ends one of Wilson's bounds is wrong several times as often as it should be; Clopper and Pearson's
-    never is. So the exact interval is taken where successes or failures are fewer than 30. By enumeration for
-    50 to 400 cases, a 95% interval's bound is then wrong with a chance of at most 3.6%.
+    Near 0 and 1, one of Wilson's bounds is wrong several times as often as it should be, but Clopper and
+    Pearson's never is. So the exact interval is used with fewer than 30 successes or failures. By enumeration
+    for 50 to 400 cases, a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
-    Clustered cases count as fewer: n is replaced by p (1 - p) / (cluster-robust standard error)^2, at most n,
-    times (z / t)^2 for the quantiles of the normal and of the t distribution with the standard error's degrees
-    of freedom; where all values are the same, by the number of clusters. The effective sample size of Korn
-    and Graubard (Survey Methodology 24, 1998), put into Wilson's interval as by Franco et al. (Journal of
-    Survey Statistics and Methodology 7, 2019). Unlike the t interval it stays within [0, 1] and is not one
-    point where all values are the same.
+    Clustered cases count as fewer cases. n is replaced by p (1 - p) / (cluster-robust standard error)^2, at
+    most n, times (z / t)^2; z and t are the quantiles of the normal distribution and of the t distribution
+    with the standard error's degrees of freedom. If all values are the same, n is the number of clusters.
+    This puts the effective sample size of Korn and Graubard (Survey Methodology 24, 1998) into Wilson's
+    interval as in Franco et al. (Journal of Survey Statistics and Methodology 7, 2019). Unlike the t
+    interval, it stays within [0, 1] and is not a single point if all values are the same.
 
     Args:
         values: 0 or 1, one per case.
-        clusters: what the values share; see `mean_interval`.
+        clusters: the cluster of each value; see `mean_interval`.
         confidence: 0.95 for a 95% interval.
 
     Returns:
         [0, 1] for a single cluster of several values.
 
     Raises:
-        ValueError: as `mean_interval`, or a value is neither 0 nor 1.
+        ValueError: as for `mean_interval`, or a value is neither 0 nor 1.
     """
     array = binary(values)
     totals, sizes = cluster_totals(array, clusters)
@@ -152,20 +152,20 @@ def bootstrap_interval(
 ) -> Interval:
     """Compute the bias-corrected and accelerated bootstrap interval (BCa) of a mean.
 
-    Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), as scipy computes it. Clusters are
-    drawn whole.
+    Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), computed by scipy. Clusters are drawn as a
+    whole.
 
     Args:
         values: finite numbers, one per case.
-        clusters: what the values share; see `mean_interval`.
+        clusters: the cluster of each value; see `mean_interval`.
         confidence: 0.95 for a 95% interval.
         seed: the resampling's seed; the same seed gives the same interval.
 
     Returns:
-        The interval; the whole line for a single cluster, and where all clusters have the same mean.
+        The interval; the whole line for a single cluster, and if all clusters have the same mean.
 
     Raises:
-        ValueError: as `mean_interval`.
+        ValueError: as for `mean_interval`.
     """
     import numpy as np
 
@@ -199,10 +199,10 @@ def _bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
 
 
 MOST_AT_RISK = 0.75
-"""The share of the capital that a bet may put at risk: the paper's c for intervals of a fixed number."""
+"""Maximum share of the capital that a bet may risk: the paper's c for intervals of a fixed sample size."""
 
 BET_HALVINGS = 30
-"""Bisections of the range: past the ninth digit."""
+"""Bisections of the range, enough for nine digits."""
 
 
 def betting_interval(
@@ -214,26 +214,26 @@ def betting_interval(
 ) -> Interval:
     """Compute the hedged betting interval of the mean of bounded values.
 
-    For each supposed mean a gambler bets against it on one value after the other; the means at which the
-    capital ever reaches 2 / (1 - confidence) times the first stake are excluded. Waudby-Smith and Ramdas,
-    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3
-    and section 4.4). The error is at most 1 - confidence whatever the number of values and their distribution,
-    as long as clusters are independent. Cases of a cluster are bet on together: the summed distance from
-    the supposed mean, over the size of the largest cluster, is a value in the same bounds.
+    For each supposed mean, a gambler bets against it on one value after the other. A mean is excluded if the
+    capital ever reaches 2 / (1 - confidence) times the initial capital. Waudby-Smith and Ramdas, "Estimating
+    means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section
+    4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
+    independent. Cases of a cluster are bet on together: the summed distance from the supposed mean, divided
+    by the size of the largest cluster, is a value within the same bounds.
 
-    The values are bet on in an order drawn by a fixed seed, so that the order of the cases says nothing.
+    The order of the values is drawn with a fixed seed, so that the order of the cases does not matter.
 
     Args:
         values: finite numbers within the bounds, one per case.
-        bounds: what no value can leave.
-        clusters: what the values share; see `mean_interval`.
+        bounds: the lowest and highest possible value.
+        clusters: the cluster of each value; see `mean_interval`.
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        Within the bounds, around the mean, and never a single point.
+        An interval within the bounds that contains the mean, never a single point.
 
     Raises:
-        ValueError: as `mean_interval`, the bounds hold nothing between them, or a value is outside of them.
+        ValueError: as for `mean_interval`; or the bounds are empty, or a value is outside of them.
     """
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -250,7 +250,7 @@ def betting_interval(
 
 
 def _find_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
-    """Find the largest excluded mean below the observed one, by bisection because wealth falls in it."""
+    """Find the largest excluded mean below the observed one by bisection; the capital falls as the mean rises."""
     import numpy as np
 
     bets = _bets(means, shares, target)
@@ -263,7 +263,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
 
 
 def _bets(means: Array, shares: Array, target: float) -> Array:
-    """sqrt(2 log(2 / alpha) / (n v)), with v the variance of the values before, regularised by one of 1/4."""
+    """Compute the bets sqrt(2 log(2 / alpha) / (n v)), with v the regularised variance of the previous values."""
     import numpy as np
 
     count = len(means)
@@ -290,18 +290,19 @@ def unpaired_difference(
 ) -> tuple[float, float]:
     """Compute the bounds of `first - second` for independent estimates.
 
-    The distance of each bound from the difference is the root of the summed squares of the distances of the two
-    estimates' own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method
-    10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
+    The distance of each bound from the difference is the square root of the sum of squared distances between
+    the two estimates and their own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998),
+    pp. 873-890, method 10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012),
+    for any estimates.
 
     Args:
-        first: an estimate.
-        first_interval: around it, at the confidence that the difference is to have.
-        second: the other.
-        second_interval: around it, at the same confidence.
+        first: the first estimate.
+        first_interval: the first estimate's interval, at the confidence that the difference should have.
+        second: the second estimate.
+        second_interval: the second estimate's interval, at the same confidence.
 
     Returns:
-        the lower and the upper bound.
+        The lower and the upper bound.
     """
     difference = first - second
     below = math.hypot(first - first_interval.low, second_interval.high - second)

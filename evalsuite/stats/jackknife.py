@@ -1,4 +1,4 @@
-"""A jackknife interval for any statistic of clustered items: kappa, alpha, a rank correlation."""
+"""Compute a jackknife interval for any statistic of clustered items: kappa, alpha, a rank correlation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FEWEST_CLUSTERS = 2
-"""Clusters below which nothing is said of how far a statistic may be off."""
+"""Minimum clusters for an interval."""
 
 NO_WIDTH = 1e-12
-"""Reach of an interval below which nothing varied but for rounding."""
+"""Width of an interval below which the values differ only by rounding."""
 
 
 def jackknife_interval(
@@ -29,23 +29,23 @@ def jackknife_interval(
 ) -> Interval:
     """Compute the t interval of a statistic with the jackknife's standard error, leaving out whole clusters.
 
-    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11): the squared error is
-    (G - 1) / G times the sum of squared deviations of the G leave-one-out values from their mean. It is
-    meant for smooth statistics; it fails for a median. Deterministic, and G + 1 evaluations cheap.
+    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11): the squared error is (G - 1)
+    / G times the sum of squared deviations of the G leave-one-out values from their mean. The method is meant
+    for smooth statistics; it fails for a median. It is deterministic, and takes G + 1 evaluations.
 
     Args:
-        clusters: the items, those that are not independent of one another in one list.
+        clusters: the items, as one list per cluster.
         statistic: function of a list of items; returns nan if undefined.
         bounds: lowest and highest possible value; the interval is cut there.
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        The interval; (nan, nan) where the statistic is undefined for all items or without some cluster,
-        where there are fewer than two clusters, and where it is the same without each of them (see
+        The interval; (nan, nan) if the statistic is undefined for all items or without some cluster,
+        if there are fewer than two clusters, or if the value stays the same without each of them (see
         `interval_of_sameness`).
 
     Raises:
-        ValueError: confidence is not in (0, 1).
+        ValueError: the confidence is not in (0, 1).
     """
     if len(clusters) < FEWEST_CLUSTERS:
         probability(confidence, "confidence")
@@ -65,7 +65,7 @@ def interval_of_replicates(
     """Compute the jackknife interval from the statistic of all items and of those without each cluster.
 
     Returns:
-        The same as `jackknife_interval`.
+        The result is the same as from `jackknife_interval`.
     """
     from scipy.special import stdtrit
 
@@ -82,7 +82,7 @@ def interval_of_replicates(
 
 
 def pvalue_of_replicates(value: float, without: Sequence[float]) -> float:
-    """Compute the two-sided p-value of a statistic whose null value is 0, by the t of `interval_of_replicates`.
+    """Compute the two-sided p-value of a statistic whose null value is 0, by the t test of `interval_of_replicates`.
 
     Returns:
         nan if the interval is undefined.

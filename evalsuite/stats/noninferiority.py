@@ -1,4 +1,4 @@
-"""Non-inferiority of a candidate to a baseline within a margin, over several metrics."""
+"""Test the non-inferiority of a candidate to a baseline within a margin, over several metrics."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ class NonInferiority:
     """The comparison of two runs on the same cases by one metric.
 
     Attributes:
-        n: cases.
+        n: the number of cases.
         baseline: the baseline's mean.
         candidate: the candidate's mean.
         difference: candidate minus baseline.
-        low: lower bound of its interval.
-        high: upper bound.
-        pvalue: two-sided, of no difference.
-        pvalue_no_worse: one-sided, of a deterioration by the margin or more; small means non-inferior.
-        deteriorated: whether the difference goes the bad way.
-        detectable: the smallest deterioration that this many cases would have shown with a power of 80%,
-            each metric by itself; infinity where none would.
-        method: the test and the interval, in words.
+        low: lower bound of the difference's interval.
+        high: upper bound of the difference's interval.
+        pvalue: two-sided p-value of no difference.
+        pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means
+            non-inferior.
+        deteriorated: whether the candidate's value is worse.
+        detectable: the smallest deterioration that this number of cases would show with a power of 80% for
+            this metric alone; infinity if there is none.
+        method: a description of the test and the interval.
     """
 
     n: int
@@ -63,22 +64,22 @@ def compare_paired(
 ) -> NonInferiority:
     """Compares two runs case by case.
 
-    0/1 scores of independent cases: McNemar's exact test, Tango's score interval and his one-sided score test
-    of the margin. Other scores, and clustered ones: the cluster-robust paired t test and interval, guarded
-    against the sparse differences of two runs that mostly say the same (see `docs/statistics.md`).
+    Scores of 0 and 1 on independent cases use McNemar's exact test, Tango's score interval and his one-sided
+    score test of the margin. Other scores, and clustered ones, use the cluster-robust paired t test and
+    interval, with guards for runs that differ in few cases only (see `docs/statistics.md`).
 
     Args:
         baseline: finite scores, one per case.
-        candidate: the same cases in the same order.
-        margin: the deterioration that would matter, on the score's own scale, above 0 and below `scale`.
-        clusters: what cases share; see `mean_interval`.
+        candidate: finite scores of the same cases, in the same order.
+        margin: the smallest deterioration that matters, on the score's own scale, above 0 and below `scale`.
+        clusters: the cluster of each case; see `mean_interval`.
         confidence: the interval's confidence, and 1 minus the level of the test of no difference.
         scale: the largest difference that two scores can have (9 for marks from 1 to 10).
-        lower_is_better: whether a rise is the deterioration.
+        lower_is_better: whether a higher value is a deterioration.
 
     Raises:
-        ValueError: no cases, numbers that are not finite, lists of different length, a difference that
-            exceeds the scale, or a margin, confidence out of range.
+        ValueError: the list is empty, a number is not finite, lists differ in length, a difference exceeds
+            the scale, or the margin or confidence is out of range.
     """
     if not 0 < margin < scale:
         raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
@@ -100,7 +101,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
 
 
 def _swap_back(result: NonInferiority) -> NonInferiority:
-    """Swap the roles of the two runs back."""
+    """Exchange the roles of the two runs again."""
     return replace(
         result,
         baseline=result.candidate,
@@ -157,10 +158,10 @@ def _compare_means(
 
 
 def _sign_bound(totals: Array) -> float:
-    """Compute the least two-sided p-value of any sign-flip test: 2^(1 - k) for k clusters that changed.
+    """Compute the lowest two-sided p-value that a sign-flip test can have: 2^(1 - k) for k clusters that changed.
 
-    Two runs that mostly say the same differ in a few cases only; the t test would find four losses and no
-    gain among a hundred cases significant, which equal models bring about one time in eight.
+    Similar runs differ in a few cases only. The t test alone would call four losses and no gain among a
+    hundred cases significant, which happens between equal models about one time in eight.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
@@ -168,10 +169,10 @@ def _sign_bound(totals: Array) -> float:
 def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
-    A rare heavy loss may not be among the cases drawn, and the t test, which knows the drawn ones only, would
-    not reckon with it. So one more cluster is counted that lost the whole scale, as the Clopper-Pearson bound
-    counts one more success; and p is not below that of the binomial test in which every loss is a whole one:
-    the chance of so small a net loss among so many clusters.
+    A rare heavy loss may be missing from the sample, and the t test cannot account for it. So an additional
+    cluster with a loss of the whole scale is counted, as the Clopper-Pearson bound counts one more success.
+    Also, p is at least that of the binomial test in which every loss is of the whole scale: the probability
+    of such a small net loss among this many clusters.
     """
     import numpy as np
 
@@ -182,7 +183,7 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
 
 
 def _rare_losses(net: float, count: int, share: float) -> float:
-    """Compute the chance of so small a net loss in `count` clusters if whole-scale losses make up the margin."""
+    """Compute the probability of such a small net loss in `count` clusters if losses are of the whole scale."""
     from scipy.special import betainc
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
@@ -190,7 +191,7 @@ def _rare_losses(net: float, count: int, share: float) -> float:
 
 
 def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
-    """Compute the smallest loss that would be shown; if nothing varies, the share of cases that must lose all."""
+    """Compute the smallest loss that would be shown; if nothing varies, the share of cases that must be lost."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
@@ -213,15 +214,16 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 ) -> NonInferiority:
     """Compares a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
 
-    The standard error is that of `jackknife_interval`, the test and the interval Student's with one degree of
-    freedom less than there are groups. The test of the margin has the two guards of `compare_paired`: one more
-    cluster that lost the whole scale, and the chance that rare losses stayed unseen.
+    The standard error is that of `jackknife_interval`; the test and the interval use Student's t with one
+    degree of freedom less than the number of groups. The test of the margin has the two guards of
+    `compare_paired`: an additional cluster that lost the whole scale, and the probability that rare losses
+    were not observed.
 
     Args:
-        values: the statistic in the baseline and in the candidate, on the same cases.
-        without: both again, without each group of clusters in turn; at least two.
-        n: cases.
-        clusters: independent clusters of cases, at least as many as there are groups.
+        values: the statistic in the baseline, then in the candidate, on the same cases.
+        without: both values again without each group of clusters; at least two groups.
+        n: the number of cases.
+        clusters: the number of independent clusters of cases, at least the number of groups.
         margin: see `compare_paired`.
         scale: see `compare_paired`.
         lower_is_better: see `compare_paired`.
@@ -266,24 +268,27 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 def verdicts(
     comparisons: Sequence[NonInferiority], parts: Array | None = None, *, confidence: float = 0.95
 ) -> list[NonInferiorityVerdict]:
-    """Decide on each of several metrics, corrected for their number.
+    """Decide each of several metrics, corrected for their number.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a
-      two-sided interval of that confidence would exclude it.
-    - `worse`: it is not excluded, and a deterioration is shown, two-sided at 1 - confidence.
-    - `undecided`: neither; see `NonInferiority.detectable`.
+      two-sided interval at that confidence would exclude it.
+    - `worse`: such a deterioration is not excluded, and some deterioration is shown, two-sided at 1 -
+      confidence.
+    - `undecided`: neither of these; see `NonInferiority.detectable`.
 
-    The chance that any metric of two equal models is called worse, and the chance that any metric is called
-    no worse that did lose the margin, are each at most (1 - confidence) / 2 up to the tests' approximations.
+    Two probabilities are each at most (1 - confidence) / 2, apart from the tests' approximations: that any
+    metric is called worse although the models are equal, and that any metric is called no worse although it
+    lost the margin.
 
     Args:
-        comparisons: one per metric.
-        parts: one row per cluster, one column per metric: the cluster's part of the gain. With it, what metrics
-            have in common counts once (`joint`); without it, the correction is Holm's.
-        confidence: 1 minus the chance that any of the verdicts is wrong.
+        comparisons: one comparison per metric.
+        parts: one row per cluster, one column per metric: the cluster's part of the gain. With it, the
+            correction accounts for correlated metrics (`joint`); without it, the correction is Holm's.
+        confidence: 1 minus the probability that any of the verdicts is wrong.
 
     Raises:
-        ValueError: no comparisons, parts of another shape, or a confidence outside of (0, 1).
+        ValueError: the list is empty, the parts have another shape, or the confidence is outside of
+            (0, 1).
     """
     level = 1 - probability(confidence, "confidence")
     excluded = [comparison.pvalue_no_worse for comparison in comparisons]
@@ -301,21 +306,21 @@ def verdicts(
 
 
 DRAWS = 4999
-"""Random sign changes, besides the signs as they are."""
+"""Number of random sign changes, besides the original signs."""
 
 CELLS_AT_ONCE = 2_000_000
-"""Signs held at a time."""
+"""Signs that are in memory at a time."""
 
 
 def holm(pvalues: Values) -> list[float]:
-    """Holm's adjusted p-values, in the order given: reject where one is at most the level.
+    """Compute Holm's adjusted p-values, in the given order: reject each hypothesis whose p-value is at most the level.
 
-    The chance that any true hypothesis is rejected is then at most the level, however the tests depend on
-    each other. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of
+    The probability that any true hypothesis is rejected is then at most the level, however the tests depend
+    on each other. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of
     Statistics 6, 1979).
 
     Raises:
-        ValueError: no p-values, or one is not in [0, 1].
+        ValueError: the list is empty, or one is not in [0, 1].
     """
     array = within(numbers(pvalues, "pvalues"), 0, 1, "pvalues")
     adjusted, worst = [0.0] * len(array), 0.0
@@ -326,7 +331,7 @@ def holm(pvalues: Values) -> list[float]:
 
 
 def joint(pvalues: Values, contributions: Array, *, sides: int, seed: int = 0) -> list[float]:
-    """Adjusted p-values of tests on the same clusters, by the distribution of the smallest of them.
+    """Compute adjusted p-values of tests on the same clusters, by the distribution of the smallest p-value.
 
     Westfall and Young, "Resampling-Based Multiple Testing" (1993), the step-down method by the smallest p (for
     statistics of one kind, the greatest T): the signs of each cluster's differences are changed at
@@ -335,14 +340,15 @@ def joint(pvalues: Values, contributions: Array, *, sides: int, seed: int = 0) -
     p-value of one. Independent metrics get what Holm's method gives them.
 
     Args:
-        pvalues: one per test, each valid by itself. No adjusted one is smaller.
-        contributions: one row per cluster, one column per test: the cluster's part of the difference that is
-            tested, with mean 0 under the hypothesis (0 where the cluster does not count).
-        sides: 2 where both directions count, 1 where only large sums do.
+        pvalues: one per test, each valid by itself. An adjusted p-value is never smaller.
+        contributions: one row per cluster, one column per test: the cluster's part of the tested difference,
+            with mean 0 under the hypothesis (0 if the cluster does not count).
+        sides: 2 if both directions count, 1 if only large sums count.
         seed: the random generator's seed.
 
     Raises:
-        ValueError: no p-values, one is not in [0, 1], or there is not a column for each.
+        ValueError: the list is empty, one is not in [0, 1], or their number differs from the number of
+            columns.
     """
     import numpy as np
 
@@ -355,14 +361,14 @@ def joint(pvalues: Values, contributions: Array, *, sides: int, seed: int = 0) -
     for done, at in enumerate(order):
         smallest = drawn[:, order[done:]].min(axis=1)
         share = (1 + int(np.count_nonzero(smallest <= array[at] * (1 + 1e-9)))) / (len(drawn) + 1)
-        # One test that is left has a p-value of its own, and needs no draws.
+        # A single remaining test keeps its own p-value and needs no draws.
         worst = max(worst, float(array[at]), share if done < len(array) - 1 else 0.0)
         adjusted[at] = worst
     return adjusted
 
 
 def _drawn_pvalues(contributions: Array, sides: int, rng: Any) -> Array:
-    """Compute, per draw of signs and test, the normal p-value of the signed sum over its standard error."""
+    """Compute for each draw of signs and each test the normal p-value of the signed sum over its standard error."""
     import numpy as np
     from scipy.special import ndtr
 

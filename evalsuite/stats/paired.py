@@ -1,4 +1,4 @@
-"""Comparison of two runs on the same cases: McNemar's test, paired t test, Tango's score test and interval."""
+"""Compare two runs on the same cases: McNemar's test, paired t test, Tango's score test and interval."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class PairedDifference:
 
     Attributes:
         difference: candidate minus baseline.
-        low: lower bound of its interval.
-        high: upper bound.
-        pvalue: two-sided, of no difference.
+        low: lower bound of the difference's interval.
+        high: upper bound of the difference's interval.
+        pvalue: two-sided p-value of no difference.
     """
 
     difference: float
@@ -43,23 +43,23 @@ def paired_difference(
 ) -> PairedDifference:
     """Compute the paired t test and interval of candidate minus baseline, cluster-robust if clusters are given.
 
-    See `clustered_mean` for the standard error. Where all differences are equal and not zero the t test
-    would claim certainty; the p-value is then that of the exact sign test over clusters.
+    For the standard error see `clustered_mean`. If all differences are equal and not zero, the t test would
+    claim certainty, so the p-value is that of the exact sign test over clusters.
 
     Args:
         baseline: finite numbers, one per case.
-        candidate: the same cases in the same order.
-        clusters: what cases share; see `mean_interval`.
-        scale: the largest difference that two scores can have, where it is known: the interval stays within it,
-            is that of `interval_of_sameness` where all clusters differ by the same amount, and outcomes 0 and 1
-            without clusters have Tango's score interval, as in `compare_paired`.
+        candidate: finite numbers for the same cases, in the same order.
+        clusters: the cluster of each case; see `mean_interval`.
+        scale: the largest difference that two scores can have, if known. The interval then stays within it,
+            and is that of `interval_of_sameness` if all clusters differ by the same amount. Scores of 0 and 1
+            without clusters get Tango's score interval, as in `compare_paired`.
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        For a single cluster the interval is the whole line, or the whole scale, and p is 1.
+        For a single cluster, the interval is the whole line or the whole scale, and p is 1.
 
     Raises:
-        ValueError: no cases, numbers that are not finite, lists of different length, a confidence
+        ValueError: the list is empty, a number is not finite, lists differ in length, or the confidence is
             outside of (0, 1).
     """
     probability(confidence, "confidence")
@@ -78,7 +78,7 @@ def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
     """Count the cases that were lost (1 to 0) and won (0 to 1).
 
     Raises:
-        ValueError: no cases, a value that is neither 0 nor 1, lists of different length.
+        ValueError: the list is empty, a value is neither 0 nor 1, or the lists differ in length.
     """
     same_length(baseline, candidate, "baseline and candidate")
     before, after = binary(baseline, "baseline"), binary(candidate, "candidate")
@@ -86,19 +86,19 @@ def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
 
 
 def mcnemar(baseline: Values, candidate: Values) -> float:
-    """Compute the two-sided p-value of McNemar's exact test: are as many cases lost as won?
+    """Compute the two-sided p-value of McNemar's exact test of the hypothesis that as many cases are lost as won.
 
-    The binomial test of the discordant pairs at one half (McNemar, Psychometrika 12, 1947).
+    This is the binomial test of the discordant pairs at one half (McNemar, Psychometrika 12, 1947).
 
     Args:
         baseline: 0 or 1, one per case.
         candidate: the same cases in the same order.
 
     Returns:
-        1.0 where no case changed.
+        1.0 if no case changed.
 
     Raises:
-        ValueError: as `discordant`.
+        ValueError: as for `discordant`.
     """
     from scipy.special import bdtr
 
@@ -109,11 +109,11 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
 
 
 HALVINGS = 60
-"""Bisections of [-1, 1]: past the last digit of a float."""
+"""Bisections of [-1, 1], enough for the last digit of a float."""
 
 
 def tango_z(lost: int, won: int, n: int, difference: float) -> float:
-    """Tango's score statistic: how far the data lie above a supposed difference, in standard errors.
+    """Compute Tango's score statistic: how far the data lie above a supposed difference, in standard errors.
 
     (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the probability of a loss that is most likely
     if the true difference is d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d
@@ -121,9 +121,9 @@ def tango_z(lost: int, won: int, n: int, difference: float) -> float:
     proportions for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891).
 
     Args:
-        lost: cases that went from 1 to 0.
-        won: cases that went from 0 to 1.
-        n: all cases.
+        lost: the number of cases that went from 1 to 0.
+        won: the number of cases that went from 0 to 1.
+        n: the number of all cases.
         difference: the supposed true difference, in [-1, 1].
     """
     b = (2 * n - won + lost) * difference - (lost + won)
@@ -145,7 +145,7 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
     """Compute the interval of all differences that the two-sided score test would not reject; see `tango_z`.
 
     Raises:
-        ValueError: n is not above 0, more cases changed than there are, or confidence is not in (0, 1).
+        ValueError: n is not above 0, lost + won exceeds n, or the confidence is not in (0, 1).
     """
     if not n > 0 or min(lost, won) < 0 or lost + won > n:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Power: the smallest difference that a number of cases shows, and the number that a difference needs."""
+"""Power: the smallest difference that a number of cases can show, and the number of cases that a difference needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array
 
 MOST_CASES = 10**9
-"""Where a search for the number of cases gives up."""
+"""Limit of the search for the number of cases."""
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -26,8 +26,8 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
 
     Args:
         n: independent cases.
-        discordance: share of cases whose outcome differs between the two runs; raised to the difference
-            where it is smaller, as no fewer can differ.
+        discordance: the share of cases whose outcome differs between the two runs, at least `difference`; a
+            smaller value is raised.
         difference: size of the true drop, in (0, 1].
         confidence: 1 minus the level of the test.
 
@@ -56,7 +56,7 @@ def _check_share(n: int, discordance: float, difference: float, confidence: floa
 
 
 def _binomial(k: Array, n: int, share: float) -> Array:
-    """Compute the probabilities of k of n."""
+    """Compute the probability of k successes in n."""
     import numpy as np
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -65,7 +65,7 @@ def _binomial(k: Array, n: int, share: float) -> Array:
 
 
 def _at_most(k: Array, n: Array, share: float) -> Array:
-    """Compute the probabilities of at most k of n; 0 for k = -1. The incomplete beta outruns `bdtr` twentyfold."""
+    """Compute the probability of at most k successes in n; 0 for k = -1. `betainc` is 20 times as fast as `bdtr`."""
     import numpy as np
     from scipy.special import betainc
 
@@ -73,10 +73,10 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
 
 
 def _most_wins(changed: Array, level: float) -> Array:
-    """Find, for each number of discordant cases, the most wins at which a drop is significant; -1 for none."""
+    """Find for each number of discordant cases the largest number of wins with a significant drop, else -1."""
     import numpy as np
 
-    few, many = np.full(changed.shape, -1), changed // 2 + 1  # at half and above no drop is significant
+    few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
     while (many - few > 1).any():
         middle = (few + many) // 2
         significant = 2 * _at_most(middle, changed, 0.5) <= level
@@ -91,19 +91,19 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
         n: independent cases.
         discordance: observed share of cases whose outcome differs; see `power_share`.
         confidence: 1 minus the level of the two-sided test.
-        power: probability of showing it.
+        power: the probability of showing the drop.
 
     Returns:
-        In (0, 1]; infinity where not even the loss of every case would be significant.
+        In (0, 1]; infinity if even the loss of every case would not be significant.
 
     Raises:
-        ValueError: as `power_share`, or power is not in (0, 1).
+        ValueError: as for `power_share`, or the power is not in (0, 1).
     """
     probability(power, "power")
     if power_share(n, discordance, 1.0, confidence) < power:
         return math.inf
     low, high = 0.0, 1.0
-    while high - low > 1e-4 * high:  # more digits than anybody prints
+    while high - low > 1e-4 * high:  # enough digits for printing
         middle = (low + high) / 2
         enough = power_share(n, discordance, middle, confidence) >= power
         low, high = (low, middle) if enough else (middle, high)
@@ -117,9 +117,9 @@ def power_mean(n: int, deviation: float, difference: float, confidence: float = 
     side of the true difference counts.
 
     Args:
-        n: independent clusters, at least 2.
-        deviation: standard deviation of the paired differences, above 0.
-        difference: size of the true drop, above 0.
+        n: the number of independent clusters, at least 2.
+        deviation: the standard deviation of the paired differences, above 0.
+        difference: the size of the true drop, above 0.
         confidence: 1 minus the level of the test.
 
     Raises:
@@ -144,11 +144,11 @@ def detectable_mean(n: int, deviation: float, *, confidence: float = 0.95, power
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
     Args:
-        n: independent clusters, at least 2.
+        n: the number of independent clusters, at least 2.
         deviation: standard deviation of the paired differences (for clusters: standard error times the
             root of their number), above 0.
         confidence: 1 minus the level of the two-sided test.
-        power: probability of showing it.
+        power: the probability of showing the drop.
 
     Raises:
         ValueError: an argument is out of range.
@@ -166,13 +166,14 @@ def required_n_share(
 ) -> int:
     """Compute how many cases McNemar's exact test needs to show a drop of a share with the given power.
 
-    Exact power rises in saw teeth; the number found has the power, the one before it has not.
+    Exact power does not rise steadily with the number of cases; the result has the power, and the number
+    before it does not.
 
     Args:
         difference: size of the true drop, in (0, 1].
         discordance: share of cases whose outcome differs; see `power_share`.
         confidence: 1 minus the level of the two-sided test.
-        power: probability of showing it.
+        power: the probability of showing the drop.
 
     Raises:
         ValueError: an argument is out of range, or a billion cases are not enough.
@@ -186,7 +187,7 @@ def required_n_mean(
 ) -> int:
     """Compute how many independent clusters the paired t test needs to show a drop with the given power.
 
-    Arguments and errors as `required_n_share` and `power_mean`.
+    Arguments and errors are as for `required_n_share` and `power_mean`.
     """
     probability(power, "power")
     return _fewest(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
@@ -205,7 +206,7 @@ def _fewest(enough: Callable[[int], bool], start: int) -> int:
 
 
 MOST_EPOCHS = 1000
-"""Where a search for the number of epochs gives up."""
+"""Limit of the search for the number of epochs."""
 
 POWER = 0.8
 
@@ -215,10 +216,12 @@ class DifferenceVariance:
     """The variance of the difference between two runs, per question.
 
     Attributes:
-        between: variance of the true differences of questions, on the metric's scale squared.
-        within: variance of one answer's score about its question's mean, for one run.
-        shares: whether scores are 0 or 1 and questions independent, so that one epoch is tested by McNemar's test.
-        crowding: the factor by which questions that share a source inflate the variance of a mean; 1 without any.
+        between: the variance of the questions' true differences, on the metric's scale squared.
+        within: the variance of one answer's score around its question's mean, in one run.
+        shares: whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a
+            single epoch.
+        crowding: the factor by which questions that share a source increase the variance of a mean; 1 without
+            such questions.
     """
 
     between: float
@@ -227,7 +230,7 @@ class DifferenceVariance:
     crowding: float = 1.0
 
     def of(self, before: int, after: int) -> float:
-        """Compute the variance of one question's difference with so many epochs in either run."""
+        """Compute the variance of one question's difference with these numbers of epochs in the two runs."""
         return (self.between + self.within / before + self.within / after) * self.crowding
 
     def questions(self, loss: float, before: int, after: int) -> int:
@@ -242,7 +245,7 @@ class DifferenceVariance:
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
     def detectable(self, questions: int, before: int, after: int) -> float:
-        """Compute the smallest loss that so many questions show with a power of 80%; infinity if there is none."""
+        """Compute the smallest loss that this many questions show with a power of 80%; infinity without one."""
         variance = self.of(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))
@@ -251,7 +254,7 @@ class DifferenceVariance:
         return detectable_mean(questions, math.sqrt(variance)) if variance > 0 else 0.0
 
     def epochs(self, loss: float, questions: int) -> int | None:
-        """Compute how many epochs, in both runs, show a loss on so many questions; None if no number does."""
+        """Compute how many epochs in both runs show a loss on this many questions; None if no number does."""
         if self.detectable(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
             return None
         few, enough = 0, MOST_EPOCHS
@@ -277,7 +280,7 @@ def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
 
 
 def one_sided_loss(loss: float, width: float) -> float:
-    """Compute the variance between questions if a loss consists of few questions that are lost entirely.
+    """Compute the variance between questions if few questions lose everything and thereby make up the loss.
 
     Args:
         loss: the mean's loss, on the metric's scale.

@@ -1,4 +1,4 @@
-"""A mean from few labels by people and many by a judge, with a valid interval."""
+"""Estimate a mean from few labels by people and many scores by a judge, with a valid interval."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class PredictionPowered:
     """A prediction-powered mean.
 
     Attributes:
-        estimate: of the mean that people would have given.
-        low: lower bound of its interval.
-        high: upper bound.
-        tuning: weight of the judge's scores, from 0 (of no use, people's labels alone) to 1.
+        estimate: the estimated mean of people's scores.
+        low: lower bound of the estimate's interval.
+        high: upper bound of the estimate's interval.
+        tuning: the weight of the judge's scores, from 0 (only people's labels count) to 1.
     """
 
     estimate: float
@@ -39,28 +39,29 @@ def ppi_mean(
 ) -> PredictionPowered:
     """Estimate the mean by prediction-powered inference with power tuning (PPI++).
 
-    Estimate: tuning * mean(judged_only) + mean(labels - tuning * judged). Angelopoulos, Duchi and Zrnic, "PPI++:
-    Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled must be a random
-    part of all, or the interval does not hold.
+    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). Angelopoulos, Duchi and
+    Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled
+    must be a random sample of all cases, or the interval is not valid.
 
-    Their normal interval covers 22 to 93% with 30 labels and rare failures, as the labelled cases seldom show
-    a case where judge and people differ. So each bound here counts one more labelled case, on which the judge
-    was as wrong as can be, and takes Student's quantile (our own guard; `perf/statistical_promises.py` simulates it).
+    The paper's normal interval covers only 22 to 93% with 30 labels and rare failures, because the labelled
+    cases seldom include one where judge and people differ. So each bound here counts one more labelled case,
+    on which the judge was as wrong as possible, and uses Student's quantile. This guard is ours;
+    `perf/statistical_promises.py` simulates it.
 
     Args:
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
         judged_only: the judge's scores of the cases without labels.
-        bounds: what no score can leave; the interval is cut there. None: 0 and 1, or the least and greatest
-            score where one lies outside of these.
+        bounds: the lowest and highest possible score, at which the interval is cut. None uses 0 and 1,
+            extended to the lowest and highest score.
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        With a single label the interval is the whole range.
+        With a single label, the interval is the whole range.
 
     Raises:
-        ValueError: a list is empty or holds what is not finite or out of bounds, labels and judged differ in
-            length, or confidence is not in (0, 1).
+        ValueError: a list is empty or contains values that are not finite or out of bounds, labels and judged
+            differ in length, or the confidence is not in (0, 1).
     """
     level = (1 + probability(confidence, "confidence")) / 2
     same_length(labels, judged, "labels and judged")
@@ -86,7 +87,7 @@ def _range(*scores: Array) -> tuple[float, float]:
 
 
 def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute a bound with one more case; a negative level gives the lower bound."""
+    """Compute a bound with an additional case; a negative level gives the lower bound."""
     import numpy as np
     from scipy.special import stdtrit
 

@@ -1,4 +1,4 @@
-"""Repeated attempts at one sample: the chance that one, all or enough of k attempts are right."""
+"""Repeated attempts at one sample: the probability that one, all or enough of k attempts are right."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv 2107.03374, equation 1).
 
     Args:
-        n: attempts made.
-        c: attempts that were right.
-        k: attempts allowed, at most n.
+        n: the number of attempts made.
+        c: the number of right attempts.
+        k: the number of attempts allowed, at most n.
 
     Raises:
-        ValueError: k is not in [1, n], or c not in [0, n].
+        ValueError: k is not in [1, n], or c is not in [0, n].
     """
     _counts(n, c, k)
     return 1 - math.comb(n - c, k) / math.comb(n, k)
@@ -32,7 +32,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 def pass_hat_k(n: int, c: int, k: int) -> float:
     """Estimate without bias the probability that all of k attempts are right: C(c, k) / C(n, k).
 
-    Yao et al., "tau-bench" (arXiv 2406.12045). Arguments and errors as `pass_at_k`.
+    Yao et al., "tau-bench" (arXiv 2406.12045). Arguments and errors are as for `pass_at_k`.
     """
     _counts(n, c, k)
     return math.comb(c, k) / math.comb(n, k)
@@ -41,16 +41,16 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
     """Estimate without bias the probability that at least k of m attempts are right: the upper hypergeometric tail.
 
-    With k = 1 it is `pass_at_k`, with k = m `pass_hat_k`; with m = n it is 1.0 where c reaches k, else 0.0.
+    With k = 1 it equals `pass_at_k`, with k = m `pass_hat_k`; with m = n it is 1.0 if c reaches k, else 0.0.
 
     Args:
-        n: attempts made.
-        c: attempts that were right.
-        k: attempts that must be right, in [0, m].
-        m: attempts allowed, at most n.
+        n: the number of attempts made.
+        c: the number of right attempts.
+        k: the number of attempts that must be right, in [0, m].
+        m: the number of attempts allowed, at most n.
 
     Raises:
-        ValueError: m is not in [1, n], c not in [0, n], or k not in [0, m].
+        ValueError: m is not in [1, n], c is not in [0, n], or k is not in [0, m].
     """
     _counts(n, c, m)
     if not 0 <= k <= m:

@@ -1,13 +1,13 @@
-"""Confidence sequences: intervals that stay valid however often they are looked at.
+"""Confidence sequences: intervals that stay valid however often they are checked.
 
-The chance that the true mean ever leaves the interval, at any of all looks, is at most 1 - confidence. So a
-run may stop as soon as the interval lies on one side of a threshold. What is added must be independent
-(one value per cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases;
-then `population` makes the sequence one about exactly these cases, and it ends in their mean.
+The probability that the true mean ever leaves the interval, over all checks, is at most 1 - confidence. So a
+run may stop as soon as the interval lies on one side of a threshold. The added values must be independent
+(one value per cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases.
+In the second case, `population` makes the sequence about exactly these cases, and it ends at their mean.
 
-Should nothing be left of the interval, then the truth has been excluded, which has the chance above, or the
-order was not random, which is likelier. All that was concluded is taken back, and what counting alone leaves
-stands: so a run whose answers change midway is not decided by its first half.
+If the interval becomes empty, either the truth was excluded, which has at most the probability above, or the
+order was not random, which is more likely. All conclusions are then withdrawn, and only the bounds that
+follow from counting remain. So a run whose answers change midway is not decided by its first half.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ConfidenceSequence(Protocol):
-    """What can be added to and read at any time.
+    """An interval to which values can be added, and which can be read at any time.
 
     Attributes:
-        n: values added.
-        low: lower bound; it never falls, unless nothing is left of the interval.
-        high: upper bound; it never rises, likewise.
+        n: the number of added values.
+        low: lower bound; it never falls, unless the interval becomes empty.
+        high: upper bound; it never rises, unless the interval becomes empty.
     """
 
     n: int
@@ -36,18 +36,18 @@ class ConfidenceSequence(Protocol):
 
     @property
     def mean(self) -> float:
-        """The mean of the values added; nan before the first."""
+        """The mean of the added values; nan before the first."""
 
     def add(self, value: float) -> None:
         """Add one more value.
 
         Raises:
-            ValueError: it is out of range, not a number, or more than the population.
+            ValueError: the value is out of range or not a number, or exceeds the population.
         """
 
 
 def left_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
-    """Compute the bounds of a mean of values in [0, 1] that hold for certain, after n values with this sum."""
+    """Compute the bounds that are certain for a mean of values in [0, 1], after n values with this sum."""
     if population is None:
         return 0.0, 1.0
     return total / population, (total + population - n) / population
@@ -67,7 +67,7 @@ def check_room(n: int, population: int | None) -> None:
     """Refuse more values than there are cases.
 
     Raises:
-        ValueError: all cases have been added.
+        ValueError: all cases have been added already.
     """
     if n == population:
         raise ValueError(f"all {population} cases of the population have been added already")
@@ -80,18 +80,19 @@ PRECISION = 1e-12
 class BinarySequence:
     """The confidence sequence of a share, by Robbins' beta-binomial mixture.
 
-    After s ones among n values it holds every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha.
+    After s ones among n values, it contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha.
     Robbins, "Statistical methods related to the law of the iterated logarithm" (Annals of Mathematical
-    Statistics 41, 1970), with the uniform mixture. For a population of N it holds every number of ones
-    with (n + 1) times the hypergeometric probability of s above alpha: the same mixture, without replacement;
-    Waudby-Smith and Ramdas, "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
+    Statistics 41, 1970), with the uniform mixture. For a population of N, it contains every number of ones
+    for which (n + 1) times the hypergeometric probability of s exceeds alpha. This is the same mixture,
+    without replacement: Waudby-Smith and Ramdas, "Confidence sequences for sampling without replacement"
+    (arXiv 2006.04347).
 
     Args:
-        confidence: 0.95 for an error of at most 5% over all looks.
-        population: number of all cases, where the question is about these and no others.
+        confidence: 0.95 for an error of at most 5% over all checks.
+        population: the number of all cases, if the question is about exactly these cases.
 
     Raises:
-        ValueError: confidence is not in (0, 1), or the population not above 0.
+        ValueError: the confidence is not in (0, 1), or the population is not above 0.
     """
 
     def __init__(self, confidence: float = 0.95, *, population: int | None = None) -> None:
@@ -111,7 +112,7 @@ class BinarySequence:
         """Add a 0 or a 1.
 
         Raises:
-            ValueError: it is neither, or more than the population.
+            ValueError: the value is neither 0 nor 1, or exceeds the population.
         """
         if value not in (0, 1):
             raise ValueError(f"a binary sequence takes 0 and 1; got {value}")
@@ -130,7 +131,7 @@ def _lower_end(level: float, population: int | None) -> _InfiniteShare | _Finite
 
 
 class _InfiniteShare:
-    """The lower end of Robbins' set for independent values."""
+    """The lower end of Robbins' interval for independent values."""
 
     def __init__(self, level: float) -> None:
         self.level = level
@@ -139,8 +140,8 @@ class _InfiniteShare:
     def bound_after(self, ones: int, n: int) -> float:
         """Find the bound after n values by Newton's method from below.
 
-        The logarithm of the mixture's inverse is concave in p, so every step from an excluded share ends at
-        an excluded share: the bound is safe wherever the steps stop.
+        The logarithm of the inverse mixture is concave in p, so every step from an excluded share ends at an
+        excluded share. The bound is valid wherever the steps stop.
         """
         if not ones:
             return self.bound
@@ -157,7 +158,7 @@ class _InfiniteShare:
 
 
 class _FiniteShare:
-    """The lower end of the set for values drawn from a population without replacement."""
+    """The lower end of the interval for values drawn from a population without replacement."""
 
     def __init__(self, level: float, population: int) -> None:
         self.level = level
@@ -165,7 +166,7 @@ class _FiniteShare:
         self.ones = 0
 
     def bound_after(self, ones: int, n: int) -> float:
-        """Find the bound after n values: exclude numbers of ones from below while they are too unlikely."""
+        """Find the bound after n values: exclude numbers of ones, from the lowest up, while they are too improbable."""
         rest = self.population - n
         self.ones = max(self.ones, ones)
         while self.ones < ones + rest and self._is_unlikely(self.ones, ones, n):
@@ -188,29 +189,29 @@ def _log_choose(n: int, k: int) -> float:
 
 
 GRID = 1000
-"""Cells of the range: bounds are multiples of its thousandth part, rounded outwards."""
+"""Number of cells in the range: bounds are multiples of a thousandth of the range, rounded outwards."""
 
 TRUNCATION = 0.5
-"""The share of the capital that a bet may put at risk: the paper's c."""
+"""Maximum share of the capital that a bet may risk: the paper's c."""
 
 
 class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
-    For each supposed mean m two gamblers bet that the scores are above or below it; fair bets do not make
-    rich, so the means at which either has multiplied their capital by 2 / alpha are excluded for good. Bets
-    are the predictable plug-in ones. Waudby-Smith and Ramdas, "Estimating means of bounded random variables
-    by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations its part on
+    For each supposed mean m, two gamblers bet that the scores are above or below it. Fair bets rarely
+    multiply capital, so a mean is excluded for good if either gambler has multiplied theirs by 2 / alpha.
+    Bets are the predictable plug-in bets. Waudby-Smith and Ramdas, "Estimating means of bounded random
+    variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations its part on
     sampling without replacement).
 
     Args:
-        low: the least possible score.
-        high: the greatest possible score.
-        confidence: 0.95 for an error of at most 5% over all looks.
-        population: number of all cases, where the question is about these and no others.
+        low: the lowest possible score.
+        high: the highest possible score.
+        confidence: 0.95 for an error of at most 5% over all checks.
+        population: the number of all cases, if the question is about exactly these cases.
 
     Raises:
-        ValueError: low is not below high, confidence is not in (0, 1), or the population not above 0.
+        ValueError: low is not below high, the confidence is not in (0, 1), or the population is not above 0.
     """
 
     def __init__(
@@ -234,14 +235,14 @@ class BoundedSequence:
 
     @property
     def mean(self) -> float:
-        """The mean of the scores added; nan before the first."""
+        """The mean of the added scores; nan before the first."""
         return self._least + self._range * self._sum / self.n if self.n else math.nan
 
     def add(self, value: float) -> None:
         """Add one score.
 
         Raises:
-            ValueError: it is out of range or not a number, or more than the population.
+            ValueError: the score is out of range or not a number, or exceeds the population.
         """
         score = (value - self._least) / self._range
         if not 0 <= score <= 1:
@@ -274,7 +275,7 @@ class BoundedSequence:
 class _Gambler:
     """Bets on high scores at every supposed mean of a grid.
 
-    Capital falls as the supposed mean rises, so that a mean is given up together with all below it.
+    Capital falls as the supposed mean rises, so a mean is excluded together with all means below it.
     """
 
     def __init__(self, target: float, population: int | None) -> None:
@@ -310,13 +311,13 @@ class _Gambler:
         return remaining[impossible:] / (self._population - self._n)
 
     def leave(self, limit: float) -> None:
-        """Leave the means above a limit, which the other gambler has excluded: fewer bets to follow."""
+        """Drop the means above a limit, which the other gambler has excluded already, to save work."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
 
     def _give_up(self, count: int) -> None:
-        """Exclude the lowest of the means that are left."""
+        """Exclude the lowest of the remaining means."""
         if count:
             self.bound = float(self._means[count - 1])
             self._means, self._capital = self._means[count:], self._capital[count:]
