@@ -1,4 +1,4 @@
-"""What a benchmark's own report is made of: sections of tables, charts and passages."""
+"""Parts for a benchmark's own report: sections of tables, charts and passages."""
 
 from evalsuite.output.reports.section import (
     Cell,

@@ -27,7 +27,7 @@ class Sender(Protocol):
 
 
 class PendingBatches:
-    """The unfinished batches of all backends; ends the session where it should not wait for them.
+    """The unfinished batches of all backends; if detached, ends the session instead of waiting for them.
 
     Args:
         detach: whether the session ends once everything is sent.

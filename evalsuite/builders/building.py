@@ -67,7 +67,7 @@ def building(target: Path) -> Iterator[Path]:
     The folder's name depends on the file's, so the next build removes what a killed build left.
 
     Raises:
-        SettingsError: the folder cannot be made, the file is a folder, or another build of it is running.
+        SettingsError: the folder cannot be made, the file is a folder, or another build of the same file is running.
     """
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")

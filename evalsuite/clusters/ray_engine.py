@@ -84,7 +84,7 @@ class RayCluster:
     def run(
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
     ) -> Iterator[ShardResult]:
-        """Runs shards, and gives the result of each as it arrives.
+        """Runs shards; yields each result as it arrives.
 
         Raises:
             RunError: a shard could not be run, however often it was tried.

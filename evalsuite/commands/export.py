@@ -181,7 +181,7 @@ def run_paper(options: argparse.Namespace) -> int:
 
 
 TEXTS = (INFO, RECORDS, SUMMARY, REPORT)
-"""What a bundle holds beside the journal."""
+"""Files in a bundle besides the journal."""
 
 
 def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:

@@ -96,7 +96,7 @@ def run_gateway(options: argparse.Namespace) -> int:
     if not 0 <= options.port < 2**16:
         raise SettingsError(f"--port {options.port}: it must be a number from 0 (any free port) to 65535")
     if any(model.startswith("function:") for model in options.model):
-        # A function is looked for from here, as a session looks for it from its root.
+        # Functions are imported from the current folder, as a session imports them from its root.
         sys.path.insert(0, str(Path.cwd()))
     serve(
         Service(

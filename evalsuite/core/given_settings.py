@@ -65,7 +65,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _check_comparison(settings: Settings) -> None:
-    """Sees that what runs are compared by makes sense."""
+    """Checks that what runs are compared by makes sense."""
     if not 0 < settings.max_regression < 1:
         raise SettingsError(
             f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"

@@ -74,11 +74,11 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 @dataclass(eq=False, slots=True)
 class AcceptedShare:
-    """What became of the calls that were sent between two changes.
+    """Counts of accepted and refused calls between two changes of the rate.
 
     Attributes:
         rate: requests per second that were allowed; None for no limit.
-        began: when it became so.
+        began: when this rate began.
         sent: calls that were sent.
         refused: those that were refused.
         asked: requests per second that were sent, as known at the end.
@@ -149,7 +149,7 @@ class Trial:
 
 
 class Pacing:
-    """What is known of one server's limit.
+    """The known facts about one server's rate limit.
 
     Args:
         connections: maximum of calls in flight.

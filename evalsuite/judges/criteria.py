@@ -50,7 +50,7 @@ class Reading:
 
 
 class Criteria(Protocol):
-    """What is judged, and on which scale."""
+    """The question that a judge answers, and the scale of its answer."""
 
     @property
     def worst(self) -> float:

@@ -1,4 +1,4 @@
-"""What an HTTP status means to the gateway."""
+"""Classify HTTP statuses for the gateway."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class LitellmBackend:
     """`litellm:provider/name`; keys come from the environment, as litellm documents for each provider.
 
     Args:
-        name: the model by litellm's name.
-        base_url: passed on as `api_base`, where given.
+        name: the model's name in litellm.
+        base_url: the address to pass on as `api_base`, if given.
     """
 
     metered = True
@@ -36,7 +36,7 @@ class LitellmBackend:
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
-        """Sees that the extra is installed."""
+        """Checks that the extra is installed."""
         if importlib.util.find_spec("litellm") is None:
             raise BackendUnavailable(
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"

@@ -63,7 +63,7 @@ class LlamaCppBackend:
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
-        """Sees that the extra and the file are installed."""
+        """Checks that the extra and the file are installed."""
         self._file()
 
     def _file(self) -> Path:

@@ -77,7 +77,7 @@ class OpenAIBackend:
         return " ".join(secret.digest() for secret in secrets)
 
     def check(self) -> None:
-        """Sees that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
+        """Checks that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
         if self._address.is_openai and not self._access.key:
             raise BackendUnavailable(
                 f"{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "

@@ -68,7 +68,7 @@ class PreparedCall:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """What a server sent back, whole and decompressed.
+    """A server's complete response, decompressed.
 
     Attributes:
         status: of HTTP.

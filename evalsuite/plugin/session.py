@@ -108,7 +108,7 @@ def _new_loop() -> BackgroundLoop:
 
 
 def send_plan(session: pytest.Session) -> None:
-    """Report, on a worker, how many cases there are and, if asked to, send them before any of them begins."""
+    """Report the number of cases from a worker; if requested, also send the cases before the first starts."""
     if not is_worker(session.config):
         return
     report_planned(session.config, len(cases_of(session.items)))

@@ -253,7 +253,7 @@ class RunView:
 
     Attributes:
         label: the run's name in tables: the model, or the run's name if several runs have the same model.
-        tally: all its cases.
+        tally: all cases of the benchmark in this run.
         judge: the judge model; None if the run had no judge.
         source: a description of where the samples came from.
         read: reads one case's complete record from the run's folder.

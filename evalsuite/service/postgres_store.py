@@ -229,7 +229,7 @@ class PostgresStore:
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        """Sees whether the database answers.
+        """Checks whether the database answers.
 
         Raises:
             RunError: it does not.

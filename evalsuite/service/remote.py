@@ -116,7 +116,7 @@ def _words(content: bytes) -> str:
 
 
 def check_services(services: Sequence[ServiceAddress]) -> None:
-    """Sees that each service is there and takes this client's token, before anything begins.
+    """Checks that each service is there and takes this client's token, before anything begins.
 
     Raises:
         EvalsuiteError: one is not.

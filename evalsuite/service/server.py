@@ -1,4 +1,4 @@
-"""What a gateway service tells Prometheus, in its text format 0.0.4."""
+"""Metrics of a gateway service for Prometheus, in its text format 0.0.4."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class ServiceStore(Store, Protocol):
         ...
 
     def check_up(self) -> None:
-        """Sees whether the store answers.
+        """Checks whether the store answers.
 
         Raises:
             RunError: it does not.
@@ -143,7 +143,7 @@ class SqliteStore(Answers):
         return super().note_sent(key, reserved)
 
     def check_up(self) -> None:
-        """Sees whether the file still answers.
+        """Checks whether the file still answers.
 
         Raises:
             RunError: it does not.

@@ -106,7 +106,7 @@ def _fields(result: Any) -> Mapping[str, Any] | None:
 
 
 OFFERED = ("client", "endpoint", "model", "sample")
-"""What a function may ask for by the names of its parameters."""
+"""Parameter names by which a function may request further arguments."""
 LONGEST_COMPLAINT = 2000
 """How many characters of a failed program's standard error its error message repeats."""
 

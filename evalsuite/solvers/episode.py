@@ -161,7 +161,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What the loop's cases are grouped by in reports and gates: the faults injected into their worlds."""
+        """Tags of all cases, for reports and gates: the faults that are injected into their worlds."""
         faults = [
             fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()
         ]

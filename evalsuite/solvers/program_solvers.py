@@ -231,15 +231,15 @@ def interleaved(
     r"""Let the model run code in up to `rounds` rounds and answer in a last one without code.
 
     In each round the last Python block of the model's answer runs; an answer without one is the last, and
-    after `rounds` rounds one more answer is asked for, whose code is not run. The answer is what stands
-    in the last `\boxed{...}` after the last result, else the text after the last result.
+    after `rounds` rounds one more answer is asked for, whose code is not run. The answer is the content
+    of the last `\boxed{...}` after the last result, else the text after the last result.
 
     The transcript's facts: `rounds`, how many programs ran; `program`, how the last of them ended (`ok`,
     `failed`, `timed out`), or `missing`. Each program is an event of the kind `program` with `code`,
     `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any, `figures` and `files`.
 
     Args:
-        rounds: rounds of code at most, at least 0.
+        rounds: the maximum number of rounds with code, at least 0.
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
         result: what the model is told of a round, from its `Execution` and the number of rounds left; at 0

@@ -1,4 +1,4 @@
-"""What a model reads about a tool, in the form of OpenAI's function definitions."""
+"""Descriptions of tools for models, in the form of OpenAI's function definitions."""
 
 from __future__ import annotations
 

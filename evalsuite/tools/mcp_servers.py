@@ -29,7 +29,7 @@ class McpServer:
     The list of its tools is journalled like its calls, so a replay neither starts nor contacts the server.
 
     Attributes:
-        command: the program that is the server, and its arguments; empty if there is a `url`.
+        command: the server's program and its arguments; empty if `url` is given.
         url: address of a server that speaks streamable HTTP.
         env: further environment variables of the command.
     """
