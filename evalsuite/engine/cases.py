@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaseChoice:
     """How the cases of a benchmark's function were chosen.
 
     Attributes:
@@ -62,7 +62,7 @@ class Case:
     epoch: int
     beyond: bool = False
     nodeid: str = ""
-    choice: Choice = Choice()
+    choice: CaseChoice = CaseChoice()
 
     @property
     def sample(self) -> Sample:
@@ -169,7 +169,7 @@ def make_cases(
         for epoch in range(1, bound.epochs + 1)
     ]
     kept = [entry for entry in asked if may_match(entry[-1])] or asked[:1]
-    choice = Choice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(kept))
+    choice = CaseChoice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(kept))
     cases = [Case(bound, sample, epoch, sample.id not in chosen, choice=choice) for sample, epoch, _ in kept]
     return cases, [id_ for *_, id_ in kept]
 
