@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 
-class Step(NamedTuple):
+class BuildStep(NamedTuple):
     """A step: its product in a line, its description, and its functions."""
 
     what: str
@@ -29,15 +29,17 @@ class Step(NamedTuple):
 
 
 STEPS = {
-    "rotowire": Step(rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run),
-    "files": Step(files.WHAT, files.ABOUT, files.add_arguments, files.run),
-    "texts": Step(texts.TEXTS_WHAT, texts.TEXTS_ABOUT, texts.add_text_arguments, texts.run_texts),
-    "format-cot": Step(
+    "rotowire": BuildStep(rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run),
+    "files": BuildStep(files.WHAT, files.ABOUT, files.add_arguments, files.run),
+    "texts": BuildStep(texts.TEXTS_WHAT, texts.TEXTS_ABOUT, texts.add_text_arguments, texts.run_texts),
+    "format-cot": BuildStep(
         texts.FORMAT_COT_WHAT, texts.FORMAT_COT_ABOUT, texts.add_format_cot_arguments, texts.run_format_cot
     ),
-    "statistics": Step(table_sizes.WHAT, table_sizes.ABOUT, table_sizes.add_arguments, table_sizes.run),
-    "sheet": Step(ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet),
-    "ratings": Step(
+    "statistics": BuildStep(table_sizes.WHAT, table_sizes.ABOUT, table_sizes.add_arguments, table_sizes.run),
+    "sheet": BuildStep(
+        ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet
+    ),
+    "ratings": BuildStep(
         ratings.RATINGS_WHAT, ratings.RATINGS_ABOUT, ratings.add_ratings_arguments, ratings.run_ratings
     ),
 }
