@@ -1,4 +1,4 @@
-"""Shards as tasks of Ray, which runs one again elsewhere when its node dies."""
+"""Run shards as tasks of Ray; if a node dies, Ray repeats its tasks on other nodes."""
 
 from __future__ import annotations
 

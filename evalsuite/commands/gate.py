@@ -160,10 +160,10 @@ class Forge:
     """The comments of one pull request or merge request.
 
     Attributes:
-        comments: address of the list of comments.
-        one: address of one comment, by its id.
-        edit: method that replaces a comment.
-        own: whether a comment may be an earlier one of ours.
+        comments: the address of the list of comments.
+        one: returns the address of a comment, given its id.
+        edit: the HTTP method that replaces a comment.
+        own: tells whether a comment may be an earlier one by evalsuite.
     """
 
     comments: str

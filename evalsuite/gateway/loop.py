@@ -74,7 +74,7 @@ class BackgroundLoop:
         return self.submit(work).result()
 
     def soon(self, call: Callable[..., object], *args: Any) -> None:
-        """Schedules a call in the loop's thread; after `close` it never happens."""
+        """Schedules a call in the loop's thread; calls after `close` are ignored."""
         # Another thread may close the loop in between.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(call, *args)

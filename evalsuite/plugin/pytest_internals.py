@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], bool] | None:
-    """Compile a `-k` expression; None if pytest would refuse it, or if another pytest has other names for its parts.
+    """Compile a `-k` expression; None if pytest would refuse it or this pytest version names its parts differently.
 
-    Without it, pytest makes an item of each case before `-k` picks among them.
+    Without this function, pytest makes an item of each case before `-k` picks among them.
 
     Args:
         text: the expression.

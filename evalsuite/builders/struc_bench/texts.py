@@ -272,7 +272,7 @@ async def describe(
 
 
 def code_in(description: str, table: str, written: Format) -> str:
-    """Name the code that a description repeats, as a sentence for its author; empty if none."""
+    """Tell a description's author which code the description repeats; empty if it repeats none."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):

@@ -305,9 +305,9 @@ def value_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1; see `cell_value`.
 
     Equal values count 1; a missing or unwanted value counts 0. Numbers are right or wrong, so cells with
-    numbers count by the numbers that they share (Dice). Other texts count by the ratio of twice their longest
-    common subsequence to their total length, rescaled so that ratios up to one half count 0, because even
-    unrelated words reach about one half.
+    numbers count by the numbers that they share (Dice). Other texts count by twice their longest common
+    subsequence over their total length. Up to one half, which unrelated words reach, this ratio counts 0;
+    above one half, it is rescaled so that equal texts reach 1.
     """
     if one == other:
         return 1.0

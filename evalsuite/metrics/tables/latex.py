@@ -239,7 +239,7 @@ class Tabular:
     def _step_inside(self, place: int) -> int:
         """Return 1 if a group or another environment begins here, -1 if it ends here, else 0."""
         partner = self.source.partner.get(place)
-        # An environment without an end has a partner of another environment, so it contains nothing.
+        # Without its own `end`, an environment is paired with that of another one; treat it as empty.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
