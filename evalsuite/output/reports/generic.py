@@ -81,7 +81,22 @@ def _overall(
     ordered = _primary_first(measures, first)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
-    return Table("", columns, rows)
+    return Table("", columns, rows, _name_missing_scores(runs, metrics))
+
+
+def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
+    """Say how many cases have each score that some case lacks."""
+    scored = (
+        (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally))
+        for run in runs
+        for metric in metrics
+    )
+    lacking = [
+        f"{metric} on {count} of {cases}" + (f" ({run.label})" if len(runs) > 1 else "")
+        for run, metric, count, cases in scored
+        if count < cases
+    ]
+    return f"Some cases lack a score: {', '.join(lacking)}." if lacking else ""
 
 
 def _estimate(metric: str, run: RunView) -> Estimate | None:

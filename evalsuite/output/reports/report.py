@@ -178,14 +178,15 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
-        bench_measured = measured[name]
+        found = measured[name].estimate(primary, bench.tally) if primary else None
         rows.append(
             [
                 name,
                 len(bench.tally),
                 bench.tally.count("error"),
                 primary,
-                bench_measured.estimate(primary, bench.tally) if primary else None,
+                found.n if found else None,
+                found,
                 bench.source,
             ]
         )
@@ -194,6 +195,7 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
         Column("cases", "count"),
         Column("errors", "count"),
         Column("metric"),
+        Column("scored", "count"),
         Column("mean with 95% interval", "number", 3),
         Column("samples"),
     ]

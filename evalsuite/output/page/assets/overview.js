@@ -120,13 +120,14 @@ function baselineLine(metric, extent) {
 }
 
 function benchmarkTable() {
-  const head = ["benchmark", "cases", "metric", "mean with 95% interval", "", "samples"];
+  const head = ["benchmark", "cases", "metric", "scored", "mean with 95% interval", "", "samples"];
   return scrolled(el("table", { class: "figures" },
-    el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place === 1 ? "number" : null }, title)))),
+    el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place === 1 || place === 3 ? "number" : null }, title)))),
     el("tbody", {}, OVERVIEW.benchmarks.map((benchmark) => el("tr", {},
       el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: benchmark.name }) }, benchmark.name)),
       el("td", { class: "number" }, whole(benchmark.cases)),
       el("td", {}, benchmark.metric ?? ABSENT),
+      el("td", { class: "number" }, benchmark.found ? whole(benchmark.found.n) : ABSENT),
       el("td", { class: "figure" }, withInterval(benchmark.found)),
       el("td", { class: "wide" }, benchmark.found ? meanBar(benchmark.found) : null),
       el("td", { class: "soft" }, benchmark.source))))));
