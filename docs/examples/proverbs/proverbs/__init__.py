@@ -1,1 +1,1 @@
-"""A benchmark of proverbs: does a model know how they end?"""
+"""A benchmark that asks how proverbs end."""
