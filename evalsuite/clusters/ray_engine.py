@@ -44,6 +44,9 @@ class RayCluster:
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
         # A test run sends no usage statistics.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Below `uv run`, Ray would start each worker by the same command, in a copy of the suite without its project:
+        # the workers die, and the run never ends.
+        os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
         try:
             import ray
         except ImportError as error:
