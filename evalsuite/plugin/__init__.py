@@ -26,6 +26,7 @@ from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sa
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
+from evalsuite.plugin.pytest_internals import leave_out_unknown_lines
 from evalsuite.plugin.session import conclude, name_models, only_plan, send_plan, show_summary, start, stop
 from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
@@ -172,6 +173,12 @@ def pytest_runtest_makereport(
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
     """Let pdb show the case that failed."""
     return (yield from lend_to_debugger(node))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Let pytest show where a signal arrived, also if that is between two lines."""
+    leave_out_unknown_lines(excinfo)
 
 
 @pytest.hookimpl(tryfirst=True)

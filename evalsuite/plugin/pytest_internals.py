@@ -116,6 +116,17 @@ def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
             longrepr.reprcrash.message = longrepr.reprcrash.message.replace(text, words)
 
 
+def leave_out_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Leave out of a traceback the entries whose line Python does not know.
+
+    A signal may arrive between two lines. Without this function, pytest fails with a TypeError when it shows where
+    the signal arrived, and the session ends with the status 1.
+    """
+    excinfo.traceback = excinfo.traceback.filter(
+        lambda entry: entry._rawentry.tb_lineno is not None  # noqa: SLF001
+    )
+
+
 def terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
     """Return the file to which pytest writes; the live line needs its descriptor."""
     return terminal._tw._file  # noqa: SLF001

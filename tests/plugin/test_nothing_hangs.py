@@ -210,3 +210,30 @@ def test_no_wall_time_is_negative_where_the_clock_on_the_wall_is_set_back(suite:
     assert all(record["seconds"] >= 0 <= record["solving_seconds"] for record in suite.records())
     assert suite.summary()["seconds"] >= 0
     assert "-" not in re.findall(r"([-\d.]+) s\b", suite.report())
+
+
+@pytest.mark.own_interpreter
+def test_a_signal_between_two_lines_ends_the_run_like_one_within_a_line(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        import os, signal
+        from evalsuite import Sample, benchmark, exact_match, generate
+
+        def end():
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.getpid()
+
+        # No instruction of it has a line, as some of each function have none.
+        end.__code__ = end.__code__.replace(co_linetable=b"")
+
+        @benchmark("capitals", [Sample(id=name, input=name, target=name) for name in "ab"],
+                   solver=generate(), scorers=[exact_match()])
+        def test_capitals(sample, scores):
+            if sample.id == "b":
+                end()
+        """
+    )
+    result = suite.run("--run=r", fresh=True)
+    assert result.ret == 128 + signal.SIGHUP
+    assert "INTERNALERROR" not in shown(result)
+    assert "ended by SIGHUP; go on with --resume last" in shown(result)
