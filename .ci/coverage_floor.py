@@ -28,9 +28,7 @@ def fallen_files(now: dict[str, Any], held: dict[str, Any]) -> list[str]:
         if after < before - 0.05:
             lines = ranges(file["missing_lines"]) or "none, branches only"
             size = summary["num_statements"] + summary["num_branches"]
-            losses.append(
-                (size * (before - after), f"{name}: {before:.1f} -> {after:.1f}; lines missed: {lines}")
-            )
+            losses.append((size * (before - after), f"{name}: {before:.1f} -> {after:.1f}; lines missed: {lines}"))
     return [line for _, line in sorted(losses, reverse=True)]
 
 

@@ -47,9 +47,7 @@ def version_of(python: Path) -> tuple[int, ...] | None:
 def pythons() -> dict[tuple[int, ...], Path]:
     """One Python of each promised minor version that is here, by version, newest first."""
     versions = {path: version for path in candidates() if (version := version_of(path)) is not None}
-    newest = {
-        version[:2]: (version, path) for path, version in sorted(versions.items(), key=lambda one: one[1])
-    }
+    newest = {version[:2]: (version, path) for path, version in sorted(versions.items(), key=lambda one: one[1])}
     return dict(newest[minor] for minor in sorted(newest, reverse=True) if minor in PROMISED)
 
 

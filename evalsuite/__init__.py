@@ -52,8 +52,6 @@ def __getattr__(name: str) -> Any:
             import warnings
 
             current = _RENAMED.get(name, name)
-            warnings.warn(
-                f"evalsuite.{name} is now evalsuite.{namespace}.{current}", DeprecationWarning, stacklevel=2
-            )
+            warnings.warn(f"evalsuite.{name} is now evalsuite.{namespace}.{current}", DeprecationWarning, stacklevel=2)
             return getattr(import_module(f"evalsuite.{namespace}"), current)
     return _find(name)

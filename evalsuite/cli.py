@@ -29,29 +29,18 @@ class CommandForm(NamedTuple):
     takes_more: bool = False
 
 
-MODULES = {
-    "doctor": "commands.suites",
-    "plan": "commands.suites",
-    "ray": "commands.gateway",
-    "build": "builders",
-}
+MODULES = {"doctor": "commands.suites", "plan": "commands.suites", "ray": "commands.gateway", "build": "builders"}
 """Modules of commands that have none of their own name in `commands`."""
 
 COMMANDS = {
     "init": {
-        "": CommandForm(
-            "init", "write a first case and a gate into a project; with --ci a CI workflow that is proven"
-        )
+        "": CommandForm("init", "write a first case and a gate into a project; with --ci a CI workflow that is proven")
     },
     "doctor": {
-        "": CommandForm(
-            "doctor", "say what works here before a run spends anything: model, key, sandbox, extras, disk"
-        )
+        "": CommandForm("doctor", "say what works here before a run spends anything: model, key, sandbox, extras, disk")
     },
     "plan": {
-        "": CommandForm(
-            "plan", "say what a suite will take, and which loss it can show, before anything is paid"
-        )
+        "": CommandForm("plan", "say what a suite will take, and which loss it can show, before anything is paid")
     },
     "report": {
         "": CommandForm("report", "print a run's report, made again from its records"),
@@ -62,45 +51,33 @@ COMMANDS = {
         "": CommandForm(
             "gate", "decide a run's gates, or others, again; the exit status is what the run would have had"
         ),
-        "comment": CommandForm(
-            "comment", "post a verdict on the pull request or merge request of this CI job"
-        ),
+        "comment": CommandForm("comment", "post a verdict on the pull request or merge request of this CI job"),
     },
     "compare": {
         "": CommandForm("compare", "put runs side by side, the first being the baseline"),
         "cases": CommandForm("diff", "list the cases that two runs answered differently"),
         "tables": CommandForm("table_diff", "list the cells in which a table differs from the wanted one"),
-        "history": CommandForm(
-            "history", "show gated metrics over releases, and slow drift from a reference"
-        ),
+        "history": CommandForm("history", "show gated metrics over releases, and slow drift from a reference"),
     },
     "runs": {
         "": CommandForm("runs", "list the runs there are, the newest first"),
         "merge": CommandForm("merge", "join the shards of a run into one run"),
         "prune": CommandForm("prune", "remove old runs"),
         "verify": CommandForm(
-            "verify",
-            "prove a run's report, or a bundle's, from its journal: checksums, records, every number",
+            "verify", "prove a run's report, or a bundle's, from its journal: checksums, records, every number"
         ),
     },
     "export": {
         "": CommandForm(
-            "export",
-            "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval",
+            "export", "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval"
         ),
-        "paper": CommandForm(
-            "paper", "write the LaTeX tables and the appendix of a paper that compares runs"
-        ),
+        "paper": CommandForm("paper", "write the LaTeX tables and the appendix of a paper that compares runs"),
         "bundle": CommandForm("bundle", "write a run as one file that can be verified and replayed offline"),
-        "submission": CommandForm(
-            "submit", "write a run's answers in the form that a benchmark's leaderboard takes"
-        ),
+        "submission": CommandForm("submit", "write a run's answers in the form that a benchmark's leaderboard takes"),
     },
     "judge": {
         "": CommandForm("judge", "judge a run's answers again, and say how far the judge can be trusted"),
-        "sheet": CommandForm(
-            "label", "write a sheet with a random part of a run's cases, for people to label"
-        ),
+        "sheet": CommandForm("label", "write a sheet with a random part of a run's cases, for people to label"),
     },
     "score": {
         "": CommandForm("score", "score outputs that exist already"),
@@ -174,9 +151,7 @@ def make_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     )
     _function(name, f"add_{forms[word].name}_arguments")(parser)
     if not word and len(forms) > 1:
-        others = "; ".join(
-            f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other
-        )
+        others = "; ".join(f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other)
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
 

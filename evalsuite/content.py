@@ -1,13 +1,5 @@
 """Parts of a message that are not text: pictures, recordings, files."""
 
-from evalsuite.samples.content import (
-    audio,
-    file,
-    image,
-)
+from evalsuite.samples.content import audio, file, image
 
-__all__ = [
-    "audio",
-    "file",
-    "image",
-]
+__all__ = ["audio", "file", "image"]

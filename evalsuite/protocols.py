@@ -3,12 +3,4 @@
 from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Solver
 from evalsuite.core.types import Completion, Request, Usage
 
-__all__ = [
-    "Completion",
-    "JudgedScorer",
-    "Model",
-    "Request",
-    "Scorer",
-    "Solver",
-    "Usage",
-]
+__all__ = ["Completion", "JudgedScorer", "Model", "Request", "Scorer", "Solver", "Usage"]

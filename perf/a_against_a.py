@@ -44,22 +44,14 @@ def session(folder: Path, number: int) -> int:
     """One session, against the one before it; its exit status."""
     os.environ["SESSION"] = str(number)
     against = [f"--baseline=run{number - 1}"] if number else []
-    options = [
-        "-q",
-        f"--rootdir={folder}",
-        "-pno:cacheprovider",
-        "-pno:xdist",
-        "--model=function:scripted:answer",
-    ]
+    options = ["-q", f"--rootdir={folder}", "-pno:cacheprovider", "-pno:xdist", "--model=function:scripted:answer"]
     gate = ["--gate=answers.exact_match >= 0.1", f"--run=run{number}", *against]
     with contextlib.redirect_stdout(io.StringIO()):
         return int(pytest.main([*options, *gate, str(folder / "test_answers.py")]))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=int, default=200)
     number = parser.parse_args().sessions
     with tempfile.TemporaryDirectory() as name:

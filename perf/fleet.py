@@ -137,30 +137,20 @@ async def fleet(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "milliseconds",
-        type=float,
-        nargs="?",
-        default=2.0,
-        help="of a gateway's core for a request (default: 2)",
+        "milliseconds", type=float, nargs="?", default=2.0, help="of a gateway's core for a request (default: 2)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of latencies and refusals (default: 0)")
     options = parser.parse_args()
     if not options.milliseconds > 0:
         parser.error("a request takes more than 0 ms of a core")
-    print(
-        "| hosts | gateways | server's rate | answers/s | p95 s | core of a gateway | refused | asked twice |"
-    )
+    print("| hosts | gateways | server's rate | answers/s | p95 s | core of a gateway | refused | asked twice |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     sizes = ((1, 1), (10, 1), (100, 1), (100, 2), (100, 4), (100, 8))
     for rate, told in ((None, False), (200.0, False), (200.0, True)):
         for hosts, services in sizes if not told else sizes[2:]:
-            row = run_virtual(
-                fleet(hosts, services, rate, options.milliseconds / 1000, options.seed, told=told)
-            )
+            row = run_virtual(fleet(hosts, services, rate, options.milliseconds / 1000, options.seed, told=told))
             shown = f"{rate:.0f}/s{', told' if told else ''}" if rate else "none"
             print(
                 f"| {hosts} | {services} | {shown} | {row['answers a second']:.0f} | {row['p95 s']:.2f} "

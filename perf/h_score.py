@@ -30,9 +30,7 @@ Pairs = list[tuple[str, str]]
 def corrupted(markup: str, seed: str) -> str:
     """A copy in which 5 % of the texts and 2 % of the cell tags differ."""
     dice = random.Random(seed)
-    changed = re.sub(
-        r">([^<>\n]+)<", lambda text: f">{'x' if dice.random() < 0.05 else ''}{text[1]}<", markup
-    )
+    changed = re.sub(r">([^<>\n]+)<", lambda text: f">{'x' if dice.random() < 0.05 else ''}{text[1]}<", markup)
     return re.sub("<td>", lambda _: "<th>" if dice.random() < 0.02 else "<td>", changed)
 
 

@@ -103,10 +103,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def latex(prediction: str, reference: str) -> dict[str, float]:
-    (p_rows, p_caption, p_columns), (g_rows, g_caption, g_columns) = (
-        latex_table(prediction),
-        latex_table(reference),
-    )
+    (p_rows, p_caption, p_columns), (g_rows, g_caption, g_columns) = (latex_table(prediction), latex_table(reference))
     p_cells, g_cells = ([cell for row in rows for cell in row] for rows in (p_rows, g_rows))
     return {
         "alignment_levenshtein_score": lev(p_columns, g_columns),
@@ -132,9 +129,7 @@ def latex_table(text: str) -> tuple[list[list[str]], str, str]:
             cell += node.chars
         elif isinstance(node, lw.LatexSpecialsNode) and node.specials_chars != "&":
             cell += node.specials_chars
-        elif isinstance(node, lw.LatexSpecialsNode) or (
-            isinstance(node, lw.LatexMacroNode) and node.macroname == "\\"
-        ):
+        elif isinstance(node, lw.LatexSpecialsNode) or (isinstance(node, lw.LatexMacroNode) and node.macroname == "\\"):
             row, cell = [*row, cell.strip()], ""
             if isinstance(node, lw.LatexMacroNode):
                 rows, row = [*rows, row], []

@@ -38,10 +38,7 @@ def measured(name: str, command: list[str]) -> float:
     if process.returncode:
         sys.exit(f"{name} ended with {process.returncode}")
     processor = usage.ru_utime + usage.ru_stime
-    print(
-        f"{name}: {wall:.1f} s, processor {processor:.1f} s, peak {usage.ru_maxrss / 1024:.0f} MiB",
-        flush=True,
-    )
+    print(f"{name}: {wall:.1f} s, processor {processor:.1f} s, peak {usage.ru_maxrss / 1024:.0f} MiB", flush=True)
     return wall
 
 
@@ -59,10 +56,7 @@ def main() -> None:
             slow = measured("reference", [sys.executable, REFERENCE, str(args.folder), str(theirs)])
             ratios.append(quick / slow)
             same = json.loads(ours.read_text("utf-8")) == json.loads(theirs.read_text("utf-8"))
-            print(
-                f"ratio {ratios[-1]:.3f}; the questions are {'the same' if same else 'NOT THE SAME'}",
-                flush=True,
-            )
+            print(f"ratio {ratios[-1]:.3f}; the questions are {'the same' if same else 'NOT THE SAME'}", flush=True)
     print(f"MEDIAN ratio of {len(ratios)} turns: {statistics.median(ratios):.3f}")
 
 

@@ -134,9 +134,7 @@ def goodreads(folder: Path, books: int) -> None:
     chance = random.Random(books)
     with gzip.open(folder / "goodreads_book_authors.json.gz", "wt", 1, encoding="utf-8") as file:
         for number in range(books // 3 + 1):
-            file.write(
-                json.dumps({"author_id": str(number), "name": _name(chance), "ratings_count": "5"}) + "\n"
-            )
+            file.write(json.dumps({"author_id": str(number), "name": _name(chance), "ratings_count": "5"}) + "\n")
     with gzip.open(folder / "goodreads_books.json.gz", "wt", 1, encoding="utf-8") as file:
         for number in range(books):
             series = f" ({_words(chance, 2)}, #{chance.randint(1, 9)})" if chance.random() < 0.3 else ""
@@ -144,9 +142,7 @@ def goodreads(folder: Path, books: int) -> None:
                 "book_id": str(number),
                 "work_id": str(int(books * 0.7 * chance.random())),
                 "title": f"{_words(chance, 3)} of {_surname(chance)}{series}",
-                "publication_year": str(2020 - int(100 * chance.random() ** 3))
-                if chance.random() < 0.8
-                else "",
+                "publication_year": str(2020 - int(100 * chance.random() ** 3)) if chance.random() < 0.8 else "",
                 "publisher": f"{_surname(chance)} Press" if chance.random() < 0.7 else "",
                 "num_pages": str(chance.randint(20, 900)) if chance.random() < 0.7 else "",
                 "isbn": f"{number:09}X" if number % 3 else "",

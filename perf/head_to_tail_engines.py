@@ -89,6 +89,4 @@ if __name__ == "__main__":
     counts = {"duckdb": duckdb_steps, "polars": polars_steps}[sys.argv[2]](Path(sys.argv[1]))
     wall = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{sys.argv[2]}: {wall:.1f} s, processor {time.process_time():.1f} s, peak {peak:.0f} MiB, {counts}"
-    )
+    print(f"{sys.argv[2]}: {wall:.1f} s, processor {time.process_time():.1f} s, peak {peak:.0f} MiB, {counts}")

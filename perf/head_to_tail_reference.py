@@ -59,9 +59,7 @@ class Dump:
         self.namesakes = Counter(title[1].lower() for title in self.titles.values())
         self.twins = Counter((title[1].lower(), title[2]) for title in self.titles.values())
         self.people_namesakes = Counter(person[0].lower() for person in self.people.values())
-        self.asked = {
-            id_: self.votes.get(id_, 1) for id_, title in self.titles.items() if up_to_last_year(title[2])
-        }
+        self.asked = {id_: self.votes.get(id_, 1) for id_, title in self.titles.items() if up_to_last_year(title[2])}
         self.fame = {}
         for id_, (*_, works) in self.people.items():
             if fame := sum(self.asked.get(work, 0) for work in works):
@@ -192,9 +190,7 @@ def main(folder: Path, target: Path) -> None:
         for bucket, candidates in buckets.items():
             for turn, _, id_, question, answers in candidates[: min(cap, scarcest[template])]:
                 answer = answers[0] if len(answers) == 1 else list(answers)
-                output[bucket].append(
-                    (share[id_], id_, template.id, turn, [id_, template.id, question, answer])
-                )
+                output[bucket].append((share[id_], id_, template.id, turn, [id_, template.id, question, answer]))
     for bucket, asked in output.items():
         output[bucket] = [entry[-1] for entry in sorted(asked, key=lambda entry: entry[:4])]
     target.write_text(json.dumps(output, ensure_ascii=False), encoding="utf-8")

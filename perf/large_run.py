@@ -94,9 +94,7 @@ def measured(*command: str) -> str:
 
 def main() -> None:
     """Makes the runs and prints a line a command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cases", type=int, nargs="+", default=[10_000, 100_000])
     options = parser.parse_args()

@@ -72,9 +72,7 @@ def session(cases: int, workers: str, folder: Path) -> dict[str, float]:
 
 def main() -> None:
     """Prints a line a size, with what a case takes beyond a session of one case."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", dest="workers", default="0")
     parser.add_argument("--cases", type=int, nargs="+", default=[10_000, 100_000])
     options = parser.parse_args()

@@ -76,9 +76,7 @@ async def main(base: str) -> None:
 
     async def alone(number: int) -> None:
         headers = {"Content-Type": "application/json"}
-        async with session.post(
-            f"{base}/chat/completions", data=json.dumps(body(number)), headers=headers
-        ) as it:
+        async with session.post(f"{base}/chat/completions", data=json.dumps(body(number)), headers=headers) as it:
             json.loads(await it.read())
 
     ways: dict[str, Callable[[int], Awaitable[object]]] = {

@@ -39,12 +39,7 @@ def make_run(folder: Path, cases: int, kilobytes: float) -> None:
         return " ".join(rng.choices(words, k=max(1, int(size / 6.5))))
 
     folder.mkdir(parents=True)
-    info = {
-        "version": 1,
-        "model": "made up",
-        "seconds": 1.0,
-        "settings": {"gate": ["alpha.exact_match >= 0.5"]},
-    }
+    info = {"version": 1, "model": "made up", "seconds": 1.0, "settings": {"gate": ["alpha.exact_match >= 0.5"]}}
     (folder / "run.json").write_text(json.dumps(info))
     with (folder / RECORDS).open("w") as stream:
         for number in range(cases):
@@ -64,10 +59,7 @@ def make_run(folder: Path, cases: int, kilobytes: float) -> None:
                 "usage": {"calls": 1, "prompt_tokens": 9, "completion_tokens": 9, "cost": 0.0},
                 "transcript": {
                     "answer": answer[:200],
-                    "messages": [
-                        {"role": "user", "content": asked},
-                        {"role": "assistant", "content": answer},
-                    ],
+                    "messages": [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}],
                     "reasoning": "",
                     "events": [],
                     "facts": {},
@@ -133,9 +125,7 @@ def renderer_memory() -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--kilobytes", type=float, default=20.0)

@@ -26,14 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.unit.gateway.random_servers import (
-    Drawn,
-    Result,
-    draw,
-    through_gateway,
-    with_knowledge,
-    with_plain_back_off,
-)
+from tests.unit.gateway.random_servers import Drawn, Result, draw, through_gateway, with_knowledge, with_plain_back_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,8 +112,7 @@ def print_table(rows: Sequence[Row]) -> None:
         slower = [row.slower for row in of_kind]
         best = [row.run.seconds / row.best for row in of_kind if row.best]
         refused, plain = (
-            statistics.median(share_refused(row, getattr(row, way)) for row in of_kind)
-            for way in ("run", "plain")
+            statistics.median(share_refused(row, getattr(row, way)) for row in of_kind) for way in ("run", "plain")
         )
         print(
             f"| {name} | {len(of_kind)} | {statistics.median(slower):.2f} | {max(slower):.2f} | "
@@ -141,8 +133,7 @@ def find_faults(rows: Sequence[Row]) -> list[str]:
         if optimum > OPTIMUM:
             faults.append(f"{optimum:.2f} times the optimum at real limits, in the median")
         run, plain = (
-            statistics.median(share_refused(row, getattr(row, way)) for row in real)
-            for way in ("run", "plain")
+            statistics.median(share_refused(row, getattr(row, way)) for row in real) for way in ("run", "plain")
         )
         if run > plain:
             faults.append(f"{run:.0%} refused at real limits, where plain back-off has {plain:.0%}")
@@ -151,9 +142,7 @@ def find_faults(rows: Sequence[Row]) -> list[str]:
 
 def main() -> int:
     """Print the table and what misses its bound."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", type=int, default=200)
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
     options = parser.parse_args()

@@ -100,9 +100,7 @@ async def main() -> None:
     """Prints the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     everywhere = os.sched_getaffinity(0)
-    print(
-        f"{count} programs, {ROUNDS} rounds, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}\n"
-    )
+    print(f"{count} programs, {ROUNDS} rounds, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}\n")
     print("| cores | how | programs a second | CPU ms a program |\n|--:|---|--:|--:|")
     for cores in ({min(everywhere)}, everywhere):
         for name, rate, cpu in await compare(count, cores):

@@ -141,12 +141,7 @@ def rare_zeros(runs: int) -> Iterator[Line]:
             values = np.where(rng.random(n) < 0.03, 0.0, 0.9)
             above += stats.betting_interval(values).low > 0.873
             usual += stats.clustered_mean(values).interval(0.95).low > 0.873
-        yield (
-            f"{n} scores of 0.9, 3% zeros: falsely above",
-            "at most 2.5%",
-            share(above, runs),
-            share(usual, runs),
-        )
+        yield (f"{n} scores of 0.9, 3% zeros: falsely above", "at most 2.5%", share(above, runs), share(usual, runs))
 
 
 def rare_failures(runs: int) -> Iterator[Line]:
@@ -156,12 +151,7 @@ def rare_failures(runs: int) -> Iterator[Line]:
         hits = rng.binomial(n, 0.02, runs)
         exact = sum(stats.count_interval(int(k), n).low > 0.02 for k in hits)
         usual = sum(stats.wilson_interval(int(k), n).low > 0.02 for k in hits)
-        yield (
-            f"{n} cases, 2% hits: lower bound too high",
-            "at most 2.5%",
-            share(exact, runs),
-            share(usual, runs),
-        )
+        yield (f"{n} cases, 2% hits: lower bound too high", "at most 2.5%", share(exact, runs), share(usual, runs))
 
 
 def unequal_clusters(runs: int) -> Iterator[Line]:
@@ -200,9 +190,7 @@ def few_labels(runs: int) -> Iterator[Line]:
                 estimate = stats.ppi_mean(right[:n], judged[:n], judged[n:])
                 covered += bool(estimate.low <= 1 - failing <= estimate.high)
                 rectified = right[:n] - estimate.tuning * judged[:n]
-                reach = (
-                    1.96 * float(rectified.var() / n + estimate.tuning**2 * judged[n:].var() / 1000) ** 0.5
-                )
+                reach = 1.96 * float(rectified.var() / n + estimate.tuning**2 * judged[n:].var() / 1000) ** 0.5
                 plain += bool(abs(estimate.estimate - (1 - failing)) <= reach)
             least, usual = min(least, covered / runs), min(usual, plain / runs)
         yield (
@@ -290,9 +278,7 @@ def same_model(runs: int) -> Iterator[Line]:
         base = rng.random(200) < 0.8
         flipped = rng.random(200) < 0.1
         other = np.where(flipped, rng.random(200) < 0.8, base)
-        verdict = stats.verdicts(
-            [stats.compare_paired(base.astype(float), other.astype(float), margin=0.02)]
-        )[0]
+        verdict = stats.verdicts([stats.compare_paired(base.astype(float), other.astype(float), margin=0.02)])[0]
         worse += verdict == "worse"
         undecided += verdict == "undecided"
     yield "the same model against itself: worse", "at most 2.5%", share(worse, runs), ""

@@ -27,12 +27,7 @@ def main() -> None:
         size = 0
         with file.open("w", encoding="utf-8") as stream:
             while size < megabytes * 1_000_000:
-                raw = {
-                    "id": f"Table_Query|t|{size}",
-                    "question": "How many?",
-                    "answer": "2",
-                    "file_path": ["t.csv"],
-                }
+                raw = {"id": f"Table_Query|t|{size}", "question": "How many?", "answer": "2", "file_path": ["t.csv"]}
                 written = json.dumps({**raw, "Table_markdown": [text], "Table_html": [text]})
                 stream.write(("," if size else "[") + written)
                 size += len(written)

@@ -155,10 +155,7 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReq
 
 @pytest.fixture
 def pytester(
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    without_pictures: None,
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, without_pictures: None
 ) -> pytest.Pytester:
     """The one of pytest, whose sessions load xdist alone of all plugins, and are copies of a warm process.
 

@@ -40,11 +40,7 @@ def engine(folder: Path) -> Iterator[str]:
     """
     with contextlib.ExitStack() as stack:
         command, why = _running(folder)
-        if (
-            command is None
-            and os.environ.get("EVALSUITE_START_DOCKERD")
-            and (daemon := shutil.which("dockerd"))
-        ):
+        if command is None and os.environ.get("EVALSUITE_START_DOCKERD") and (daemon := shutil.which("dockerd")):
             stack.enter_context(_daemon(daemon, folder))
             command, why = _running(folder)
         if command is None:

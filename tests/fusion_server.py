@@ -66,9 +66,7 @@ def fusion_server() -> Iterator[tuple[str, list[dict[str, Any]]]]:
                 memory=asked["memory_limit_MB"],
                 fetch=asked["fetch_files"],
             )
-            ran = asyncio.run_coroutine_threadsafe(
-                sandbox.run(program, timeout=asked["run_timeout"] + 20), loop
-            )
+            ran = asyncio.run_coroutine_threadsafe(sandbox.run(program, timeout=asked["run_timeout"] + 20), loop)
             answer: dict[str, Any] = {"status": "SandboxError", "message": "it broke", "run_result": None}
             execution = ran.result()
             if execution.error is None:

@@ -57,9 +57,7 @@ def find_in_module(file: Path) -> Iterator[Finding]:
     text = file.read_text("utf-8")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, FUNCTION):
-            yield from (
-                Finding(rule, room, f"{name}:{node.lineno}", words) for rule, words in find_in_function(node)
-            )
+            yield from (Finding(rule, room, f"{name}:{node.lineno}", words) for rule, words in find_in_function(node))
         if isinstance(node, FUNCTION | ast.ClassDef):
             arguments = (ast.get_docstring(node) or "").partition("Args:")[2].partition("Raises:")[0]
             for entry in ENTRY.findall(arguments):
@@ -98,20 +96,14 @@ def findings() -> tuple[Finding, ...]:
     return tuple(found)
 
 
-ROOMS = sorted(
-    {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.name[0] != "_"} | {"docs"}
-)
-UNFINISHED = {
-    "judges",
-}
+ROOMS = sorted({path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.name[0] != "_"} | {"docs"})
+UNFINISHED = {"judges"}
 """Rooms whose sentences still break a rule; none may be added."""
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_the_sentences_of_a_room_keep_the_rules(room: str) -> None:
-    broken = [
-        f"{finding.where}: {finding.rule}: {finding.text}" for finding in findings() if finding.room == room
-    ]
+    broken = [f"{finding.where}: {finding.rule}: {finding.text}" for finding in findings() if finding.room == room]
     if room in UNFINISHED:
         assert broken, f"take {room} out of UNFINISHED"
         pytest.xfail(f"{len(broken)} sentences still break a rule")
@@ -119,11 +111,7 @@ def test_the_sentences_of_a_room_keep_the_rules(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "rule"),
-    [
-        ("made what is no solver", '"is not a", never "is no"'),
-        ("one line a case", '"per", not "a"'),
-    ],
+    ("line", "rule"), [("made what is no solver", '"is not a", never "is no"'), ("one line a case", '"per", not "a"')]
 )
 def test_a_line_that_breaks_a_rule_is_found(line: str, rule: str) -> None:
     assert list(find_in_line(line)) == [rule]

@@ -159,9 +159,7 @@ class WarmPython:
             listener.listen(64)
             files = (listener.fileno(), life)
             command = [sys.executable, "-P", str(SERVER), *map(str, files)]
-            server = subprocess.Popen(
-                command, pass_fds=files, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-            )
+            server = subprocess.Popen(command, pass_fds=files, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
         os.close(life)
         return server
 

@@ -11,9 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-needs_uv = pytest.mark.skipif(
-    shutil.which("uv") is None, reason="environments are built by uv: pip install uv"
-)
+needs_uv = pytest.mark.skipif(shutil.which("uv") is None, reason="environments are built by uv: pip install uv")
 
 
 def write_wheel(folder: Path, version: str = "1.0") -> Path:

@@ -36,9 +36,7 @@ class AnsweringModel(Protocol):
         self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any
     ) -> Completion: ...
 
-    async def embeddings(
-        self, texts: Sequence[str], *, name: str | None = None, **params: Any
-    ) -> Completion: ...
+    async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion: ...
 
 
 class CaseApi:

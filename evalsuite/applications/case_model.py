@@ -115,9 +115,7 @@ class CallLog:
         for call in self.calls:
             sent = [_key(message) for message in call.messages]
             continued = [open_one for open_one in conversations if open_one.goes_on_in(sent)]
-            conversation = max(
-                continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], [])
-            )
+            conversation = max(continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], []))
             if not continued:
                 conversations.append(conversation)
             conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
@@ -191,12 +189,7 @@ def _parse_arguments(arguments: str) -> dict[str, Any] | None:
 
 def _key(message: Message) -> object:
     """Return the parts of a message that stay the same when an application sends it again."""
-    return (
-        message.role,
-        message.content.strip(),
-        message.tool_call_id,
-        tuple(call.id for call in message.tool_calls),
-    )
+    return (message.role, message.content.strip(), message.tool_call_id, tuple(call.id for call in message.tool_calls))
 
 
 T = TypeVar("T")
@@ -346,8 +339,7 @@ def _number_calls(completion: Completion, place: int) -> Completion:
     if all(ids) and len(set(ids)) == len(ids):
         return completion
     calls = [
-        dataclasses.replace(call, id=f"call_{place}_{number}")
-        for number, call in enumerate(completion.tool_calls)
+        dataclasses.replace(call, id=f"call_{place}_{number}") for number, call in enumerate(completion.tool_calls)
     ]
     return dataclasses.replace(completion, tool_calls=tuple(calls))
 

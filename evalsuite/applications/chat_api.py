@@ -145,9 +145,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
     try:
         read = tuple(map(Message.from_openai, messages))
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest(
-            f"messages: not in the OpenAI chat format ({type(error).__name__}: {error})"
-        ) from error
+        raise BadRequest(f"messages: not in the OpenAI chat format ({type(error).__name__}: {error})") from error
     params = {name: value for name, value in body.items() if name not in NOT_SENT}
     return ChatRequest(read, tuple(body.get("tools") or ()), params)
 
@@ -173,25 +171,17 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
         "finish_reason": completion.finish_reason,
         "logprobs": logprobs_of(completion),
     }
-    return {
-        **_head(model, number, "chat.completion"),
-        "choices": [choice],
-        "usage": usage_of(completion.usage),
-    }
+    return {**_head(model, number, "chat.completion"), "choices": [choice], "usage": usage_of(completion.usage)}
 
 
-def chat_chunks(
-    completion: Completion, model: str, number: int, *, with_usage: bool
-) -> Iterator[dict[str, Any]]:
+def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Make the answer as a stream of pieces of about a word; see `chat_completion`."""
     head = _head(model, number, "chat.completion.chunk")
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]}
 
-    yield chunk(
-        {"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None}
-    )
+    yield chunk({"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None})
     if completion.reasoning:
         yield chunk({"reasoning_content": completion.reasoning})
     for piece in pieces(completion.text):
@@ -275,11 +265,7 @@ def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:
 def embedding_list(completion: Completion, asked: EmbeddingRequest) -> dict[str, Any]:
     """Make the answer of the embeddings API."""
     data = [
-        {
-            "object": "embedding",
-            "index": index,
-            "embedding": vector if asked.as_base64 else decode_vector(vector),
-        }
+        {"object": "embedding", "index": index, "embedding": vector if asked.as_base64 else decode_vector(vector)}
         for index, vector in enumerate(completion.embeddings)
     ]
     tokens = completion.usage.prompt_tokens

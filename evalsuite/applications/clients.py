@@ -37,9 +37,7 @@ class _Transport:
 
     @staticmethod
     def _response(request: httpx2.Request, answer: HttpAnswer) -> httpx2.Response:
-        return httpx2.Response(
-            answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request
-        )
+        return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
 
 
 class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
@@ -50,9 +48,7 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
         asked = self._ask(request, await request.aread())
         if asyncio.get_running_loop() is self._loop:
             return self._response(request, await asked)
-        return self._response(
-            request, await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))
-        )
+        return self._response(request, await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop)))
 
 
 class BlockingTransport(_Transport, httpx2.BaseTransport):

@@ -29,9 +29,7 @@ READ_ELSEWHERE = frozenset(
 """Fields that are not sent under their own name; every other one is."""
 DEFAULTS: Mapping[str, Any] = {"background": False, "truncation": "disabled"}
 """Values that ask for what chat completions do anyway; any other value of these fields is refused."""
-NOT_IN_CHAT = frozenset(
-    {"background", "context_management", "conversation", "max_tool_calls", "prompt", "truncation"}
-)
+NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "max_tool_calls", "prompt", "truncation"})
 LOGPROBS = "message.output_text.logprobs"
 
 
@@ -79,12 +77,7 @@ def _messages(items: Sequence[Any], field: str) -> Iterator[Message]:
                 text = _assistant_text(item["content"], f"{field}: content")
             elif kind == "message":
                 yield _message(item["role"], item["content"], f"{field}: content")
-            elif (
-                kind != "reasoning"
-                or item.get("summary")
-                or item.get("encrypted_content")
-                or item.get("content")
-            ):
+            elif kind != "reasoning" or item.get("summary") or item.get("encrypted_content") or item.get("content"):
                 raise BadRequest(f"{field}: an item of the type {kind!r} cannot be sent to a chat model")
         except (KeyError, TypeError) as error:
             raise BadRequest(f"{field}: {str(item)[:200]} lacks {error}") from error
@@ -105,9 +98,7 @@ def _parts(content: Any, field: str) -> list[Any]:
         return [content]
     if not isinstance(content, list):
         found = "an object" if isinstance(content, Mapping) else repr(content)[:200]
-        raise BadRequest(
-            f"{field}: expected text or a list of parts, found {found}; write other values as JSON text"
-        )
+        raise BadRequest(f"{field}: expected text or a list of parts, found {found}; write other values as JSON text")
     return content
 
 
@@ -120,15 +111,9 @@ def _part(part: Any, field: str) -> str | Mapping[str, Any]:
     if kind == "refusal":
         return str(part["refusal"])
     if kind == "input_image" and part.get("image_url"):
-        return {
-            "type": "image_url",
-            "image_url": {"url": part["image_url"], "detail": part.get("detail") or "auto"},
-        }
+        return {"type": "image_url", "image_url": {"url": part["image_url"], "detail": part.get("detail") or "auto"}}
     if kind == "input_file" and part.get("file_data"):
-        return {
-            "type": "file",
-            "file": {"filename": part.get("filename") or "file", "file_data": part["file_data"]},
-        }
+        return {"type": "file", "file": {"filename": part.get("filename") or "file", "file_data": part["file_data"]}}
     if kind == "input_audio":
         return {"type": "input_audio", "input_audio": part["input_audio"]}
     raise BadRequest(f"{field}: a part of the type {kind!r} cannot be sent to a chat model as it is")
@@ -217,17 +202,12 @@ def _tool_choice(choice: Any) -> Any:
             return {"type": "function", "function": {"name": name}}
         case {"type": "allowed_tools", "tools": list(tools)}:
             allowed = [_tool_choice(tool) for tool in tools]
-            return {
-                "type": "allowed_tools",
-                "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed},
-            }
+            return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
         case _:
             raise _refusal("tool_choice", choice)
 
 
-def response_object(
-    body: Mapping[str, Any], completion: Completion, model: str, number: int
-) -> dict[str, Any]:
+def response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
@@ -266,13 +246,7 @@ def _output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
     if completion.text or not completion.tool_calls:
         logprobs = (logprobs_of(completion) or {}).get("content", [])
         part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": logprobs}
-        yield {
-            "id": f"msg_{number}",
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [part],
-        }
+        yield {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
     for index, call in enumerate(completion.tool_calls):
         yield {
             "id": f"fc_{number}_{index}",

@@ -93,9 +93,7 @@ class BatchBackend:
         self._begin()
         # Earlier versions named a batch's lines by the requests as sent, with the limits of `--max-cost`.
         asked = (UNBOUNDED.get() or request, request)
-        keys = [
-            key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)
-        ]
+        keys = [key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)]
         sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
         key = next(sent, keys[0])
         return self._read(key, request, await self._result(key, request))
@@ -322,9 +320,7 @@ class BatchBackend:
             if not unreadable:
                 break
         else:
-            self._pending.tell(
-                f"{file}: {number_of(unreadable, 'line')} cannot be read; the other answers are kept"
-            )
+            self._pending.tell(f"{file}: {number_of(unreadable, 'line')} cannot be read; the other answers are kept")
         return results
 
     def _hand_out(self, results: list[tuple[str, str]]) -> set[str]:

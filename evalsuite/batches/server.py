@@ -78,9 +78,7 @@ class BatchServer:
 
         async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
-            uploaded = await client.files.create(
-                file=file, purpose="batch", extra_headers=_without_type(headers)
-            )
+            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_without_type(headers))
             return str(uploaded.id)
 
         return await self._backend.use(send)

@@ -72,9 +72,7 @@ def load(setup: Setup) -> Dataset:
     """
     options = BfclOptions.of(setup)
     if setup.data is None:
-        raise SettingsError(
-            "bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)"
-        )
+        raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
     files = _files(setup.data, options.categories)
     samples = [sample for category, path in files.items() for sample in _samples(path, category)]
     return Dataset(samples, ", ".join(path.name for path in files.values()))
@@ -91,22 +89,16 @@ def _files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
         elif asked:
             raise DatasetError(folder, "", "no such file", f"BFCL_v4_{category}.json")
     if not newest:
-        raise DatasetError(
-            folder, "", "no questions", "files BFCL_v4_<category>.json, as they were published"
-        )
+        raise DatasetError(folder, "", "no questions", "files BFCL_v4_<category>.json, as they were published")
     return newest
 
 
 def _samples(path: Path, category: str) -> Iterator[Sample]:
-    answers = (
-        {} if category in (*NO_CALL, ANY_CALL) else _answers(path.parent / "possible_answer" / path.name)
-    )
+    answers = {} if category in (*NO_CALL, ANY_CALL) else _answers(path.parent / "possible_answer" / path.name)
     for place, record in read_json_lines(path):
         name = take(record, "id", str, path, place)
         if category not in (*NO_CALL, ANY_CALL) and name not in answers:
-            raise DatasetError(
-                path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}"
-            )
+            raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
         yield Sample(
             id=name,
             input=_read_messages(record, path, place),
@@ -187,9 +179,7 @@ class OneTurn:
         """Return the model's answer, with its calls as events."""
         conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
-        completion = await model.chat(
-            conversation, tools=functions, temperature=0, max_tokens=self.max_tokens
-        )
+        completion = await model.chat(conversation, tools=functions, temperature=0, max_tokens=self.max_tokens)
         events = tuple(map(_event, completion.tool_calls))
         answer = Message("assistant", completion.text, completion.tool_calls)
         return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
@@ -231,9 +221,7 @@ def _note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse])
     if not expected:
         return f"no function fits; {number_of(len(calls), 'call')} made"
     paired = sum(at is not None for at in pair(expected, calls))
-    shown = "; ".join(
-        difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls)
-    )
+    shown = "; ".join(difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls))
     return f"{paired} of {number_of(len(expected), 'call')} right: {shown}"[:500]
 
 
@@ -252,9 +240,7 @@ def accepts(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within
     """
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(same(arguments[name], value, within=within) for value in values)
-        if name in arguments
-        else "" in values
+        any(same(arguments[name], value, within=within) for value in values) if name in arguments else "" in values
         for name, values in several.items()
     )
 
@@ -292,11 +278,5 @@ def _scorers(setup: Setup) -> Sequence[Scorer]:  # noqa: ARG001 - as of every be
 
 
 BFCL = Benchmark(
-    name="bfcl",
-    title="BFCL",
-    load=load,
-    solver=_solver,
-    scorers=_scorers,
-    metrics={"*": SHARE},
-    primary="correct",
+    name="bfcl", title="BFCL", load=load, solver=_solver, scorers=_scorers, metrics={"*": SHARE}, primary="correct"
 )

@@ -37,9 +37,7 @@ def read_text(path: Path) -> str:
         raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
     except UnicodeDecodeError as error:
         place = f"byte {error.start}"
-        raise DatasetError(
-            path, place, f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
-        ) from error
+        raise DatasetError(path, place, f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text") from error
 
 
 def parse_json(text: str, path: Path, where: str = "") -> Any:
@@ -55,11 +53,7 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
-        problem = (
-            "the end of the text"
-            if error.pos >= len(text.rstrip())
-            else repr(text[error.pos : error.pos + 20])
-        )
+        problem = "the end of the text" if error.pos >= len(text.rstrip()) else repr(text[error.pos : error.pos + 20])
         raise DatasetError(path, place, problem, f"JSON ({error.msg})") from error
     except UnicodeEncodeError as error:
         problem = f"half of a surrogate pair after {error.object[max(0, error.start - 30) : error.start]!r}"

@@ -131,9 +131,7 @@ def _instructions(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[
     instructions = expect(instructions, dict, path, f"{where}, field 'instructions'")
     goal = [instructions.get(name) or "" for name in ("reason_for_call", "task_instructions")]
     knowledge = [instructions.get(name) or "" for name in ("known_info", "unknown_info")]
-    return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(
-        filter(None, knowledge)
-    ) or "nothing more"
+    return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"
 
 
 BASES = {"DB": "db", "COMMUNICATE": "communicate", "ACTION": "actions"}
@@ -175,9 +173,7 @@ class Reward:
             for action in sample.metadata["actions"]:
                 tool = tools.get(action["name"])
                 if tool is None:
-                    raise ScoringError(
-                        f"the world of tau2 has no tool {action['name']!r}, which task {sample.id} uses"
-                    )
+                    raise ScoringError(f"the world of tau2 has no tool {action['name']!r}, which task {sample.id} uses")
                 try:
                     await tool.executor.run(tool.document, action.get("arguments") or {}, nobody)
                 except ToolFailure:
@@ -186,10 +182,7 @@ class Reward:
 
 
 def _actions(sample: Sample) -> list[ToolUse]:
-    return [
-        ToolUse(action["name"], _select_arguments(action), partial=True)
-        for action in sample.metadata["actions"]
-    ]
+    return [ToolUse(action["name"], _select_arguments(action), partial=True) for action in sample.metadata["actions"]]
 
 
 def _select_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,13 +195,10 @@ def _select_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
 def _was_told(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether each piece of information occurs in the agent's messages, ignoring case and commas."""
     spoken = [
-        message.content.lower().replace(",", "")
-        for message in transcript.messages
-        if message.role == "assistant"
+        message.content.lower().replace(",", "") for message in transcript.messages if message.role == "assistant"
     ]
     return all(
-        any(str(piece).lower().replace(",", "") in text for text in spoken)
-        for piece in sample.metadata["communicate"]
+        any(str(piece).lower().replace(",", "") in text for text in spoken) for piece in sample.metadata["communicate"]
     )
 
 
@@ -226,11 +216,5 @@ def _scorers(setup: Setup) -> Sequence[Any]:
 
 
 TAU2 = Benchmark(
-    name="tau2",
-    title="tau2-bench",
-    load=load,
-    solver=_solver,
-    scorers=_scorers,
-    metrics={"*": SHARE},
-    primary="reward",
+    name="tau2", title="tau2-bench", load=load, solver=_solver, scorers=_scorers, metrics={"*": SHARE}, primary="reward"
 )

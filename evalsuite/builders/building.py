@@ -127,9 +127,7 @@ def _take(lock: int, target: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise SettingsError(
-            f"another build of {target} is under way; wait for it, or write another file"
-        ) from None
+        raise SettingsError(f"another build of {target} is under way; wait for it, or write another file") from None
 
 
 def _clear(folder: Path, *, but: str) -> None:

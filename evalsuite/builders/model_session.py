@@ -19,16 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
 
-TAKEN = (
-    "model",
-    "model_base_url",
-    "model_param",
-    "max_connections",
-    "max_rpm",
-    "max_tpm",
-    "max_cost",
-    "price",
-)
+TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """The options that a build with a model takes."""
 
 
@@ -49,9 +40,7 @@ def add_options(
             )
 
 
-def add_model_options(
-    parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()
-) -> None:
+def add_model_options(parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()) -> None:
     """Add the options of `TAKEN`, without those that the command defines itself."""
     names = [name for name in TAKEN if name not in without]
     add_options(parser, names, required={"model"} if required else ())
@@ -107,9 +96,7 @@ class ModelSession:
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self._settings
-        model = ModelHandle(
-            self, settings.model or "", settings.model_base_url, overrides=settings.model_params
-        )
+        model = ModelHandle(self, settings.model or "", settings.model_base_url, overrides=settings.model_params)
         self._background.run(work(model))
 
     def close(self) -> None:

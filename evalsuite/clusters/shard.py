@@ -71,10 +71,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(  # noqa: S603 - the user's own options
-                _command(job, folder),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=_environ(job),
+                _command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=_environ(job)
             )
             try:
                 _follow(process, folder / JOURNAL, send)

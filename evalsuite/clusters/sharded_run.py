@@ -129,10 +129,4 @@ class ShardedRun:
     def status(self, verdict: int) -> int:
         """Computes the exit status that one session would have had."""
         stopped = [status for status in self._statuses if status not in ENDED]
-        return (
-            verdict
-            if verdict >= 10
-            else max(stopped)
-            if stopped
-            else max(verdict, min(1, max(self._statuses)))
-        )
+        return verdict if verdict >= 10 else max(stopped) if stopped else max(verdict, min(1, max(self._statuses)))

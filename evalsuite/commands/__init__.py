@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 def add_reports_folder(parser: argparse.ArgumentParser) -> None:
     """Add `--reports`, the folder in which runs are looked for."""
     parser.add_argument(
-        "--reports",
-        type=Path,
-        default=Path("reports"),
-        metavar="DIR",
-        help="folder of the runs (default: reports)",
+        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
 
 

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, and where the comparison goes."""
     add_reports_folder(parser)
-    parser.add_argument(
-        "names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`"
-    )
+    parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
     parser.add_argument(
         "--label",
         action="append",
@@ -174,10 +172,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
         help="run that every later release is held against; may be repeated (default: the first release)",
     )
     parser.add_argument(
-        "--to",
-        type=Path,
-        metavar="DIR",
-        help="folder for history.md, page and pictures (default: reports/history)",
+        "--to", type=Path, metavar="DIR", help="folder for history.md, page and pictures (default: reports/history)"
     )
 
 
@@ -199,9 +194,7 @@ def run_history(options: argparse.Namespace) -> int:
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.drifts(latest_only=True)]
-    sys.stdout.write(
-        f"{in_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
-    )
+    sys.stdout.write(f"{in_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n")
     return DRIFTED if latest else 0
 
 

@@ -38,11 +38,7 @@ def add_export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
     parser.add_argument("--to", required=True, choices=FORMATS, dest="format", help="the format")
     parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="file (for inspect: folder) to write; default: by format",
+        "-o", "--output", type=Path, metavar="PATH", help="file (for inspect: folder) to write; default: by format"
     )
     parser.epilog = (
         "csv, parquet and jsonl hold every case; text that a spreadsheet would run as a formula gets an apostrophe "
@@ -147,15 +143,9 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, what they are called, and where the files go."""
     add_reports_folder(parser)
-    parser.add_argument(
-        "names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline"
-    )
-    parser.add_argument(
-        "--label", action="append", default=[], metavar="NAME", help="one for each run, in order"
-    )
-    parser.add_argument(
-        "--to", type=Path, default=Path("paper"), metavar="DIR", help="folder (default: paper)"
-    )
+    parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
+    parser.add_argument("--label", action="append", default=[], metavar="NAME", help="one for each run, in order")
+    parser.add_argument("--to", type=Path, default=Path("paper"), metavar="DIR", help="folder (default: paper)")
     parser.epilog = (
         "Include tables.tex, figures.tex and appendix.tex in a document that loads the packages booktabs and graphicx. "
         "Scripts beyond Latin need lualatex or xelatex with a font that has them."
@@ -242,12 +232,8 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="of a question that ran in several modes, the answer in this one; may be repeated, in order of preference",
     )
-    parser.add_argument(
-        "--model-name", metavar="NAME", help="as the leaderboard is to show it (default: the run's)"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="default: RUN.jsonl, in the present folder"
-    )
+    parser.add_argument("--model-name", metavar="NAME", help="as the leaderboard is to show it (default: the run's)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.jsonl, in the present folder")
     parser.epilog = (
         "Each line has id, model_name, question, generation and pred_answer. Questions without references are run like "
         "any others: they are answered, and not scored. Exit status 1 where an answer is missing."
@@ -261,9 +247,7 @@ def run_submit(options: argparse.Namespace) -> int:
     folder = find_folder(options.reports, options.name)
     loaded = load_run(folder)
     if options.benchmark not in loaded.benchmarks:
-        raise RunError(
-            f"{folder.path} has no case of {options.benchmark}; it has {', '.join(loaded.benchmarks)}"
-        )
+        raise RunError(f"{folder.path} has no case of {options.benchmark}; it has {', '.join(loaded.benchmarks)}")
     bench = loaded.benchmarks[options.benchmark]
     rows = choose_rows(bench.tally, options.mode)
     answered = [row for row in rows if row.outcome != "error"]

@@ -31,9 +31,7 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gate", action="append", metavar="CONDITION", help="instead of the run's own; may be repeated"
     )
-    parser.add_argument(
-        "--baseline", action="append", metavar="RUN", help="instead of the run's own; may be repeated"
-    )
+    parser.add_argument("--baseline", action="append", metavar="RUN", help="instead of the run's own; may be repeated")
     parser.add_argument(
         "--on-undecided",
         choices=("pass", "fail"),
@@ -205,9 +203,7 @@ class Forge:
                 if error.code in {401, 403, 404}
                 else "the forge's own message is in the job's log"
             )
-            raise CommentError(
-                f"{method} {url} was answered with {error.code} {error.reason}: {advice}"
-            ) from None
+            raise CommentError(f"{method} {url} was answered with {error.code} {error.reason}: {advice}") from None
         except (OSError, ValueError) as error:
             raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
 
@@ -236,9 +232,7 @@ def _github(environment: Mapping[str, str]) -> Forge | str:
         return "GitHub gives a pull request from a fork no token that may comment; the verdict is on the job's page"
     token = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")
     if not token:
-        raise CommentError(
-            "GITHUB_TOKEN is not set: add `env: GITHUB_TOKEN: ${{ github.token }}` to this step"
-        )
+        raise CommentError("GITHUB_TOKEN is not set: add `env: GITHUB_TOKEN: ${{ github.token }}` to this step")
     api = f"{environment.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{repository}/issues"
     return Forge(
         f"{api}/{int(pull['number'])}/comments",
@@ -254,9 +248,7 @@ def _gitlab(environment: Mapping[str, str]) -> Forge | str:
     if not number:
         return "this job is not for a merge request; its artifacts hold the report"
     if environment.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != environment["CI_PROJECT_ID"]:
-        return (
-            "a merge request from a fork has no token that may comment; the job's artifacts hold the report"
-        )
+        return "a merge request from a fork has no token that may comment; the job's artifacts hold the report"
     token = environment.get("GITLAB_TOKEN")
     if not token:
         raise CommentError(

@@ -42,12 +42,8 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = GATEWAY_EPILOG
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes a free one")
-    parser.add_argument(
-        "--tls-cert", type=Path, metavar="FILE", help="certificate (PEM); required beyond loopback"
-    )
-    parser.add_argument(
-        "--tls-key", type=Path, metavar="FILE", help="its private key, if not in the same file"
-    )
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate (PEM); required beyond loopback")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, if not in the same file")
     parser.add_argument(
         "--clients",
         type=Path,
@@ -129,12 +125,8 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = RAY_EPILOG
     # An abbreviation would take an option of pytest's for one of these.
     parser.allow_abbrev = False
-    parser.add_argument(
-        "suite", metavar="SUITE", help="folder or file of the cases, below the current directory"
-    )
-    parser.add_argument(
-        "--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's"
-    )
+    parser.add_argument("suite", metavar="SUITE", help="folder or file of the cases, below the current directory")
+    parser.add_argument("--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's")
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
@@ -147,24 +139,13 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
         "host); its token is in EVALSUITE_GATEWAY_TOKEN",
     )
     parser.add_argument(
-        "--cpus",
-        type=float,
-        default=1.0,
-        metavar="N",
-        help="cores that Ray sets aside for each shard (default: 1)",
+        "--cpus", type=float, default=1.0, metavar="N", help="cores that Ray sets aside for each shard (default: 1)"
     )
     parser.add_argument(
-        "--pip",
-        action="append",
-        default=[],
-        metavar="PACKAGE",
-        help="to be installed on every node; may be repeated",
+        "--pip", action="append", default=[], metavar="PACKAGE", help="to be installed on every node; may be repeated"
     )
     parser.add_argument(
-        "--run",
-        dest="name",
-        metavar="NAME",
-        help="name of the joined run's folder (default: ray- and the time)",
+        "--run", dest="name", metavar="NAME", help="name of the joined run's folder (default: ray- and the time)"
     )
     add_reports_folder(parser)
 
@@ -195,18 +176,14 @@ def run_ray(options: argparse.Namespace) -> int:
     return status
 
 
-def _ways(
-    options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
-) -> tuple[str, list[str]]:
+def _ways(options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack) -> tuple[str, list[str]]:
     """Find the gateway, which is started where the user names none, and the arguments of sessions."""
     from evalsuite.clusters.sharded_run import STORE, own_gateway
 
     own, rest = _divide_arguments(options.further)
     if options.gateway:
         if own:
-            raise SettingsError(
-                f"{shlex.join(own)}: these are the gateway's; give them to `evalsuite gateway`"
-            )
+            raise SettingsError(f"{shlex.join(own)}: these are the gateway's; give them to `evalsuite gateway`")
         return options.gateway, [options.suite, *rest]
     if not cluster.is_on_one_host:
         raise SettingsError(
@@ -241,9 +218,7 @@ def _upstream(arguments: list[str]) -> list[str]:
     return options
 
 
-def _results(
-    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
-) -> Any:
+def _results(options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any) -> Any:
     from evalsuite.clusters.shard import ShardJob
     from evalsuite.service.clients import TOKEN
 

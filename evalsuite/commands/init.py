@@ -80,12 +80,7 @@ class PytestFile:
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the folder, and what the workflow needs."""
     parser.add_argument(
-        "folder",
-        type=Path,
-        nargs="?",
-        default=Path(),
-        metavar="DIR",
-        help="the project's root (default: here)",
+        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the project's root (default: here)"
     )
     parser.add_argument(
         "--ci",

@@ -126,11 +126,7 @@ def find_installer(root: Path) -> Installer:
     """Find how a project is installed, from its lock, its requirements or its pyproject.toml."""
     locked = {
         "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
-        "poetry.lock": (
-            "pip install poetry && poetry install",
-            "poetry run ",
-            "poetry add --group dev evalsuite",
-        ),
+        "poetry.lock": ("pip install poetry && poetry install", "poetry run ", "poetry add --group dev evalsuite"),
         "pdm.lock": ("pip install pdm && pdm sync --dev", "pdm run ", "pdm add --dev evalsuite"),
     }
     here = root.resolve()
@@ -151,9 +147,7 @@ def find_installer(root: Path) -> Installer:
 
 
 def _names_evalsuite(file: Path) -> bool:
-    return (
-        re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
-    )
+    return re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
 
 
 def write_workflow(root: Path, forge: str, model: str | None) -> int:
@@ -282,9 +276,7 @@ class _Proof:
         green = self._show("green", script)
         red = self._show("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
         if green == 0 and red not in {0, None}:
-            sys.stdout.write(
-                "  proven: status and comment agree, green and red; nothing was kept or posted\n"
-            )
+            sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
             return 0
         wrong = "the green run" if green else "the red run"
         sys.stdout.write(
@@ -303,18 +295,10 @@ class _Proof:
         status, shown = self._decide(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
-        command = [
-            "evalsuite",
-            "gate",
-            "comment",
-            str(self.scratch / name / "pr"),
-            f"--{verdict or 'verdict='}",
-        ]
+        command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
         refused, comment = _call(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
-        sys.stdout.write(
-            f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n"
-        )
+        sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
         if refused:
             sys.stdout.write(f"{_last_lines(shown)}\n")
         return None if refused else status

@@ -45,31 +45,16 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
 
-TAKEN = (
-    "judge_base_url",
-    "judge_param",
-    "judge_key_env",
-    "max_connections",
-    "max_rpm",
-    "max_tpm",
-    "max_cost",
-    "price",
-)
+TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """Those of the house's options that this command has."""
 
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run, the judges, what they judge, and people's labels."""
     add_reports_folder(parser)
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`; the run is not changed")
     parser.add_argument(
-        "name", metavar="RUN", help="a run's name or folder, or `last`; the run is not changed"
-    )
-    parser.add_argument(
-        "--judge",
-        action="append",
-        required=True,
-        metavar="MODEL",
-        help="a judge; may be repeated, to compare",
+        "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"
     )
     parser.add_argument(
         "--criteria",
@@ -77,9 +62,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         help="the question to judge by, as in rubric(...); default: the judges that the cases declare",
     )
     parser.add_argument("--scale", metavar="LOW-HIGH", help="for example 1-5; without it, yes or no")
-    parser.add_argument(
-        "--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)"
-    )
+    parser.add_argument("--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)")
     parser.add_argument("--benchmark", metavar="NAME", help="which of the run's benchmarks")
     parser.add_argument(
         "--score",
@@ -96,9 +79,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         help="what every judge must reach, as in 'judge.kappa >= 0.6 @95%%'; may be repeated, and decides the exit "
         "status: 10 for a gate that is missed, 12 for one without data or a judge of which nothing could be read",
     )
-    parser.add_argument(
-        "--probes", type=int, default=20, metavar="N", help="cases to probe the judge on (default: 20)"
-    )
+    parser.add_argument("--probes", type=int, default=20, metavar="N", help="cases to probe the judge on (default: 20)")
     add_options(parser, TAKEN)
 
 
@@ -120,8 +101,7 @@ def run_judge(options: argparse.Namespace) -> int:
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = _of_scores(
-        [results for name in options.judge for results in _judged(name, subject, options, store)],
-        options.score,
+        [results for name in options.judge for results in _judged(name, subject, options, store)], options.score
     )
     _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())
@@ -173,9 +153,7 @@ def _subject(run: Run, bench: str, records: list[Record], options: argparse.Name
     if options.criteria:
         return AnswersToJudge(records, [_scorer(options)], {}, options.passes)
     if options.scale:
-        raise SettingsError(
-            "--scale goes with --criteria; the scorers that the cases declare have their own scales"
-        )
+        raise SettingsError("--scale goes with --criteria; the scorers that the cases declare have their own scales")
     place = records[0].declared or records[0].case.partition("[")[0]
     declared = run.benchmarks[bench].benchmark
     if declared is None:
@@ -215,9 +193,7 @@ def _scorer(options: argparse.Namespace) -> Rubric:
     return rubric(options.criteria, scale=scale, passes=options.passes)
 
 
-def _judged(
-    name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path
-) -> list[JudgeResults]:
+def _judged(name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path) -> list[JudgeResults]:
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}
@@ -249,8 +225,7 @@ def decide_judges(
         if len(agreeing):
             measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
         decisions += [
-            replace(decision, subject=f"{judge.name}: {decision.subject}")
-            for decision in decide(gates, measured)
+            replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decide(gates, measured)
         ]
     return decisions
 
@@ -260,9 +235,7 @@ def labelled_tally(
 ) -> Tally:
     """Make the judge's cases as a run has them: people's labels among the facts, errors where it was unreadable."""
     labels = labels_by_case(people, sheets)
-    return Tally(
-        tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally)
-    )
+    return Tally(tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally))
 
 
 def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
@@ -292,9 +265,7 @@ COLUMNS = ("case", "input", "answer", "label")
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run, how many cases, and where the sheet goes."""
     add_run(parser)
-    parser.add_argument(
-        "--cases", type=_number_of_cases, default=50, metavar="N", help="how many (default: 50)"
-    )
+    parser.add_argument("--cases", type=_number_of_cases, default=50, metavar="N", help="how many (default: 50)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice (default: 0)")
     parser.add_argument("--benchmark", metavar="NAME", help="of this benchmark alone")
     parser.add_argument(
@@ -321,9 +292,7 @@ def run_label(options: argparse.Namespace) -> int:
         with options.output.open("x", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([COLUMNS, *map(_sheet_row, records)])
     except FileExistsError as error:
-        raise RunError(
-            f"{options.output} already exists and may hold labels; choose another file with -o"
-        ) from error
+        raise RunError(f"{options.output} already exists and may hold labels; choose another file with -o") from error
     sys.stdout.write(f"{options.output}: {len(records)} of {len(cases)} cases to label\n")
     return 0
 

@@ -76,9 +76,7 @@ class AnswersToJudge:
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
 
-async def judged_again(
-    settings: Settings, subject: AnswersToJudge, probed: int, store: Path
-) -> list[JudgeResults]:
+async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int, store: Path) -> list[JudgeResults]:
     """Ask one judge and return its results by score; its answers are stored and paid for once."""
     gateway = _open(settings, store)
     try:
@@ -127,10 +125,7 @@ class _Asking:
 
         settings = self.settings
         return ModelHandle(
-            self.gateway,
-            settings.judge_model or "",
-            settings.judge_base_url,
-            overrides=settings.judge_params,
+            self.gateway, settings.judge_model or "", settings.judge_base_url, overrides=settings.judge_params
         )
 
     async def scores(self, records: Sequence[Record]) -> ScoresByCase:
@@ -159,9 +154,7 @@ class _Asking:
             # An answer that a content filter refuses is an error of its case; the others are judged.
             self.failures.append(error)
             return {}
-        return {
-            name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()
-        }
+        return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def reword_answers(self, answers: Mapping[str, str]) -> dict[str, str]:
         """Let the judge itself put each answer in other words; what came back empty or cut off is left out."""
@@ -195,9 +188,7 @@ def _results(
         score=name,
         nominal=name.endswith(PREFERENCE),
         scale=subject.scale(name),
-        lengths={
-            record.case: len(record.transcript.answer) for record in subject.records if record.transcript
-        },
+        lengths={record.case: len(record.transcript.answer) for record in subject.records if record.transcript},
         tally=Tally(rows),
     )
 

@@ -102,9 +102,7 @@ MOST = 20
 def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the case and its run."""
     add_reports_folder(parser)
-    parser.add_argument(
-        "case", metavar="CASE", help="its id as pytest shows it, or any part that only it has"
-    )
+    parser.add_argument("case", metavar="CASE", help="its id as pytest shows it, or any part that only it has")
     parser.add_argument("--run", dest="name", default="last", metavar="RUN", help="default: the newest")
     parser.add_argument("--full", action="store_true", help="the conversation too, and nothing shortened")
     parser.add_argument("--json", action="store_true", help="the record as JSON instead")
@@ -138,9 +136,7 @@ def find_case(cases: Iterable[str], part: str) -> str:
         example = f", for example {names[0]}" if names else ""
         raise RunError(f"no case of this run has {part!r} in its id; it has {len(names)}{example}")
     more = f"\n  and {len(fitting) - MOST} more" if len(fitting) > MOST else ""
-    raise RunError(
-        f"{part!r} is in the ids of {len(fitting)} cases:\n  " + "\n  ".join(fitting[:MOST]) + more
-    )
+    raise RunError(f"{part!r} is in the ids of {len(fitting)} cases:\n  " + "\n  ".join(fitting[:MOST]) + more)
 
 
 def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
@@ -157,11 +153,7 @@ def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]
             yield for_terminal(f"\n[{message.role}]\n{message.content}{calls}")
         for event in record.transcript.events:
             yield for_terminal(f"\n[{event.get('kind', 'event')}]\n{json.dumps(event, ensure_ascii=False)}")
-    options = [
-        record.case,
-        f"--model={record.model}",
-        *([f"--model-base-url={base_url}"] if base_url else []),
-    ]
+    options = [record.case, f"--model={record.model}", *([f"--model-base-url={base_url}"] if base_url else [])]
     yield f"{'again':10}pytest {shlex.join(map(for_terminal, options))}"
 
 
@@ -178,9 +170,7 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="names or folders, or `last`: one shows its page, several an index of them (default: an index of all)",
     )
-    parser.add_argument(
-        "--no-open", action="store_true", help="write the page and say where; open no browser"
-    )
+    parser.add_argument("--no-open", action="store_true", help="write the page and say where; open no browser")
 
 
 def run_view(options: argparse.Namespace) -> int:

@@ -112,12 +112,8 @@ def run_merge(options: argparse.Namespace) -> int:
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how many runs stay, and the word that removes the others."""
     add_reports_folder(parser)
-    parser.add_argument(
-        "--keep", type=_count, default=10, metavar="N", help="newest runs to keep (default: 10)"
-    )
-    parser.add_argument(
-        "--also", action="append", default=[], metavar="RUN", help="keep this one, too; repeatable"
-    )
+    parser.add_argument("--keep", type=_count, default=10, metavar="N", help="newest runs to keep (default: 10)")
+    parser.add_argument("--also", action="append", default=[], metavar="RUN", help="keep this one, too; repeatable")
     parser.add_argument("--yes", action="store_true", help="remove them; without it they are only listed")
     parser.epilog = (
         "A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline "

@@ -27,18 +27,14 @@ def add_score_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the tables, or a file of pairs, and the form of the output."""
     parser.add_argument("what", choices=["tables"], help="what is scored")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="the wanted table")
-    parser.add_argument(
-        "--prediction", type=Path, metavar="FILE", help="a model's answer, prose around it and all"
-    )
+    parser.add_argument("--prediction", type=Path, metavar="FILE", help="a model's answer, prose around it and all")
     parser.add_argument(
         "--pairs",
         type=Path,
         metavar="FILE",
         help="JSON lines {prediction, reference}, each with or without id and format, in place of the two",
     )
-    parser.add_argument(
-        "--format", metavar="MARKUP", help="markdown, html or latex (default: found in the reference)"
-    )
+    parser.add_argument("--format", metavar="MARKUP", help="markdown, html or latex (default: found in the reference)")
     parser.add_argument("--any-order", action="store_true", help="rows may stand in any order")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the diff as a page")
     parser.add_argument("--json", action="store_true", help="print JSON: one object per table")
@@ -54,9 +50,7 @@ def run_score(options: argparse.Namespace) -> int:
         pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
         scored = [(options.prediction.name, score_pair(pair, options.format, any_order=options.any_order))]
     else:
-        scored = [
-            (name, _score_line(options.pairs, name, pair, options)) for name, pair in _pairs(options.pairs)
-        ]
+        scored = [(name, _score_line(options.pairs, name, pair, options)) for name, pair in _pairs(options.pairs)]
     if options.json:
         sys.stdout.writelines(
             f"{json.dumps({'pair': name, **score.to_dict()}, ensure_ascii=False)}\n" for name, score in scored
@@ -87,10 +81,7 @@ def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = F
 
     try:
         return table_score(
-            pair["prediction"],
-            pair["reference"],
-            format=pair.get("format") or written,
-            row_order=not any_order,
+            pair["prediction"], pair["reference"], format=pair.get("format") or written, row_order=not any_order
         )
     except (TypeError, ValueError) as error:
         raise ScoringError(str(error)) from error
@@ -105,9 +96,7 @@ def read_table(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise DatasetError(
-            path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8"
-        ) from error
+        raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -141,9 +130,7 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     from evalsuite.metrics.tables.difference import printable
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
-    means = [
-        sum(column) / len(scored) for column in zip(*(_numbers(score) for _, score in scored), strict=True)
-    ]
+    means = [sum(column) / len(scored) for column in zip(*(_numbers(score) for _, score in scored), strict=True)]
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
     for name, numbers in [*((name, _numbers(score)) for name, score in scored), ("mean", means)]:
@@ -152,13 +139,7 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     write(f"\n{scored[0][1].signature}\n")
 
 
-SUFFIXES: dict[str, Format] = {
-    ".html": "html",
-    ".htm": "html",
-    ".tex": "latex",
-    ".md": "markdown",
-    ".txt": "markdown",
-}
+SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown", ".txt": "markdown"}
 
 PICTURES = (".svg", ".png")
 
@@ -181,16 +162,11 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
         "status 1 where they do not",
     )
     parser.add_argument(
-        "--all",
-        action="store_true",
-        help="count outputs without a readable table, too (default: leave them out)",
+        "--all", action="store_true", help="count outputs without a readable table, too (default: leave them out)"
     )
     parser.add_argument("--to", metavar="FILE", type=Path, help="also write the tables as Markdown")
     parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        type=Path,
-        help="also draw the correlations, as .svg or .png (extra `plots`)",
+        "--plot", metavar="FILE", type=Path, help="also draw the correlations, as .svg or .png (extra `plots`)"
     )
     parser.add_argument(
         "--judgements",
@@ -263,9 +239,7 @@ def _items(path: Path) -> Iterator[tuple[str, str, Format]]:
         for place, item in enumerate(read_items(path)):
             yield f"{written}-{place:03}", item.output, written
     else:
-        raise DatasetError(
-            path, "", "a file of unknown format", f"{', '.join(SUFFIXES)}, or items: table_test.json"
-        )
+        raise DatasetError(path, "", "a file of unknown format", f"{', '.join(SUFFIXES)}, or items: table_test.json")
 
 
 def _show(tables: list[Table], file: Path | None) -> None:
@@ -275,8 +249,7 @@ def _show(tables: list[Table], file: Path | None) -> None:
 
     for table in tables:
         rows = [
-            [plain_text(cell, column) for cell, column in zip(row, table.columns, strict=True)]
-            for row in table.rows
+            [plain_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
         ]
         text = tabulate(rows, [column.title for column in table.columns], disable_numparse=True)
         sys.stdout.write(f"{table.title}\n\n{text}\n" + (f"\n{table.note}\n" if table.note else ""))

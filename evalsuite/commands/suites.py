@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the suite and the options of the plan."""
     parser.epilog = "It is `pytest --plan SUITE`; any other option of pytest may follow after --."
-    parser.add_argument(
-        "suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)"
-    )
-    parser.add_argument(
-        "--baseline", metavar="RUN", help="earlier run whose usage and variance are expected again"
-    )
+    parser.add_argument("suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)")
+    parser.add_argument("--baseline", metavar="RUN", help="earlier run whose usage and variance are expected again")
     parser.add_argument(
         "--detect",
         metavar="LOSS",

@@ -163,12 +163,7 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
     except (SyntaxError, ValueError, RecursionError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     for name in function[:-1]:
-        body = [
-            part
-            for node in body
-            if isinstance(node, ast.ClassDef) and node.name == name
-            for part in node.body
-        ]
+        body = [part for node in body if isinstance(node, ast.ClassDef) and node.name == name for part in node.body]
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != function[-1]:
             continue

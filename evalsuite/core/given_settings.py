@@ -23,9 +23,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         SettingsError: a value is malformed.
     """
     given = {
-        option.name: read_value(option, values[option.name])
-        for option in OPTIONS
-        if is_given(values.get(option.name))
+        option.name: read_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
     }
     if "resume" in given and "replay" in given:
         raise SettingsError(
@@ -33,16 +31,12 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         )
     if "answers" in given:
         given["model"] = f"answers:{given['answers']}"
-    more: dict[str, Any] = (
-        {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
-    )
+    more: dict[str, Any] = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
     if "partial" in given or "only_gate" in given:
         more["gate"] = () if "partial" in given else given["only_gate"]
     settings = Settings(**given | more, given=frozenset(given))
     if settings.partial and settings.may_end_early:
-        raise SettingsError(
-            "--partial excludes --stop-when-decided and --until-decided: its cases decide no gate"
-        )
+        raise SettingsError("--partial excludes --stop-when-decided and --until-decided: its cases decide no gate")
     refuse_misspelt("--model-param", settings.model_params)
     refuse_misspelt("--judge-param", settings.judge_params)
     if settings.shard:
@@ -67,9 +61,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 def _check_comparison(settings: Settings) -> None:
     """Checks that what runs are compared by makes sense."""
     if not 0 < settings.max_regression < 1:
-        raise SettingsError(
-            f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
-        )
+        raise SettingsError(f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02")
     if not 0 < settings.detect < 1:
         raise SettingsError(f"--detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
     for text in settings.margin:
@@ -79,9 +71,7 @@ def _check_comparison(settings: Settings) -> None:
     if settings.on_undecided not in {"pass", "fail"}:
         raise SettingsError(f"--on-undecided {settings.on_undecided}: write pass or fail")
     if settings.max_error_share > 1:
-        raise SettingsError(
-            f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
-        )
+        raise SettingsError(f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01")
 
 
 def check_batch(settings: Settings) -> None:

@@ -15,17 +15,7 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from evalsuite.core.types import (
-    Completion,
-    Message,
-    Metric,
-    Record,
-    Request,
-    TokenLogprob,
-    ToolCall,
-    Transcript,
-    Usage,
-)
+from evalsuite.core.types import Completion, Message, Metric, Record, Request, TokenLogprob, ToolCall, Transcript, Usage
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, TypeAdapter
@@ -96,11 +86,7 @@ def encode_message(message: Message) -> Plain:
 
 def encode_tool_call(call: ToolCall) -> Plain:
     """Write a native function call in the OpenAI chat format."""
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
-    }
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
@@ -281,10 +267,7 @@ def record_schema() -> Plain:
         for name, text in words.items():
             plain["properties"][name]["description"] = text
     schema["required"] = [name for name in schema["properties"] if name in {*schema["required"], *WRITTEN}]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:evalsuite:record:1",
-    } | schema
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:evalsuite:record:1"} | schema
 
 
 def _describe(described: type) -> tuple[str, dict[str, str]]:

@@ -100,9 +100,7 @@ def parse_margin(text: str) -> tuple[str, float]:
     except ValueError:
         loss = math.nan
     if not name.strip() or not 0 < loss < math.inf:
-        raise SettingsError(
-            f"--margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05"
-        )
+        raise SettingsError(f"--margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05")
     return name.strip(), loss
 
 

@@ -9,8 +9,7 @@ from typing import Any
 HIDDEN = "***"
 LOGIN = re.compile(r"(?<=://)[^/@\s'\"]+@")
 KEY = re.compile(
-    r"([?&][^=&#\s'\"]*(?:key|token|secret|passw|pwd|auth|sig|credential|code)[^=&#\s'\"]*=)[^&#\s'\"]+",
-    re.IGNORECASE,
+    r"([?&][^=&#\s'\"]*(?:key|token|secret|passw|pwd|auth|sig|credential|code)[^=&#\s'\"]*=)[^&#\s'\"]+", re.IGNORECASE
 )
 """A parameter of an address whose name marks its value as secret; `api-version` and the like do not match."""
 

@@ -24,9 +24,7 @@ class Settings:
         "Default: local:smollm2 where the extra `local` is installed",
         "MODEL",
     )
-    model_base_url: str | None = setting(
-        None, "where the model is served, for example http://127.0.0.1:8000/v1", "URL"
-    )
+    model_base_url: str | None = setting(None, "where the model is served, for example http://127.0.0.1:8000/v1", "URL")
     model_param: tuple[str, ...] = setting(
         (),
         "generation parameter for every call to the model; it overrides the benchmark's own: "
@@ -58,10 +56,7 @@ class Settings:
         None, "environment variable with the key for the judge's server", "NAME", kept=False
     )
     user_key_env: str | None = setting(
-        None,
-        "environment variable with the key for the server of the model that plays users",
-        "NAME",
-        kept=False,
+        None, "environment variable with the key for the server of the model that plays users", "NAME", kept=False
     )
     judge_param: tuple[str, ...] = setting(
         (),
@@ -127,12 +122,7 @@ class Settings:
         kept=False,
     )
     call_timeout: float = setting(
-        1800.0,
-        "seconds that one call may take in total (default 1800)",
-        "SECONDS",
-        kind=float,
-        least=0.001,
-        kept=False,
+        1800.0, "seconds that one call may take in total (default 1800)", "SECONDS", kind=float, least=0.001, kept=False
     )
     max_answer_mb: float = setting(
         64.0,
@@ -170,11 +160,7 @@ class Settings:
         least=1,
     )
     epochs: int | None = setting(
-        None,
-        "how often each sample is asked, each time as a separate case (default 1)",
-        "K",
-        kind=int,
-        least=1,
+        None, "how often each sample is asked, each time as a separate case (default 1)", "K", kind=int, least=1
     )
     seed: int = setting(0, "seed of every random choice (default 0)", "N", kind=int)
     data: str | None = setting(
@@ -203,15 +189,10 @@ class Settings:
         "TIER",
         kept=False,
     )
-    run: str | None = setting(
-        None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
-    )
+    run: str | None = setting(None, "name of this run's folder (default: date, time and model)", "NAME", kept=False)
     reports: str = setting("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
     resume: str | None = setting(
-        None,
-        "continue an interrupted run, by name or `last`: only what is missing is asked",
-        "RUN",
-        kept=False,
+        None, "continue an interrupted run, by name or `last`: only what is missing is asked", "RUN", kept=False
     )
     replay: str | None = setting(
         None,
@@ -235,10 +216,7 @@ class Settings:
         (), "like --gate, but instead of the gates of the ini file; may be repeated", "CONDITION", kept=False
     )
     max_regression: float = setting(
-        0.02,
-        "loss against the baseline that matters, for each gated metric (default 0.02)",
-        "MARGIN",
-        kind=float,
+        0.02, "loss against the baseline that matters, for each gated metric (default 0.02)", "MARGIN", kind=float
     )
     margin: tuple[str, ...] = setting(
         (),
@@ -288,15 +266,10 @@ class Settings:
         kept=False,
     )
     shard: str | None = setting(
-        None,
-        "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts",
-        "K/N",
+        None, "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts", "K/N"
     )
     stop_when_decided: bool = setting(
-        False,
-        "run the cases in random order and stop as soon as every gate is decided either way",
-        "",
-        kind=bool,
+        False, "run the cases in random order and stop as soon as every gate is decided either way", "", kind=bool
     )
     until_decided: bool = setting(
         False,

@@ -76,9 +76,7 @@ class Message:
 
     def __post_init__(self) -> None:
         if self.parts:
-            parts = tuple(
-                {"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts
-            )
+            parts = tuple({"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts)
             if self.content and self.content != _text_of(parts):
                 parts = ({"type": "text", "text": self.content}, *parts)
             object.__setattr__(self, "parts", parts)
@@ -98,11 +96,7 @@ class Message:
             tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls") or ()),
             plain.get("tool_call_id"),
             () if isinstance(content, str) else tuple(content),
-            {
-                name: value
-                for name, value in plain.items()
-                if name not in MESSAGE_FIELDS and value is not None
-            },
+            {name: value for name, value in plain.items() if name not in MESSAGE_FIELDS and value is not None},
         )
 
     @classmethod
@@ -116,9 +110,7 @@ class Message:
             except (KeyError, TypeError, AttributeError) as error:
                 raise ValueError(f"not a message in the OpenAI chat format: {error!r}") from error
 
-        return core_schema.no_info_after_validator_function(
-            read, core_schema.dict_schema(core_schema.str_schema())
-        )
+        return core_schema.no_info_after_validator_function(read, core_schema.dict_schema(core_schema.str_schema()))
 
 
 MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
@@ -161,9 +153,7 @@ class Sample:
         object.__setattr__(self, "id", str(self.id))
         if not isinstance(self.input, str):
             if isinstance(self.input, Mapping) or not isinstance(self.input, Iterable):
-                raise TypeError(
-                    f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages"
-                )
+                raise TypeError(f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages")
             object.__setattr__(self, "input", tuple(map(as_message, self.input)))
         if not all(isinstance(value, str) for value in self.tags.values()):
             object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})

@@ -85,11 +85,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
             compared.append(outcome)
             parted.append((subject, common))
         pairs = common.pairs(subject.metric)
-        flips += [
-            Flip(subject, pair.row.case, pair.before, pair.after)
-            for pair in pairs
-            if pair.before != pair.after
-        ]
+        flips += [Flip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after]
         unscored += _list_unscored(common, subject, baseline.folder.name)
     against = Against(
         name=baseline.folder.name,
@@ -109,24 +105,18 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
     return _Look(against, compared)
 
 
-def _select_questions(
-    baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]
-) -> Common:
+def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:
     """Find the questions that a subject covers, according to this run's tags."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     before = baseline.benchmarks.get(subject.benchmark)
     asked = {row.question for row in now}
-    old = (
-        before.tally.where(lambda row: subject.value is None or row.question in asked) if before else Tally()
-    )
+    old = before.tally.where(lambda row: subject.value is None or row.question in asked) if before else Tally()
     return common_questions(old, now)
 
 
-def _obstacle(
-    common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
-) -> str:
+def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules) -> str:
     """Explain why a subject cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
@@ -166,12 +156,7 @@ def _paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]
 def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
     # If this run did not include a benchmark, its cases do not count as lost.
     sides = [match.one_sided() for match in matches]
-    new = [
-        row.case
-        for name, bench in run.benchmarks.items()
-        if name not in baseline.benchmarks
-        for row in bench.tally
-    ]
+    new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
         "only in the baseline": sorted(case for before, _ in sides for case in before),
         "only in this run": sorted([*(case for _, after in sides for case in after), *new]),
@@ -249,9 +234,7 @@ def _find_moves(name: str, before: Tally, now: Tally, baseline: str) -> Iterator
         changed = sum(pair.before != pair.after for pair in pairs)
         if not changed:
             continue
-        difference = (
-            f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
-        )
+        difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
         accuracy = _agreement(before, now)
         if count_interval(changed, len(pairs)).low > SURELY:
             yield f"{difference}{accuracy}: the judge has moved, so what the comparison shows is not the model's alone"
@@ -273,9 +256,7 @@ class ComparedPairs:
     parts: Mapping[str, float]
 
 
-def compare_metric(
-    common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
-) -> ComparedPairs | str:
+def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> ComparedPairs | str:
     """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
     if is_derived(run.benchmarks[subject.benchmark], subject.metric):
         return _compare_derived(common, subject, run, rules)
@@ -316,9 +297,7 @@ def _compare_means(
     return ComparedPairs(subject, result, _as_gains(parts, subject))
 
 
-def _compare_derived(
-    common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
-) -> ComparedPairs | str:
+def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> ComparedPairs | str:
     """Compare a metric that is not a mean over cases by leaving out the same clusters from both runs."""
     from evalsuite import stats
 
@@ -405,6 +384,4 @@ def with_verdicts(
             if metric.subject.benchmark == benchmark:
                 parts[place, column] = metric.parts.get(name, 0.0)
     verdicts = stats.verdicts([metric.result for metric in compared], parts, confidence=confidence)
-    return [
-        (metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)
-    ]
+    return [(metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)]

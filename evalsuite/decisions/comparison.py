@@ -125,8 +125,7 @@ class Against:
     def lacking(self) -> list[str]:
         """Report each metric that could not be compared."""
         return [
-            f"{subject} is not compared with {self.name}: {reason}"
-            for subject, reason in self.not_compared.items()
+            f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
         ]
 
     def find_undecided(self) -> list[str]:
@@ -148,9 +147,7 @@ def _shown(one: NonInferiority) -> str:
     return f"{loss} (power 80%)"
 
 
-def subjects(
-    run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
-) -> Iterator[ComparedMetric]:
+def subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
     Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are

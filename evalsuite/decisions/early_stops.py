@@ -89,9 +89,7 @@ def dealt(ids: Sequence[T], hands: int) -> list[T]:
         size = (len(ids) - start) // left
         parts.append(ids[start : start + size])
         start += size
-    return [
-        item for item in chain.from_iterable(zip_longest(*parts, fillvalue=NOTHING)) if item is not NOTHING
-    ]
+    return [item for item in chain.from_iterable(zip_longest(*parts, fillvalue=NOTHING)) if item is not NOTHING]
 
 
 CONFIDENCE = 0.95
@@ -136,11 +134,7 @@ class EarlyGate:
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
             # The metric is about whole samples, whose results need all of their epochs.
             self._impossible = True
-        if (
-            self._impossible
-            or not self.gate.covers(benchmark)
-            or not is_selected(row, self.gate.tag, self.gate.value)
-        ):
+        if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
             return
         score = score_of(row, self.gate.metric)
         if score is None or not self._is_independent(row):
@@ -333,9 +327,7 @@ def _make(
     return [_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
 
-def _comparison(
-    baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
-) -> EarlyComparison:
+def _comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
     """Make one comparison; without a declared range of the metric, it has nothing to compare."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
@@ -371,8 +363,7 @@ def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
     return replace(
         against,
         found=[
-            (subject, comparison, decided.get(str(subject), verdict))
-            for subject, comparison, verdict in against.found
+            (subject, comparison, decided.get(str(subject), verdict)) for subject, comparison, verdict in against.found
         ],
     )
 

@@ -61,9 +61,7 @@ class GateDecision:
     reason: str = ""
 
 
-def decide(
-    gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01
-) -> list[GateDecision]:
+def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01) -> list[GateDecision]:
     """Decide gates on a run.
 
     Args:
@@ -80,9 +78,7 @@ def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) ->
         reason = f"no case of {gate.benchmark} ran{near(gate.benchmark, measured)}"
         reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
-    return [
-        decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)
-    ]
+    return [decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)]
 
 
 def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: float) -> list[GateDecision]:
@@ -91,9 +87,7 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
     if gate.value and not len(cases):
         values = {f"{tag}={value}" if gate.tag else value for tag, value in all_tags(measured.tally)}
         asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-        return [
-            GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{near(asked, values)}")
-        ]
+        return [GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{near(asked, values)}")]
     errors = cases.count("error")
     if errors > error_share * len(cases):
         reason = f"errors in {errors} of {number_of(len(cases), 'case')}, more than {error_share:.1%}"
@@ -129,15 +123,11 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
     missing = (
         ()
         if metric in measured.derived
-        else tuple(
-            row for row in cases if (row.outcome, row.cause) != UNAFFORDABLE and score_of(row, metric) is None
-        )
+        else tuple(row for row in cases if (row.outcome, row.cause) != UNAFFORDABLE and score_of(row, metric) is None)
     )
     if not missing:
         return GateDecision(gate, subject, "met", estimate)
-    return _decide_with_missing(
-        gate, GateDecision(gate, subject, "met", estimate), metric, measured, cases, missing
-    )
+    return _decide_with_missing(gate, GateDecision(gate, subject, "met", estimate), metric, measured, cases, missing)
 
 
 def _decide_with_missing(
@@ -150,16 +140,12 @@ def _decide_with_missing(
         reason = f"{ledger}; {metric} has no declared range, Metric(range=(0, 1)), so what they hide is not bounded"
         return replace(met, verdict="no data", reason=reason)
     end = bounds[0] if gate.wants_more else bounds[1]
-    worst = measured.estimate(
-        metric, measured.fill(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
-    )
+    worst = measured.estimate(metric, measured.fill(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE)
     if worst is not None and gate.holds(worst):
         return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
     reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"
     if all(row.outcome not in {"error", "skipped"} for row in missing):
-        reason += (
-            "; where only some kinds of cases have this score, gate these by a tag: benchmark[tag].metric"
-        )
+        reason += "; where only some kinds of cases have this score, gate these by a tag: benchmark[tag].metric"
     return replace(met, verdict="no data", reason=reason)
 
 

@@ -92,9 +92,7 @@ class Course:
         ]
 
 
-def trace(
-    runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
-) -> list[Course]:
+def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None) -> list[Course]:
     """Follow each metric that the newest run gates, or its primary metrics if it has no gates.
 
     Args:
@@ -135,9 +133,7 @@ def _against(
             )
             for subject, result, verdict in against.found
         }
-        own |= {
-            subject: Standing(None, level, reason=reason) for subject, reason in against.not_compared.items()
-        }
+        own |= {subject: Standing(None, level, reason=reason) for subject, reason in against.not_compared.items()}
         by_run[run.folder.name] = own
     return by_run
 

@@ -47,9 +47,7 @@ def add_jackknife_interval(
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))
     without = _without_each_group(compute, cases, names)
-    interval = interval_of_replicates(
-        value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence
-    )
+    interval = interval_of_replicates(value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence)
     if not math.isnan(interval.low):
         return replace(bare, low=interval.low, high=interval.high)
     varies = len(without) < 2 or any(math.isnan(left) or not math.isclose(left, value) for left in without)
@@ -59,9 +57,7 @@ def add_jackknife_interval(
     return replace(bare, low=interval.low, high=interval.high)
 
 
-def _without_each_group(
-    compute: Callable[[Tally], Estimate | None], cases: Tally, clusters: list[str]
-) -> list[float]:
+def _without_each_group(compute: Callable[[Tally], Estimate | None], cases: Tally, clusters: list[str]) -> list[float]:
     count = min(MOST_GROUPS, len(clusters))
     group = {name: number % count for number, name in enumerate(clusters)}
     left = (

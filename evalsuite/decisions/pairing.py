@@ -149,8 +149,7 @@ def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str
     return [
         name
         for name in names
-        if first.get(name) != other.get(name)
-        and ((name in first and name in other) or (name == "judge" and both))
+        if first.get(name) != other.get(name) and ((name in first and name in other) or (name == "judge" and both))
     ]
 
 

@@ -138,9 +138,7 @@ def expenses(
     return [_expense(part, baseline, price) for part in asked]
 
 
-def _expense(
-    asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
-) -> Expense:
+def _expense(asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None) -> Expense:
     bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
@@ -169,11 +167,7 @@ def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
 
 
 def sights(
-    asked: Iterable[PlannedBenchmark],
-    baseline: Run,
-    earlier: Run | None,
-    gates: Iterable[Gate],
-    detect: float,
+    asked: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
 ) -> list[Sight]:
     """Compute what a run can show of each gated metric, or of each primary metric if the run has no gates.
 
@@ -282,9 +276,7 @@ def _variance(
         between, source = 0.0, "the baseline's epochs"
     else:
         between = 2 * _variance_of([epochs[0] for epochs in scores.values()])
-        source = (
-            "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
-        )
+        source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
     # The variance is at least that of losing the whole value of just enough questions to make up the loss.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
@@ -309,9 +301,7 @@ def _crowding(tally: Tally, metric: str) -> float:
     return max(1.0, (together / apart) ** 2) if apart else 1.0
 
 
-def derived_variance(
-    compute: Compute, tally: Tally, earlier: Tally | None
-) -> tuple[DifferenceVariance, str] | None:
+def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> tuple[DifferenceVariance, str] | None:
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
     The result is the squared jackknife error of the difference, times the number of questions, because the

@@ -77,9 +77,7 @@ class Quarantine:
 
     def entry_of(self, benchmark: str, sample: str) -> Quarantined | None:
         """Find the entry that excludes a sample from decisions; None if the sample counts."""
-        held = (
-            entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample)
-        )
+        held = (entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample))
         return next(held, None)
 
     def plain(self) -> dict[str, Any]:
@@ -115,9 +113,7 @@ def _entry(case: object, where: str) -> Quarantined:
             raise SettingsError(f"{where}: {name} is {case[name]!r}; write some words")
     until = case["until"]
     if isinstance(until, datetime) or not isinstance(until, date):
-        raise SettingsError(
-            f"{where}: until is {until!r}; write a day without quotes, as in until = 2026-12-31"
-        )
+        raise SettingsError(f"{where}: until is {until!r}; write a day without quotes, as in until = 2026-12-31")
     return Quarantined(case["benchmark"], case["sample"], case["reason"].strip(), until.isoformat())
 
 
@@ -161,9 +157,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
                 f"in quarantine until {entry.until}: {number_of(cases, 'case')} of {entry}, left out of every "
                 f"decision ({entry.reason})"
             )
-        named |= {
-            entry for entry in quarantine.entries for row in bench.tally if entry.holds(name, row.sample)
-        }
+        named |= {entry for entry in quarantine.entries for row in bench.tally if entry.holds(name, row.sample)}
     for entry in quarantine.ended:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
     yield from _find_unused(run, quarantine, named)

@@ -15,13 +15,7 @@ from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
-from evalsuite.decisions.early_stops import (
-    CONFIDENCE,
-    at_the_end,
-    early_gates,
-    early_verdicts,
-    explain_shortening,
-)
+from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
@@ -158,9 +152,7 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
             yield f"gate {decision.gate.text}: {decision.reason}"
     for against in findings.against:
         yield from against.lacking()
-        if narrowed := _join_narrowed(
-            findings.narrowed, [subject.benchmark for subject, *_ in against.found]
-        ):
+        if narrowed := _join_narrowed(findings.narrowed, [subject.benchmark for subject, *_ in against.found]):
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
@@ -183,9 +175,7 @@ _STATUS_RULES = (
     _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
     _StatusRule(Status.GATE_MISSED, "a gate is missed", _find_missed, plural="gates are missed"),
     _StatusRule(Status.REGRESSION, "a regression", _worse),
-    _StatusRule(
-        Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _find_undecided
-    ),
+    _StatusRule(Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _find_undecided),
     _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
     _StatusRule(Status.FAILED, "other tests failed", lambda findings: _other_tests(findings.run)),
     _StatusRule(Status.FAILED, "a metric failed", lambda findings: _find_failed_metrics(findings.run)),
@@ -211,20 +201,12 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     """Decide a run from its records and settings, and from its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named = gates_of(run)
-    findings = _look(
-        deciding(run, quarantine), [deciding(baseline, quarantine) for baseline in baselines], named
-    )
+    findings = _look(deciding(run, quarantine), [deciding(baseline, quarantine) for baseline in baselines], named)
     # With --partial the cases alone decide; comparisons are shown beside them.
-    status, headline, reasons = _status(
-        replace(findings, against=()) if settings.get("partial") else findings
-    )
+    status, headline, reasons = _status(replace(findings, against=()) if settings.get("partial") else findings)
     faults = run_faults(run)
     if faults:
-        status, headline, reasons = (
-            Status.INCOMPLETE,
-            "the run itself failed: no decision",
-            (*faults, *reasons),
-        )
+        status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [] if findings.strict else [line for each in against for line in each.find_undecided()]
@@ -251,8 +233,7 @@ def _identify(verdict: Verdict, run: Run) -> str:
     """Hash the content of a verdict and each case's outcome."""
     said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
     gates = [
-        [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)]
-        for each in verdict.decisions
+        [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)] for each in verdict.decisions
     ]
     compared = [
         [against.name, [[str(subject), repr(one), found] for subject, one, found in against.found]]
@@ -282,9 +263,7 @@ def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Finding
     strict = settings.get("on_undecided") == "fail"
     narrowed = {} if settings.get("partial") else _find_narrowed(run)
     gates = [
-        gate
-        for gate in named
-        if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
+        gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
     ]
     if settings.get("shard"):
         # A shard decides nothing; its gates are decided after all shards have been merged.
@@ -343,9 +322,7 @@ def _describe_draw(run: Run, benchmark: str) -> str:
     entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
         return ""
-    return (
-        f"{entry['samples']} of {number_of(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
-    )
+    return f"{entry['samples']} of {number_of(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
 
 
 def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
@@ -393,8 +370,7 @@ def _is_left_out(gate: Gate, run: Run) -> bool:
 def _has_cases(gate: Gate, run: Run) -> bool:
     """Tell whether any case falls under a gate; in a run of selected cases, other gates do not apply."""
     return any(
-        gate.covers(name) and len(select(bench.tally, gate.tag, gate.value))
-        for name, bench in run.benchmarks.items()
+        gate.covers(name) and len(select(bench.tally, gate.tag, gate.value)) for name, bench in run.benchmarks.items()
     )
 
 
@@ -405,9 +381,7 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     decisions = [
         replace(decision, gate=gate)
         for gate in gates
-        for decision in decide(
-            [_at_the_end(gate) if early_end else gate], {**_judges(run, gate), **measured}, share
-        )
+        for decision in decide([_at_the_end(gate) if early_end else gate], {**_judges(run, gate), **measured}, share)
     ]
     return early_gates(run.info.get("early"), decisions)
 

@@ -159,9 +159,7 @@ def _load(benchmark: Benchmark, setup: Setup) -> Dataset:
     if not isinstance(dataset.samples, SampleStream | LazySamples):
         for number, sample in enumerate(dataset.samples, 1):
             if not isinstance(sample, Sample):
-                raise SettingsError(
-                    f"benchmark {benchmark.name}: sample {number} is {sample!r:.60}, not a Sample"
-                )
+                raise SettingsError(f"benchmark {benchmark.name}: sample {number} is {sample!r:.60}, not a Sample")
     if not isinstance(dataset.samples, SampleStream):
         check_ids(benchmark.name, dataset.samples)
     return dataset
@@ -214,9 +212,7 @@ def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
             if not declared.modes:
                 raise SettingsError(f"--mode {text}: {declared.name} has no modes")
             if mode not in declared.modes:
-                modes_there = "\n".join(
-                    f"  {mode_name}: {what}" for mode_name, what in declared.modes.items()
-                )
+                modes_there = "\n".join(f"  {mode_name}: {what}" for mode_name, what in declared.modes.items())
                 raise SettingsError(
                     f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{modes_there}"
                 )

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Outcome, Record, Score, Usage
-from evalsuite.engine.scoring import (
-    CaseScores,
-    NotedScore,
-    name_of,
-    read_value,
-    score_by_rule,
-)
+from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
 from evalsuite.results.judge_labels import SIGNATURES
 from evalsuite.results.tally import ASSERTS
 
@@ -87,9 +81,7 @@ class CaseFindings:
         if errors:
             raise errors[0]
 
-    def _score_now(
-        self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]
-    ) -> list[Exception]:
+    def _score_now(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
         scorings: list[tuple[str, Callable[[], NamedScores]]] = [
             ("a scorer", partial(dict, scores)) for scores in judged
         ]
@@ -105,9 +97,7 @@ class CaseFindings:
                 errors.append(error)
         return errors
 
-    def add_scores(
-        self, scores: NamedScores, scorer_name: str = "a scorer", bound: Bound | None = None
-    ) -> None:
+    def add_scores(self, scores: NamedScores, scorer_name: str = "a scorer", bound: Bound | None = None) -> None:
         """Add scores.
 
         Args:
@@ -155,8 +145,7 @@ class CaseFindings:
         self.transcript_of(case)
         notes = self.notes
         return CaseScores(
-            (name, NotedScore(value, notes[name]) if name in notes else value)
-            for name, value in self.scores.items()
+            (name, NotedScore(value, notes[name]) if name in notes else value) for name, value in self.scores.items()
         )
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
@@ -177,18 +166,12 @@ class CaseFindings:
             return False
         is_missed = in_test and _states_threshold(error)
         self.outcome = "failed" if is_missed else "error"
-        self.error = (
-            message.split("\n", 1)[0] or "the test failed" if is_missed else message or type(error).__name__
-        )
+        self.error = message.split("\n", 1)[0] or "the test failed" if is_missed else message or type(error).__name__
         self.cause = None if is_missed else type(error).__name__
         return is_missed
 
     def record(
-        self,
-        case: Case,
-        name: str,
-        model: str,
-        fingerprints: Mapping[str, str] = MappingProxyType({}),
+        self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
         """Make the case's record.
 

@@ -102,9 +102,7 @@ class Case:
 
     def with_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
         """Return the case with parameters in its sample's metadata; text and numbers are tags, too."""
-        plain = {
-            name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)
-        }
+        plain = {name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)}
         sample = self.sample
         tags, metadata = {**sample.tags, **plain}, {**sample.metadata, **parameters}
         source = replace(sample, tags=tags, metadata=metadata)
@@ -134,10 +132,7 @@ class Deal:
 
 
 def make_cases(
-    bound: Bound,
-    settings: Settings,
-    deal: Deal,
-    may_match: Callable[[str], bool] = lambda _id: True,
+    bound: Bound, settings: Settings, deal: Deal, may_match: Callable[[str], bool] = lambda _id: True
 ) -> tuple[list[Case], list[str]]:
     """Make the cases of a benchmark on this machine, in the dataset's order, and their ids.
 
@@ -222,9 +217,7 @@ def make_id(sample: str, epoch: int | None) -> str:
     return text if epoch is None else f"{text}-e{epoch}"
 
 
-def put_in_order(
-    items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int
-) -> list[T]:
+def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
     """Put items in the run's order: shuffled if the run may end early, plain tests first so that none is left out.
 
     Args:

@@ -106,9 +106,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         option = "--until-decided" if settings.until_decided else "--stop-when-decided"
         raise SettingsError(f"{option} needs a gate: --gate or evalsuite_gates")
     if settings.until_decided and settings.max_cost is None:
-        raise SettingsError(
-            "--until-decided needs --max-cost: it continues until all is decided or that is spent"
-        )
+        raise SettingsError("--until-decided needs --max-cost: it continues until all is decided or that is spent")
     if settings.max_cost is not None:
         _check_prices(settings)
     if not settings.replay:
@@ -132,18 +130,11 @@ def find_unpriced(settings: Settings) -> dict[str, str]:
     from evalsuite.gateway.spend import price_of, read_prices
 
     prices = read_prices(settings.price)
-    roles = {
-        "model": settings.model,
-        "judge_model": settings.judge_model,
-        "user_model": settings.user_model,
-    }
+    roles = {"model": settings.model, "judge_model": settings.judge_model, "user_model": settings.user_model}
     return {
         role: name
         for role, name in roles.items()
-        if name
-        and not runs_other_code(name)
-        and open_backend(name).metered
-        and price_of(name, prices) is None
+        if name and not runs_other_code(name) and open_backend(name).metered and price_of(name, prices) is None
     }
 
 

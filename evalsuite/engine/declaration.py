@@ -188,9 +188,7 @@ def _with_tags_of(solver: AnySolver | None, samples: Sequence[Sample]) -> Sequen
     return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
 
 
-def _canaries(
-    name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
-) -> Sequence[Sample]:
+def _canaries(name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None) -> Sequence[Sample]:
     if samples is None or solver is not None:
         raise SettingsError(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
@@ -218,8 +216,7 @@ def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[
         "derived": {metric.name: metric for metric in read},
         "report": report_with(read, name, name),
         "metrics": {
-            metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher")
-            for metric in read
+            metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher") for metric in read
         },
     }
 

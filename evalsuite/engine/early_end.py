@@ -32,9 +32,7 @@ class EarlyEnding:
         stop: ends the session; receives the reason.
     """
 
-    def __init__(
-        self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]
-    ) -> None:
+    def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
         self._stop = stop
         self._tests = _make_tests(settings, gates, reports) if settings.may_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())

@@ -229,10 +229,7 @@ class _Evaluation:
 
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
         settings, model = self._settings, self._model
-        plan = [
-            plan_case(case, _name_of(case), planned_fingerprints(case, settings, model))
-            for case in self.cases
-        ]
+        plan = [plan_case(case, _name_of(case), planned_fingerprints(case, settings, model)) for case in self.cases]
         order = [planned.case for planned in plan] if settings.may_end_early else []
         live = {self._nodeid: benchmark}
         try:
@@ -240,10 +237,7 @@ class _Evaluation:
                 self._spec,
                 plan,
                 order,
-                selection={
-                    "narrowed": False,
-                    "collected": {self.cases[0].bound.name: self._count_collected()},
-                },
+                selection={"narrowed": False, "collected": {self.cases[0].bound.name: self._count_collected()}},
                 live=live,
                 stop=self.stop,
                 watchers=_NoWatchers(),
@@ -313,9 +307,7 @@ class _Evaluation:
         record = findings.record(case, _name_of(case), self._model, fingerprints)
         self.run.keep(record.case, KeptRecord.of(record, case.bound.declared_metrics))
 
-    def _score_and_test(
-        self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models
-    ) -> None:
+    def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models) -> None:
         if case.bound.solver is not None:
             solved = prefetcher.result(case)
             if isinstance(solved.error, Detached):
@@ -337,9 +329,7 @@ class _Evaluation:
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
                 self._note(error, case, findings, in_test=True)
 
-    def _value_of(
-        self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack
-    ) -> Any:
+    def _value_of(self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack) -> Any:
         if fixture == "sample":
             return case.sample
         if fixture == "transcript":
@@ -353,9 +343,7 @@ class _Evaluation:
         asked = lent.enter_context(lend(model, loop, findings, is_judge=is_judge))
         return asked.endpoint() if fixture == "endpoint" else asked
 
-    def _note(
-        self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False
-    ) -> None:
+    def _note(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
         if isinstance(error, SpendLimitReached) and self._settings.until_decided:
             findings.outcome, findings.cause = "skipped", type(error).__name__
             return
@@ -441,10 +429,7 @@ def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_argument(value: Any, *, is_list: bool) -> Any:
     if isinstance(value, Mapping):
-        return [
-            f"{name}={inner if isinstance(inner, str) else json.dumps(inner)}"
-            for name, inner in value.items()
-        ]
+        return [f"{name}={inner if isinstance(inner, str) else json.dumps(inner)}" for name, inner in value.items()]
     if callable(value):
         return _name_of_function(value)
     return [value] if is_list and isinstance(value, str) else value
@@ -459,9 +444,7 @@ def _name_of_function(function: Callable[..., Any]) -> str:
     return f"function:{module}:{name}"
 
 
-def _find_declaration(
-    given: str | Benchmark | Callable[..., Any],
-) -> tuple[Declaration, Callable[..., Any] | None]:
+def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Declaration, Callable[..., Any] | None]:
     """Return what is to be run, and the test function, if there is one."""
     if isinstance(given, str):
         return Declaration(find_benchmark(given)), None

@@ -58,9 +58,7 @@ def _programs(case: Case) -> dict[str, str]:
 def _judge(settings: Settings) -> dict[str, str]:
     if not settings.judge_model:
         return {}
-    return {
-        "judge": digest([settings.judge_model, redact(settings.judge_base_url or ""), settings.judge_params])
-    }
+    return {"judge": digest([settings.judge_model, redact(settings.judge_base_url or ""), settings.judge_params])}
 
 
 def _user(settings: Settings) -> dict[str, str]:
@@ -71,9 +69,7 @@ def _user(settings: Settings) -> dict[str, str]:
 
 def _input(case: Case) -> Any:
     shown_input = case.sample.input
-    return (
-        shown_input if isinstance(shown_input, str) else [encode_message(message) for message in shown_input]
-    )
+    return shown_input if isinstance(shown_input, str) else [encode_message(message) for message in shown_input]
 
 
 def scorers_fingerprint(bound: Bound) -> str:
@@ -102,9 +98,7 @@ def stable_text(value: Any) -> str:
     if type(value) is dict:
         return f"{{{', '.join(f'{stable_text(key)}: {stable_text(inner)}' for key, inner in value.items())}}}"
     if is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.repr:  # type: ignore[attr-defined]
-        shown = [
-            f"{field.name}={stable_text(getattr(value, field.name))}" for field in fields(value) if field.repr
-        ]
+        shown = [f"{field.name}={stable_text(getattr(value, field.name))}" for field in fields(value) if field.repr]
         return f"{type(value).__qualname__}({', '.join(shown)})"
     return ADDRESS.sub("", repr(value))
 

@@ -73,13 +73,7 @@ def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
         findings += _model("judge", settings.judge_model, settings)
     if settings.user_model:
         findings += _model("user", settings.user_model, settings)
-    return [
-        *findings,
-        _sandbox(settings, fault=programs),
-        *_extras(),
-        _folder(settings, root),
-        *_data(settings, root),
-    ]
+    return [*findings, _sandbox(settings, fault=programs), *_extras(), _folder(settings, root), *_data(settings, root)]
 
 
 def _machine() -> Finding:
@@ -112,9 +106,7 @@ def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]
 
 
 def _key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
-    return (
-        (OK, f"{name} is set") if is_set else (UNKNOWN, f"{name} is not set, or not meant for this address")
-    )
+    return (OK, f"{name} is set") if is_set else (UNKNOWN, f"{name} is not set, or not meant for this address")
 
 
 async def _check_listing(role: str, name: str, backend: Any) -> Finding:
@@ -126,9 +118,7 @@ async def _check_listing(role: str, name: str, backend: Any) -> Finding:
     finally:
         await backend.aclose()
     if offered is None:
-        return Finding(
-            role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}"
-        )
+        return Finding(role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}")
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
@@ -176,9 +166,7 @@ def _folder(settings: Settings, root: Path) -> Finding:
     folder = root / settings.reports
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        return Finding(
-            "runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True
-        )
+        return Finding("runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True)
     try:
         free = shutil.disk_usage(nearest).free
     except OSError as error:

@@ -69,11 +69,7 @@ class KeptRecord(NamedTuple):
     def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
         """Encode a record."""
         return cls(
-            dumps(encode_record(record)),
-            record.benchmark,
-            record.declared,
-            metrics,
-            same_ask(record.fingerprints),
+            dumps(encode_record(record)), record.benchmark, record.declared, metrics, same_ask(record.fingerprints)
         )
 
 
@@ -323,9 +319,7 @@ class OpenRun:
         stopped = None if self.early.ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self.journal.find_counted()
         if counted.missing and not (stopped or self.early.ended):
-            stopped = (
-                f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
-            )
+            stopped = f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
         # An error of the run itself, after which nothing more could be kept or asked.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
@@ -364,9 +358,7 @@ class OpenRun:
         self._close_files()
 
 
-def plan_case(
-    case: Case, name: str, fingerprints: Mapping[str, str], *, selected: bool = True
-) -> PlannedCase:
+def plan_case(case: Case, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
     """Make the row that a run's journal holds of a case before it runs.
 
     Args:

@@ -27,17 +27,7 @@ MODELS = ("model", "judge_model", "user_model")
 CODE = "function:"
 """Begins the name of a model that is imported as code."""
 
-PACKAGES = (
-    "evalsuite",
-    "pytest",
-    "pytest-xdist",
-    "xllamacpp",
-    "sacrebleu",
-    "nltk",
-    "jieba",
-    "numpy",
-    "pandas",
-)
+PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
 """Packages whose version may change a score."""
 
 

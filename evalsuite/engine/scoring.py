@@ -55,9 +55,7 @@ class CaseScores(dict[str, float]):
 
     def __missing__(self, name: str) -> float:
         """Raise the error that lists the existing scores."""
-        raise ScoringError(
-            f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}"
-        )
+        raise ScoringError(f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}")
 
 
 class SortedScorers(NamedTuple):
@@ -146,13 +144,7 @@ def _check_names(scorers: Sequence[object]) -> None:
                 )
 
 
-def check_call(
-    part: object,
-    wanted: str,
-    arguments: int = 2,
-    *,
-    error: type[EvalsuiteError] = SettingsError,
-) -> None:
+def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError) -> None:
     """Check that a callable takes so many arguments, as far as Python can tell.
 
     Args:
@@ -251,9 +243,7 @@ def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Map
         check_call(scorer, A_SCORER, error=ScoringError)
         raise
     except SystemExit as error:
-        raise ScoringError(
-            f"a scorer called sys.exit({error.code!r}); it should raise an exception"
-        ) from error
+        raise ScoringError(f"a scorer called sys.exit({error.code!r}); it should raise an exception") from error
     except KeyboardInterrupt as error:
         if is_from_user():
             raise

@@ -178,17 +178,12 @@ async def _score_ahead(
     _, asynchronous, judged, asking = case.bound.sorted_scorers
     waiting: list[tuple[object, Scoring]] = [
         *((scorer, partial(_score, scorer, case, transcript)) for scorer in asynchronous),
-        *(
-            (scorer, partial(_judge, scorer, case, transcript, judge_of(own_judge(scorer))))
-            for scorer in judged
-        ),
+        *((scorer, partial(_judge, scorer, case, transcript, judge_of(own_judge(scorer)))) for scorer in judged),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
     if not waiting:
         return NOTHING_AHEAD
-    results = await asyncio.gather(
-        *(_attempt(partial(_check, scoring, scorer)) for scorer, scoring in waiting)
-    )
+    results = await asyncio.gather(*(_attempt(partial(_check, scoring, scorer)) for scorer, scoring in waiting))
     errors = [error for _, error in results if error is not None]
     unread = [error for error in errors if isinstance(error, JudgeError) and error.log]
     return ScoredAhead(
@@ -202,9 +197,7 @@ async def _judge(
     scorer: JudgedScorer, case: Case, transcript: Transcript, judge: CaseModel | None
 ) -> Mapping[str, float | Score]:
     if judge is None:
-        raise ScoringError(
-            f"benchmark {case.bound.name} has a scorer that asks a judge: name one with --judge-model"
-        )
+        raise ScoringError(f"benchmark {case.bound.name} has a scorer that asks a judge: name one with --judge-model")
     try:
         return await scorer.judged(case.sample, transcript, judge)
     except ModelError as error:
@@ -295,11 +288,7 @@ class Prefetcher:
     """
 
     def __init__(
-        self,
-        background: BackgroundLoop,
-        models: Models,
-        upcoming: Callable[[int], Iterator[Case]],
-        window: int,
+        self, background: BackgroundLoop, models: Models, upcoming: Callable[[int], Iterator[Case]], window: int
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
         self._tasks: set[asyncio.Task[None]] = set()

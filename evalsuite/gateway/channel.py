@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
-from evalsuite.core.json_codec import (
-    Plain,
-    decode_completion,
-    decode_request,
-    dumps,
-    encode_completion,
-    encode_request,
-)
+from evalsuite.core.json_codec import Plain, decode_completion, decode_request, dumps, encode_completion, encode_request
 from evalsuite.gateway.handle import Effect
 
 if TYPE_CHECKING:
@@ -149,9 +142,7 @@ class ChannelServer:
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error
-            answer = {
-                "error": encode_error(InternalError(f"the gateway failed: {type(error).__name__}: {error}"))
-            }
+            answer = {"error": encode_error(InternalError(f"the gateway failed: {type(error).__name__}: {error}"))}
         self._outgoing.put(dumps({"number": plain["number"], **answer}))
 
     def _send(self) -> None:

@@ -66,9 +66,7 @@ class Vault:
             raise
         if not self._secrets:
             return completion
-        calls = tuple(
-            dataclasses.replace(call, arguments=self._mask(call.arguments)) for call in completion.tool_calls
-        )
+        calls = tuple(dataclasses.replace(call, arguments=self._mask(call.arguments)) for call in completion.tool_calls)
         text, reasoning = self._mask(completion.text), self._mask(completion.reasoning)
         return dataclasses.replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
 

@@ -41,14 +41,7 @@ from evalsuite.gateway.spend import (
     unknown_price,
 )
 from evalsuite.gateway.upstream import Retries, Upstream
-from evalsuite.models.protocol import (
-    Hopeless,
-    LostAnswer,
-    RateLimited,
-    Transient,
-    Unreachable,
-    Withheld,
-)
+from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient, Unreachable, Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -163,9 +156,7 @@ class Gateway:
         keys = request_keys(upstream.backend.identity, request, older=self.store.holds_older)
         key, outcomes = keys[0], self.store.outcomes
         self._cancelled.discard(key)
-        cancelled = (
-            [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
-        )
+        cancelled = [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
         if cancelled:
             await asyncio.sleep(SLACK + STRETCH * cancelled[0])
         call = self._calls.get(key)
@@ -265,9 +256,7 @@ class Gateway:
             raise error
         return price
 
-    async def _persist(
-        self, key: str, upstream: Upstream, request: Request, price: Price | None
-    ) -> Completion:
+    async def _persist(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
         """Retries until it succeeds, cannot succeed, or the limits are reached."""
         retries, limiter = Retries(self._clock, self._patience), upstream.limiter
         while True:
@@ -277,9 +266,7 @@ class Gateway:
                 self._stop_if_never_reached(upstream, error, retries)
                 dry_since = limiter.breaker.dry_since
                 with limiter.backing_off():
-                    await asyncio.sleep(
-                        retries.wait_after(error, plain=limiter.pacing.plain, dry_since=dry_since)
-                    )
+                    await asyncio.sleep(retries.wait_after(error, plain=limiter.pacing.plain, dry_since=dry_since))
             except Hopeless as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
@@ -353,18 +340,12 @@ class Gateway:
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
 
     def _note_end(
-        self,
-        call: _Call,
-        state: Literal["answered", "failed", "refused"],
-        usage: Usage | None = None,
-        words: str = "",
+        self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         if call.attempt is not None:
             self.store.note_end(call.attempt, state, usage, words)
 
-    def _usage(
-        self, backend: Backend, request: Request, completion: Completion, price: Price | None
-    ) -> Usage:
+    def _usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
         usage = count_usage(request, completion) if backend.metered else completion.usage
         return usage if price is None else dataclasses.replace(usage, cost=price.of_usage(usage))
 
@@ -483,11 +464,7 @@ class Store(Protocol):
         ...
 
     def note_end(
-        self,
-        attempt: int,
-        state: Literal["answered", "failed", "refused"],
-        usage: Usage | None = None,
-        words: str = "",
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """Records how a call ended."""
         ...

@@ -97,12 +97,7 @@ class EffectLog:
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
         self._calls.put(
-            name_without_epoch(effect.case),
-            effect.epoch,
-            effect.number,
-            effect.name,
-            effect.arguments,
-            result,
+            name_without_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result
         )
 
 
@@ -292,14 +287,7 @@ class Meter:
         if shared or not self.scope:
             return request
         # A third of what `dataclasses.replace` costs, once per call.
-        parts = (
-            request.model,
-            request.messages,
-            request.params,
-            request.tools,
-            request.base_url,
-            request.epoch,
-        )
+        parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
     def count(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:

@@ -118,9 +118,7 @@ class Breaker:
         if was_down:
             self.on_change(f"the server is back after {self._clock() - self._row_since:.0f} s")
 
-    def note_refusal(
-        self, call: PacedCall, wait: float | None, longest_row: int, words: str, least: float
-    ) -> None:
+    def note_refusal(self, call: PacedCall, wait: float | None, longest_row: int, words: str, least: float) -> None:
         """Note a call that was refused or did not reach the server.
 
         Args:
@@ -338,9 +336,7 @@ class Limiter:
         """Replace the estimate of a call's tokens by the actual number."""
         self._tokens.take(used - estimated, self._clock())
 
-    def note_refusal(
-        self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0
-    ) -> None:
+    def note_refusal(self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
 
         Args:

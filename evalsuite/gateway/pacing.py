@@ -202,11 +202,7 @@ class Pacing:
         if self.trial.ends_at <= now:
             self._compare(now)
         if self.plain:
-            return (
-                None
-                if backing_off is not None and len(self._calls) + backing_off >= self._connections
-                else 0.0
-            )
+            return None if backing_off is not None and len(self._calls) + backing_off >= self._connections else 0.0
         if self._judge_at is not None:
             if now < self._judge_at:
                 return self._judge_at - now
@@ -337,12 +333,7 @@ class Pacing:
             call.sample.refused += 1
             if self.at_once is not None and call.burst.ahead >= self.at_once:
                 self._try_after, self._since_try = min(LAST_TRY, 2 * self._try_after), 0
-            if (
-                self._judge_at is None
-                and call.sample is self._sample
-                and self._is_too_many()
-                and not self.plain
-            ):
+            if self._judge_at is None and call.sample is self._sample and self._is_too_many() and not self.plain:
                 # Others that were sent with it are answered at about the same time.
                 self._judge_at = now + max(INSTANT, self._refusal_seconds / 4)
 
@@ -416,9 +407,7 @@ class Pacing:
     def _limit_at_once(self, known_calls: int) -> int | None:
         """Return the number of calls at once that explains the latest outcomes, if one does."""
         answered = [burst.ahead - burst.freed for burst, was_refused in self._outcomes if not was_refused]
-        answered += [
-            call.burst.ahead - call.burst.freed for call in itertools.islice(self._calls, known_calls)
-        ]
+        answered += [call.burst.ahead - call.burst.freed for call in itertools.islice(self._calls, known_calls)]
         refused = sorted(burst.ahead + burst.served for burst, was_refused in self._outcomes if was_refused)
         if not refused:
             return None

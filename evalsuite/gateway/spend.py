@@ -77,9 +77,7 @@ class Price:
         read = prompt if self.cached is None else self.cached * dearer
         written = prompt if self.cache_write is None else self.cache_write * dearer
         plain = prompt_tokens - cached - cache_writes
-        return (
-            plain * prompt + cached * read + cache_writes * written + completion_tokens * completion
-        ) / 1e6
+        return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
     def of_usage(self, usage: Usage) -> float:
         """Computes US dollars for one or several calls; their mean prompt decides whether prompts are long."""
@@ -117,14 +115,8 @@ def prices_of_file(file: Path) -> list[str]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"--prices {file}: cannot be read: {error}; {form}") from error
     for model, pair in table.items():
-        if not (
-            isinstance(pair, list)
-            and 2 <= len(pair) <= 4
-            and all(type(each) in {int, float} for each in pair)
-        ):
-            raise SettingsError(
-                f"--prices {file}: {model} is {pair!r:.60}, which is not two to four numbers; {form}"
-            )
+        if not (isinstance(pair, list) and 2 <= len(pair) <= 4 and all(type(each) in {int, float} for each in pair)):
+            raise SettingsError(f"--prices {file}: {model} is {pair!r:.60}, which is not two to four numbers; {form}")
     texts = [f"{model}={'/'.join(map(str, numbers))}" for model, numbers in table.items()]
     read_prices(texts)
     return texts
@@ -238,14 +230,7 @@ LIMITS = {"chat": ("max_tokens", "max_completion_tokens"), "responses": ("max_ou
 BOUNDS = frozenset(
     {
         *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_length"),
-        *(
-            "maxOutputTokens",
-            "max_tokens_to_sample",
-            "n_predict",
-            "num_predict",
-            "budget_tokens",
-            "thinking_budget",
-        ),
+        *("maxOutputTokens", "max_tokens_to_sample", "n_predict", "num_predict", "budget_tokens", "thinking_budget"),
     }
 )
 """Fields by which some server lets an answer grow, wherever in a body they are."""
@@ -333,9 +318,7 @@ def _body(request: Request) -> Mapping[str, Any]:
         return request.params
     form = responses_format if _api(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _extra_body(request)}
-    body: Mapping[str, Any] = form.request_body(
-        dataclasses.replace(request, messages=(), tools=(), params=params), ""
-    )
+    body: Mapping[str, Any] = form.request_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
     return body
 
 
@@ -363,9 +346,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
         return usage
     text = completion.text + completion.reasoning + "".join(call.arguments for call in completion.tool_calls)
     written = min(answer_bound(request), len(text.encode("utf-8", "replace")) // 2 + 8)
-    return dataclasses.replace(
-        usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1
-    )
+    return dataclasses.replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
 
 
 def _whole(value: object) -> int:
@@ -408,11 +389,7 @@ class Ledger:
         elsewhere: US dollars among what is paid that calls in flight at other gateways may yet return.
     """
 
-    def __init__(
-        self,
-        limit: float | None = None,
-        paid: Usage | None = None,
-    ) -> None:
+    def __init__(self, limit: float | None = None, paid: Usage | None = None) -> None:
         self.limit = limit
         self.paid = paid or Usage()
         self.uncertain = self.elsewhere = 0.0

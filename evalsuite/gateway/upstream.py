@@ -67,9 +67,7 @@ class Retries:
         now = self._clock()
         self._deadline = self._deadline or (now if dry_since is None else dry_since) + self._patience
         if now + wait > self._deadline:
-            raise CallFailed(
-                f"{error} (not tried any longer than {self._patience:g} s, see --patience)"
-            ) from error
+            raise CallFailed(f"{error} (not tried any longer than {self._patience:g} s, see --patience)") from error
         return wait
 
 
@@ -94,9 +92,7 @@ class Upstream:
         given_up: why no call can succeed; empty while one may.
     """
 
-    def __init__(
-        self, backend: Backend, limiter: Limiter, patience: float, on_change: Callable[[str], None]
-    ) -> None:
+    def __init__(self, backend: Backend, limiter: Limiter, patience: float, on_change: Callable[[str], None]) -> None:
         self.backend, self.limiter = backend, limiter
         self.answered, self.given_up = False, ""
         self._patience = patience
@@ -112,9 +108,7 @@ class Upstream:
         self.given_up = words
         self.limiter.abandon(BackendUnavailable(words))
 
-    async def call(
-        self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False
-    ) -> Completion:
+    async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
         """Make a call when it is its turn.
 
         Args:

@@ -71,9 +71,7 @@ class Answers:
         # before.
         looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
-        self._attempts = (
-            0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
-        )
+        self._attempts = 0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Answers:
@@ -100,8 +98,7 @@ class Answers:
             return None
         try:
             row = self._database.one(
-                "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?",
-                key,
+                "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?", key
             )
         except RunError:
             # The file has an unreadable page.
@@ -164,11 +161,7 @@ class Answers:
         return self._attempts
 
     def note_end(
-        self,
-        attempt: int,
-        state: Literal["answered", "failed", "refused"],
-        usage: Usage | None = None,
-        words: str = "",
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """Records how a call ended: a `failed` call may have been billed, a `refused` one was not."""
         cost, prompt, completion = (
@@ -214,9 +207,7 @@ class Answers:
 
     def check(self) -> list[str]:
         """Lists the keys of all damaged answers."""
-        rows = self._database.all(
-            "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
-        )
+        rows = self._database.all("SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)")
         return sorted(key for key, request, answer, kept in rows if checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:

@@ -77,8 +77,7 @@ class Batches:
     def drop(self, number: int) -> None:
         """Deletes a batch that the server never received."""
         self._database.write(
-            ("DELETE FROM batches WHERE number = ?", (number,)),
-            ("DELETE FROM batch_lines WHERE number = ?", (number,)),
+            ("DELETE FROM batches WHERE number = ?", (number,)), ("DELETE FROM batch_lines WHERE number = ?", (number,))
         )
 
     def open(self, asked: str) -> list[KeptBatch]:
@@ -105,8 +104,7 @@ class Batches:
     def result(self, key: str) -> str | None:
         """Reads the latest undelivered result of a request."""
         row = self._database.one(
-            "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL "
-            "ORDER BY number DESC",
+            "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL ORDER BY number DESC",
             key,
         )
         return None if row is None else str(row[0])

@@ -60,9 +60,7 @@ class Database:
         mode = "ro" if self.read_only else "rwc"
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
-            db = sqlite3.connect(
-                address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
-            )
+            db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
         # A damaged byte should fail a checksum, not the query that reads it.
@@ -96,9 +94,7 @@ class Database:
     def _check_version(self) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if not OLDEST <= version <= VERSION:
-            raise RunError(
-                f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}"
-            )
+            raise RunError(f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}")
         for table in TABLES if version == VERSION else TABLES[:-1]:
             # Files of other programs may have a version number, too.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant

@@ -181,9 +181,7 @@ class Journal:
             (damaged if line is None else there).append(case)
         counted = {*there, *damaged}
         recorded = self.database.stream('SELECT DISTINCT "case" FROM records')
-        selected = self.database.stream(
-            'SELECT "case" FROM cases WHERE session = ? AND selected', self.session
-        )
+        selected = self.database.stream('SELECT "case" FROM cases WHERE session = ? AND selected', self.session)
         good = set(there)
         return Counted(
             len(there),

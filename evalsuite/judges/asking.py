@@ -64,9 +64,7 @@ async def ask_until_parsed(
         Return a speech without spaces at its ends.
     """
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
-    log: list[Mapping[str, Any]] = [
-        {"role": message.role, "content": message.content} for message in messages
-    ]
+    log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in messages]
     problem = ""
     for _ in range(attempts):
         completion = await judge.chat(messages, **params)
@@ -81,8 +79,7 @@ async def ask_until_parsed(
         messages += [Message("assistant", completion.text), Message("user", again)]
         log.append({"role": "user", "content": again})
     raise JudgeError(
-        f"judge {judge.name} gave no usable answer in {attempts} attempts; the last problem: {problem}",
-        tuple(log),
+        f"judge {judge.name} gave no usable answer in {attempts} attempts; the last problem: {problem}", tuple(log)
     )
 
 
@@ -137,12 +134,7 @@ class StructuredAnswers:
 
 def object_schema(**properties: Any) -> dict[str, Any]:
     """Make the schema of an object that has exactly these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def whole_number(low: int, high: int) -> dict[str, Any]:

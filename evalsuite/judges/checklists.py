@@ -48,9 +48,7 @@ class Checklist:
     def __post_init__(self) -> None:
         """Refuse an empty list and weights that are not positive numbers."""
         if not self.weights or any(not 0 < weight < math.inf for weight in self.weights.values()):
-            raise SettingsError(
-                f"a checklist has criteria with weights above 0; got {dict(self.weights)!r:.200}"
-            )
+            raise SettingsError(f"a checklist has criteria with weights above 0; got {dict(self.weights)!r:.200}")
 
     def request(self) -> str:
         listed = "\n".join(f"{at}. {question}" for at, question in enumerate(self.weights, 1))
@@ -68,9 +66,7 @@ class Checklist:
         answers = self.answers(text)
         total = math.fsum(self.weights.values())
         value = math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / total
-        missed = [
-            f"not met: {one}{f' ({why})' if why else ''}" for one, (met, why) in answers.items() if not met
-        ]
+        missed = [f"not met: {one}{f' ({why})' if why else ''}" for one, (met, why) in answers.items() if not met]
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
     def answers(self, text: str) -> dict[str, tuple[float, str]]:
@@ -174,9 +170,7 @@ def _find_questions(node: Any) -> list[str]:
 def _find_leaves(node: Any) -> list[float]:
     if isinstance(node, Mapping):
         if set(node) != {"question", "yes", "no"}:
-            raise SettingsError(
-                f"a node of a decision tree has question, yes and no; got {', '.join(map(str, node))}"
-            )
+            raise SettingsError(f"a node of a decision tree has question, yes and no; got {', '.join(map(str, node))}")
         return [*_find_leaves(node["yes"]), *_find_leaves(node["no"])]
     if isinstance(node, bool) or not isinstance(node, (int, float)):
         raise SettingsError(f"a leaf of a decision tree is a number; got {node!r:.80}")

@@ -29,9 +29,7 @@ from evalsuite.judges.parsing import (
 
 TEXT = {"type": "string"}
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
-VERDICT = AnswerField(
-    ("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO
-)
+VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +131,7 @@ class Likert(OnScale):
     def __post_init__(self) -> None:
         """Refuse a scale without two ends, and descriptions of points that are not on the scale."""
         if not self.low < self.high:
-            raise SettingsError(
-                f"a scale goes from a lower to a higher number; got {self.low} to {self.high}"
-            )
+            raise SettingsError(f"a scale goes from a lower to a higher number; got {self.low} to {self.high}")
         if off := [point for point in self.anchors if not self.low <= point <= self.high]:
             raise SettingsError(f"anchors for {off} are off the scale from {self.low} to {self.high}")
 

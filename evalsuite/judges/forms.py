@@ -110,9 +110,7 @@ class Aspect:
     def __post_init__(self) -> None:
         """Refuse a scale without two ends, and a name with several lines."""
         if not self.low < self.high:
-            raise SettingsError(
-                f"aspect {self.name!r} goes from {self.low} to {self.high}: that is not a scale"
-            )
+            raise SettingsError(f"aspect {self.name!r} goes from {self.low} to {self.high}: that is not a scale")
         if self.name != " ".join(self.name.split()) or not self.name:
             raise SettingsError(f"an aspect's name is one line of words; got {self.name!r}")
 
@@ -128,9 +126,7 @@ class Aspect:
             ValueError: the score is off the scale.
         """
         if not self.low <= value <= self.high:
-            raise ValueError(
-                f"{label or self.name}: {value:g} is off the scale from {self.low} to {self.high}."
-            )
+            raise ValueError(f"{label or self.name}: {value:g} is off the scale from {self.low} to {self.high}.")
         return value
 
 
@@ -154,9 +150,7 @@ def read_scores(
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
-        aspect.name: AnswerField(
-            (aspect.name, *labels.get(aspect.name, ()), *general), NumberForm(aspect.high)
-        )
+        aspect.name: AnswerField((aspect.name, *labels.get(aspect.name, ()), *general), NumberForm(aspect.high))
         for aspect in aspects
     }
     by_name = {aspect.name: aspect for aspect in aspects}
@@ -191,9 +185,7 @@ class ScoresForm:
         return f"{self.task()} {lead} with {lines} followed by your number."
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(
-            **{aspect.name: whole_number(aspect.low, aspect.high) for aspect in self.aspects}
-        )
+        return object_schema(**{aspect.name: whole_number(aspect.low, aspect.high) for aspect in self.aspects})
 
     def parse(self, text: str) -> Opinion:
         return Opinion(read_scores(text, self.aspects))

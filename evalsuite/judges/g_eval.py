@@ -106,9 +106,7 @@ class Weighted:
         verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
         weights = {name: expected_score.plain() for name, expected_score in expected.items()}
-        return Assessment(
-            opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights}
-        )
+        return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights})
 
     def prompts(self) -> Sequence[str]:
         """See `Judge.prompts`."""
@@ -118,10 +116,7 @@ class Weighted:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
-        return {
-            place: (question, self.aspects[0])
-            for place, question in zip(("first", "second"), alone, strict=True)
-        }
+        return {place: (question, self.aspects[0]) for place, question in zip(("first", "second"), alone, strict=True)}
 
     async def _expect(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
@@ -152,14 +147,10 @@ class Weighted:
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples = await gather_readable(asked, self.samples // 2 + 1)
         values = [sample.value for sample in samples.judgements]
-        return WeightedScore(
-            math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log
-        )
+        return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log)
 
 
-async def _use_logprobs(
-    ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect
-) -> WeightedScore | None:
+async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect) -> WeightedScore | None:
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
@@ -217,9 +208,7 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) ->
 
 def _average(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:
     chances = [
-        (score, math.exp(logprob))
-        for token, logprob in likely.items()
-        if (score := _score(token, aspect)) is not None
+        (score, math.exp(logprob)) for token, logprob in likely.items() if (score := _score(token, aspect)) is not None
     ]
     mass = math.fsum(chance for _, chance in chances)
     if not mass:

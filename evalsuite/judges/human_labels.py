@@ -71,9 +71,7 @@ def people_facts(
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
     compared |= {"passes": passes} if passes is not None else {}
     compared |= {"nominal": True} if nominal else {}
-    return (
-        {"people": {name: {"label": label, **compared} for name, label in labels.items()}} if labels else {}
-    )
+    return {"people": {name: {"label": label, **compared} for name, label in labels.items()}} if labels else {}
 
 
 def check_labels(sample: Sample) -> None:

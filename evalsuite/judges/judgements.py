@@ -52,8 +52,7 @@ class Opinion:
     def exchanged(self) -> Opinion:
         """Return the same opinion with the two answers exchanged."""
         scores = {
-            SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value
-            for name, value in self.scores.items()
+            SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
         }
         return Opinion(scores, SWAPPED.get(self.verdict or "", self.verdict))
 

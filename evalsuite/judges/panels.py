@@ -69,9 +69,7 @@ ROLES = {
 ANNOTATOR = "You are an annotator. You judge answers by the instructions that you are given."
 
 
-def make_debaters(
-    roles: int | Sequence[str | DebaterRole], *, same_role: bool = False
-) -> tuple[DebaterRole, ...]:
+def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool = False) -> tuple[DebaterRole, ...]:
     """Make a panel's debaters, each with a unique name.
 
     Args:
@@ -136,9 +134,7 @@ class PanelRules:
         """Refuse unknown strategies, panels without debaters, and too few turns."""
         if self.strategy not in get_args(Strategy):
             strategies = ", ".join(get_args(Strategy))
-            raise SettingsError(
-                f"a panel does not know the strategy {self.strategy!r}; it knows {strategies}"
-            )
+            raise SettingsError(f"a panel does not know the strategy {self.strategy!r}; it knows {strategies}")
         if not self.debaters or self.turns < self.fewest_turns:
             raise SettingsError(
                 f"this panel needs a debater and at least {self.fewest_turns} turns; got {len(self.debaters)} debaters "
@@ -184,9 +180,7 @@ class Panel(PanelRules):
             return debate.fail(error)
         # In the final turn all debaters judge at once; each sees the whole debate but no other judgement.
         judgements = await wait_for_all(
-            debate.judge(
-                debater, self.turns + 1, LAST.format(name=debater.name) + self.form.request(), self.form.parse
-            )
+            debate.judge(debater, self.turns + 1, LAST.format(name=debater.name) + self.form.request(), self.form.parse)
             for debater in self.debaters
         )
         debate.keep(*judgements)
@@ -325,13 +319,7 @@ class Debate:
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(
-        self,
-        speaker: str,
-        model: Model,
-        prompt: list[Message],
-        turn: int,
-        parse: Callable[[str], T],
-        **options: Any,
+        self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T], **options: Any
     ) -> Speech[T] | Silence:
         def take_own_entries(log: Sequence[Mapping[str, Any]]) -> Log:
             # Leave out the prompt, which is in the debate's log already; repeated questions are kept.
@@ -344,9 +332,7 @@ class Debate:
             return Silence(str(error), take_own_entries(error.log))
         return Speech(speaker, model.name, judgement.value, judgement.text, take_own_entries(judgement.log))
 
-    def _log_entry(
-        self, speaker: str, turn: int, message: Mapping[str, Any], model: str = ""
-    ) -> dict[str, Any]:
+    def _log_entry(self, speaker: str, turn: int, message: Mapping[str, Any], model: str = "") -> dict[str, Any]:
         order = "swapped" if self.swapped else "as given"
         return {"speaker": speaker, "model": model, "order": order, "turn": turn, **message}
 

@@ -129,10 +129,7 @@ class Choice(Generic[T]):
 
 
 YES_OR_NO: Choice[float] = Choice(
-    {
-        1.0: "yes|true|met|pass(?:ed)?|supported",
-        0.0: "no|false|unmet|not met|fail(?:ed)?|unsupported|not supported",
-    }
+    {1.0: "yes|true|met|pass(?:ed)?|supported", 0.0: "no|false|unmet|not met|fail(?:ed)?|unsupported|not supported"}
 )
 
 
@@ -172,9 +169,7 @@ class AnswerForm(Generic[T]):
         self._statement = re.compile(statement + BETWEEN, re.IGNORECASE)
         self._with_reason = re.compile(statement + REASON, re.IGNORECASE)
         self._several = re.compile(f"(?:{unnamed}{BETWEEN})+", re.IGNORECASE)
-        self._boxed = re.compile(
-            rf"(?:\[\[|\\boxed\{{)(?:{self._pattern})(?:\]\]|\}})\$?\W{{0,3}}$", re.IGNORECASE
-        )
+        self._boxed = re.compile(rf"(?:\[\[|\\boxed\{{)(?:{self._pattern})(?:\]\]|\}})\$?\W{{0,3}}$", re.IGNORECASE)
 
     def read(self, text: str) -> dict[str, T]:
         """Read the value of each field.

@@ -74,11 +74,7 @@ class JudgedInput:
         """List the parts that are not empty, with the answers in their own order or, if swapped, in the other."""
         answers = self.answers[::-1] if swapped else self.answers
         names = ["answer"] if len(answers) == 1 else ["answer_1", "answer_2"]
-        context = [
-            ("question", self.question),
-            ("background", self.background),
-            ("reference", self.reference),
-        ]
+        context = [("question", self.question), ("background", self.background), ("reference", self.reference)]
         return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
     def shown(self, *, swapped: bool = False) -> str:
@@ -157,9 +153,7 @@ def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 def _show_calls(transcript: Transcript) -> list[Part]:
     """Show the tool calls in the conversation, or the events of solvers that store their calls there."""
-    results = {
-        message.tool_call_id: message.content for message in transcript.messages if message.role == "tool"
-    }
+    results = {message.tool_call_id: message.content for message in transcript.messages if message.role == "tool"}
     calls = [call for message in transcript.messages for call in message.tool_calls]
     shown = [f"{call.name}({call.arguments})\n-> {results.get(call.id, '(no result)')}" for call in calls]
     shown = shown or [_write(event) for event in transcript.events if "tool" in event or "calls" in event]

@@ -82,16 +82,12 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         SettingsError: the criteria, the scale, the aggregate or a number is invalid.
     """
     if aggregate not in get_args(Aggregate):
-        raise SettingsError(
-            f"a rubric's values are joined by {', '.join(get_args(Aggregate))}; got {aggregate!r}"
-        )
+        raise SettingsError(f"a rubric's values are joined by {', '.join(get_args(Aggregate))}; got {aggregate!r}")
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
     read = None if criteria is None else as_criteria(criteria, scale, anchors or {})
     if isinstance(read, Likert) and confirm_failures and passes is None:
-        raise SettingsError(
-            "confirm_failures needs to know what fails: give passes=, the least value that does not"
-        )
+        raise SettingsError("confirm_failures needs to know what fails: give passes=, the least value that does not")
     return Rubric(
         read,
         name,
@@ -152,10 +148,7 @@ class Rubric:
         votes = await wait_for_all(self._ask(criteria, parts, model, at) for model, at in seats)
         value, votes = await self._confirm(criteria, parts, models[0], votes)
         people = people_facts(
-            sample,
-            [self.name],
-            scale=(criteria.worst, criteria.best),
-            passes=self.find_passing_score(criteria),
+            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
         )
         return {self.name: self._score(value, votes, models, people)}
 
@@ -194,13 +187,7 @@ class Rubric:
             raise JudgeError(message, _whole_log(votes))
         return AGGREGATES[self.aggregate](values)
 
-    def _score(
-        self,
-        value: float,
-        votes: Sequence[Vote],
-        models: Sequence[Model],
-        people: Mapping[str, Any],
-    ) -> Score:
+    def _score(self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]) -> Score:
         readings = [vote.reading for vote in votes if vote.reading]
         nearest = min(readings, key=lambda reading: abs(reading.value - value))
         lost = len(votes) - len(readings)
@@ -219,10 +206,7 @@ class Rubric:
     ) -> Vote:
         name = f"{model.name} {at + 1}" if at else model.name
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
-        prompt = [
-            Message("system", OFFICE),
-            Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}"),
-        ]
+        prompt = [Message("system", OFFICE), Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}")]
         options = {**params, **self.params}
         # A server repeats its answer for an equal seed, and --share-greedy makes equal requests one.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
@@ -238,8 +222,7 @@ class Rubric:
         """Write the text below the marked sections: steps, examples, criteria and the form of the answer."""
         steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
         examples = "".join(
-            "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items())
-            for example in self.examples
+            "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items()) for example in self.examples
         )
         blocks = [
             f"Go through these steps first:{steps}" if steps else "",
@@ -251,14 +234,7 @@ class Rubric:
     def signature(self, models: Sequence[Model]) -> str:
         """Write the judge's signature (see `signature`); criteria from the samples' metadata are not part of it."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
-        settings = [
-            self.samples,
-            self.aggregate,
-            self.quorum,
-            self.passes,
-            self.confirm_failures,
-            dict(self.params),
-        ]
+        settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         return signature("rubric", models, shown, describe(self.criteria), settings)
 
 

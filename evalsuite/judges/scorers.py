@@ -13,14 +13,7 @@ from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, wait_fo
 from evalsuite.judges.forms import QUALITY, Aspect, ChoiceForm, GradedChoice, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import STARS, Weighted
 from evalsuite.judges.human_labels import people_facts
-from evalsuite.judges.judgements import (
-    PREFERENCE,
-    Ballot,
-    Round,
-    judge_signature,
-    settle_rounds,
-    sign_scores,
-)
+from evalsuite.judges.judgements import PREFERENCE, Ballot, Round, judge_signature, settle_rounds, sign_scores
 from evalsuite.judges.panels import Panel, make_debaters
 from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, withhold_names
 
@@ -39,13 +32,7 @@ WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The score of the first answer, which is the answer under test, for each verdict."""
 
 
-def single(
-    aspects: Sequence[str | Aspect] = (),
-    *,
-    attempts: int = 3,
-    model: str = "",
-    **params: Any,
-) -> JudgeScorer:
+def single(aspects: Sequence[str | Aspect] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
     """Let one judge score the answer, with one call.
 
     Args:
@@ -293,9 +280,7 @@ class Sampled:
         problems = tuple(ballot for ballot, _ in answers if isinstance(ballot, str))
         return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
 
-    async def _ask(
-        self, subject: JudgedInput, model: Model, at: int, *, swapped: bool
-    ) -> tuple[Ballot | str, Log]:
+    async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
         """Return a ballot, or the reason why it could not be read."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", OFFICE), Message("user", shown)]
@@ -368,9 +353,7 @@ class JudgeScorer:
             return {}
         return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rival))
 
-    def given(
-        self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = ""
-    ) -> JudgeScorer:
+    def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
         """Copy the judge with another background, other hidden names or another prefix."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 

@@ -114,9 +114,7 @@ def _read(record: Any, path: Path, where: str) -> RatedTable:
         raise DatasetError(path, f"{where}, field 'format'", repr(written), " or ".join(FORMATS))
     if not ratings or not all(_is_number(rating) for rating in ratings):
         raise DatasetError(path, f"{where}, field 'human'", repr(human)[:60], "a number or a list of numbers")
-    others = {
-        name: float(value) for name, value in record.items() if name not in NOT_METRICS and _is_number(value)
-    }
+    others = {name: float(value) for name, value in record.items() if name not in NOT_METRICS and _is_number(value)}
     return RatedTable(prediction, reference, written, fmean(ratings), others, tuple(map(float, ratings)))
 
 
@@ -194,11 +192,7 @@ def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]
 
 
 def _agreement(
-    name: str,
-    column: NDArray[Any],
-    human: NDArray[Any],
-    draws: ClusterDraws,
-    first: NDArray[Any] | None,
+    name: str, column: NDArray[Any], human: NDArray[Any], draws: ClusterDraws, first: NDArray[Any] | None
 ) -> MetricAgreement:
     import numpy as np
 
@@ -206,8 +200,7 @@ def _agreement(
     behind = None
     if first is not None:
         behind = draws.interval(
-            lambda at: pearson_r(first[at], human[at]) - pearson_r(column[at], human[at]),
-            has & ~np.isnan(first),
+            lambda at: pearson_r(first[at], human[at]) - pearson_r(column[at], human[at]), has & ~np.isnan(first)
         )
     pearson, spearman, kendall = correlations(column, human, draws).values()
     return MetricAgreement(name, int(has.sum()), pearson, spearman, kendall, behind)
@@ -276,9 +269,7 @@ def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
         Series("Pearson", [_estimate(line.pearson) for line in ranked]),
         Series("Spearman", [_estimate(line.spearman) for line in ranked]),
     ]
-    return Chart(
-        "bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation"
-    )
+    return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
 
 
 def _rank(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:

@@ -54,9 +54,7 @@ def spelled_out(table: str, written: Format) -> str:
 
 
 def _entities(text: str) -> str:
-    return (
-        "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
-    )
+    return "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
 
 
 CORRUPTIONS = (
@@ -86,9 +84,7 @@ def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
 
     yield (
         "one typo",
-        _once(
-            grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None
-        ),
+        _once(grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None),
     )
     yield "one wrong cell", _once(grids, names, written, lambda cell: _nonsense(cell, draw) if cell else None)
     if cells >= 20:
@@ -99,9 +95,7 @@ def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
     yield "no table", "I am sorry, but I cannot make a table of this text."
 
 
-def _once(
-    grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]
-) -> str:
+def _once(grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]) -> str:
     copies = [[[*row] for row in rows] for rows in grids]
     places = (
         (row, column, text)
@@ -165,10 +159,7 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
     # Rewrites as they come, then corruptions from the least to the worst, though few tables have them all.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
-    return [
-        GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ())))
-        for key in keys
-    ]
+    return [GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ()))) for key in keys]
 
 
 def _mean(values: Sequence[tuple[str, float]]) -> float:
@@ -209,8 +200,7 @@ def grid_table(lines: Sequence[GridLine]) -> Table:
             line.tables,
             line.mean,
             len(line.failures),
-            ", ".join(line.failures[:FAILURES_SHOWN])
-            + (" ..." if len(line.failures) > FAILURES_SHOWN else ""),
+            ", ".join(line.failures[:FAILURES_SHOWN]) + (" ..." if len(line.failures) > FAILURES_SHOWN else ""),
         ]
         for line in lines
     ]

@@ -67,9 +67,7 @@ def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
     return wins / (len(above) * len(below))
 
 
-def reliability(
-    confidences: Sequence[float], right: Sequence[float], bins: int = 10
-) -> list[tuple[float, float, int]]:
+def reliability(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> list[tuple[float, float, int]]:
     """Return mean confidence, share of right cases and number of cases, for each equal bin that has cases.
 
     Raises:

@@ -69,9 +69,7 @@ _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八
 _PLACES = {"十": 10, "百": 100, "千": 1000}
 _COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"
 """A comma that does not separate thousands."""
-_SEPARATORS = [
-    re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)
-]
+_SEPARATORS = [re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)]
 _AND = re.compile(r",?\s+(?:and|or)\s+|^(?:and|or)\s+|\s*(?:和|以及)\s*")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)、])\s+")
 
@@ -194,9 +192,7 @@ def _chinese_number(text: str) -> float | None:
                 return None
             # 亿 multiplies everything before it (一万亿), but 万 only what follows an 亿 (一亿三千万).
             total = (
-                total + section * size
-                if total % size == 0 and total >= size and section
-                else (total + section) * size
+                total + section * size if total % size == 0 and total >= size and section else (total + section) * size
             )
             section, digit = 0, None
         else:
@@ -218,11 +214,7 @@ def _readings(text: str, count: int) -> list[list[str]]:
             parts = [part for part in separator.split(text.strip("[]")) if part.strip()]
             readings.append(parts)
             readings.append([*parts[:-1], *(part for part in _AND.split(parts[-1]) if part)] if parts else [])
-    return [
-        [_BULLET.sub("", value) for value in values]
-        for values in readings
-        if len(values) == count <= MOST_VALUES
-    ]
+    return [[_BULLET.sub("", value) for value in values] for values in readings if len(values) == count <= MOST_VALUES]
 
 
 def _same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:

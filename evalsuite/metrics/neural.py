@@ -71,16 +71,10 @@ class BertScore:
         self._tokenizer, self._model = _load(folder, "AutoModel")
         config = self._model.config
         layers = int(config.num_hidden_layers)
-        kind = (
-            str(config.model_type),
-            layers,
-            int(getattr(config, "hidden_size", getattr(config, "dim", 0))),
-        )
+        kind = (str(config.model_type), layers, int(getattr(config, "hidden_size", getattr(config, "dim", 0))))
         self.layer = USUAL_LAYERS.get(kind, layers) if layer is None else layer
         if not 0 <= self.layer <= layers:
-            raise SettingsError(
-                f"BERTScore: layer {self.layer} of {folder}, which has the layers 0 to {layers}"
-            )
+            raise SettingsError(f"BERTScore: layer {self.layer} of {folder}, which has the layers 0 to {layers}")
         self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
@@ -105,8 +99,7 @@ class BertScore:
         both = precision + recall
         f1 = 2 * precision * recall / both if both else 0.0
         rescaled = (
-            (value - base) / (1 - base)
-            for value, base in zip((precision, recall, f1), self._baseline, strict=True)
+            (value - base) / (1 - base) for value, base in zip((precision, recall, f1), self._baseline, strict=True)
         )
         return BertScoreResult(*rescaled)
 
@@ -117,9 +110,7 @@ class BertScore:
         tokens = _tokens(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
         special = tokens.pop("special_tokens_mask")
         with torch.inference_mode():
-            states = self._model(**_on(self._model, tokens), output_hidden_states=True).hidden_states[
-                self.layer
-            ]
+            states = self._model(**_on(self._model, tokens), output_hidden_states=True).hidden_states[self.layer]
         vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
@@ -150,9 +141,7 @@ class BartScore:
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """Score many pairs, `BATCH` at once."""
         directions = [
-            pair
-            for prediction, reference in pairs
-            for pair in ((reference, prediction), (prediction, reference))
+            pair for prediction, reference in pairs for pair in ((reference, prediction), (prediction, reference))
         ]
         values = self.log_likelihoods(directions)
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
@@ -165,8 +154,7 @@ class BartScore:
         import torch
 
         sources, targets = (
-            _on(self._model, _tokens(self._tokenizer, LONGEST_BART, side))
-            for side in zip(*pairs, strict=True)
+            _on(self._model, _tokens(self._tokenizer, LONGEST_BART, side)) for side in zip(*pairs, strict=True)
         )
         labels, counted = targets["input_ids"], targets["attention_mask"]
         with torch.inference_mode():
@@ -189,9 +177,7 @@ class Bleurt:
     def __init__(self, folder: Path) -> None:
         self._tokenizer, self._model = _load(folder, "AutoModelForSequenceClassification")
         if self._model.config.num_labels != 1:
-            raise SettingsError(
-                f"BLEURT: {folder} is a classifier of {self._model.config.num_labels} classes"
-            )
+            raise SettingsError(f"BLEURT: {folder} is a classifier of {self._model.config.num_labels} classes")
 
     def score(self, prediction: str, reference: str) -> float:
         """Return the model's rating of the prediction."""
@@ -219,9 +205,7 @@ def _in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterat
 def _tokens(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
     limit = min(int(tokenizer.model_max_length), longest)
     sides = (list(side) for side in texts)
-    return dict(
-        tokenizer(*sides, truncation=True, padding=True, max_length=limit, return_tensors="pt", **more)
-    )
+    return dict(tokenizer(*sides, truncation=True, padding=True, max_length=limit, return_tensors="pt", **more))
 
 
 def _on(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,3 @@
 from .protocol import Backend, RateLimited, Transient
 
-__all__ = [
-    "Backend",
-    "RateLimited",
-    "Transient",
-]
+__all__ = ["Backend", "RateLimited", "Transient"]

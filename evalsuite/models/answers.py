@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
 
-EXPECTED = (
-    'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
-)
+EXPECTED = 'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
 NAMES_SHOWN = 3
 
 

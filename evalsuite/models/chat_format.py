@@ -27,14 +27,10 @@ OURS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
     """Builds the body of the POST to `/chat/completions`."""
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": [encode_message(message) for message in request.messages],
-    }
+    body: dict[str, Any] = {"model": model, "messages": [encode_message(message) for message in request.messages]}
     if request.tools:
         body["tools"] = [
-            tool if tool.get("type") == "function" else {"type": "function", "function": tool}
-            for tool in request.tools
+            tool if tool.get("type") == "function" else {"type": "function", "function": tool} for tool in request.tools
         ]
     body |= {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     if body.get("stream"):
@@ -93,9 +89,7 @@ def read_usage(usage: Any) -> Usage:
     prompt, completion = (_count(_first(usage, names)) for names in (PROMPT, COMPLETION))
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
-    cached, written, reasoning = (
-        _count(_first(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING)
-    )
+    cached, written, reasoning = (_count(_first(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING))
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
     cached = min(cached, prompt)

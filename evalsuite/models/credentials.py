@@ -211,10 +211,7 @@ class Credentials:
     """
 
     def __init__(
-        self,
-        grants: Sequence[Grant] = (),
-        access: Access | None = None,
-        environ: Mapping[str, str] = os.environ,
+        self, grants: Sequence[Grant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ
     ) -> None:
         self._grants, self._access, self._environ = tuple(grants), access or Access(), environ
         keys: dict[tuple[str, str | None], str | None] = {}

@@ -59,8 +59,7 @@ class FunctionBackend:
             module, _, name = self.target.partition(":")
             if not module or not name:
                 raise BackendUnavailable(
-                    f"--model function:{self.target} names no function in a module; write "
-                    "function:package.module:name"
+                    f"--model function:{self.target} names no function in a module; write function:package.module:name"
                 )
             try:
                 function = importlib.import_module(module)
@@ -72,9 +71,7 @@ class FunctionBackend:
                     "function:package.module:name of a function that Python can import from the root directory"
                 ) from error
             if not callable(function):
-                raise BackendUnavailable(
-                    f"--model function:{self.target} is {type(function).__name__}, not a function"
-                )
+                raise BackendUnavailable(f"--model function:{self.target} is {type(function).__name__}, not a function")
             self._function = function
         return self._function
 

@@ -115,9 +115,7 @@ class LlamaCppBackend:
         try:
             self._server = xllamacpp.Server(params)
         except Exception as error:
-            raise BackendUnavailable(
-                f"--model local:{self.name}: llama.cpp cannot load {file}: {error}"
-            ) from error
+            raise BackendUnavailable(f"--model local:{self.name}: llama.cpp cannot load {file}: {error}") from error
         return f"{self._server.listening_address}/v1"
 
     async def aclose(self) -> None:

@@ -265,9 +265,7 @@ class OpenAIBackend:
         host = address.hostname or ""
         if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
             return ""
-        return (
-            f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
-        )
+        return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
 
     def _masked_text(self, text: str) -> str:
         return self._mask(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")

@@ -112,11 +112,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
     }
     if address.is_azure:
         return _azure(address, access, shared)
-    client = AsyncOpenAI(
-        api_key=access.key.reveal() if access.key else NO_KEY,
-        base_url=address.root,
-        **shared,
-    )
+    client = AsyncOpenAI(api_key=access.key.reveal() if access.key else NO_KEY, base_url=address.root, **shared)
     if not access.trusted:
         client.organization = client.project = None
     return client

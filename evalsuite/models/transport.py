@@ -131,9 +131,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             secure = self._tls or self._proxies
             context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, keepalive_timeout=30, ssl=context, socket_factory=_socket
-                ),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_socket),
                 trust_env=self._proxies,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
@@ -221,9 +219,7 @@ def explain(error: BaseException) -> Cause:
     links = _chain(error)
     last = links[-1]
     return Cause(
-        ours=next(
-            (link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None
-        ),
+        ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
         response=next((link.response for link in links if isinstance(link, openai.APIStatusError)), None),
         unreachable=any(isinstance(link, _UNREACHABLE) for link in links),
         no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),

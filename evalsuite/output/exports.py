@@ -37,10 +37,7 @@ def lm_eval_results(run: Run) -> dict[str, Any]:
         "configs": {name: {"task": name, "dataset_path": bench.source} for name, bench in benches.items()},
         "versions": dict.fromkeys(benches, 0),
         "n-samples": {
-            name: {
-                "original": len(bench.tally),
-                "effective": sum(row.outcome != "error" for row in bench.tally),
-            }
+            name: {"original": len(bench.tally), "effective": sum(row.outcome != "error" for row in bench.tally)}
             for name, bench in benches.items()
         },
         "higher_is_better": {
@@ -139,16 +136,11 @@ def _inspect_sample(record: Record) -> dict[str, Any]:
         "epoch": record.epoch,
         "input": record.input,
         "target": [str(value) for value in target if value is not None],
-        "messages": [_inspect_message(message, record.model) for message in transcript.messages]
-        if transcript
-        else [],
+        "messages": [_inspect_message(message, record.model) for message in transcript.messages] if transcript else [],
         "output": {
             "model": record.model,
             "choices": [
-                {
-                    "message": {"role": "assistant", "content": answer, "source": "generate"},
-                    "stop_reason": "stop",
-                }
+                {"message": {"role": "assistant", "content": answer, "source": "generate"}, "stop_reason": "stop"}
             ],
             "completion": answer,
         },

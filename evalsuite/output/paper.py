@@ -171,9 +171,7 @@ def _figures(sections: Sequence[Section], folder: Path) -> str:
 def _appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
     lines = [line for run, label in zip(runs, labels, strict=True) for line in _made_with(run, label)]
     names = sorted({name for run in runs for name in run.benchmarks})
-    prompts = [
-        line for name in names for line in _prompt(name, [run for run in runs if name in run.benchmarks])
-    ]
+    prompts = [line for name in names for line in _prompt(name, [run for run in runs if name in run.benchmarks])]
     return "\n\n".join([*lines, *prompts]) + "\n"
 
 
@@ -214,9 +212,7 @@ def _prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
         prompt = [] if record.transcript is None else list(record.transcript.messages)
-        ends = next(
-            (place for place, message in enumerate(prompt) if message.role == "assistant"), len(prompt)
-        )
+        ends = next((place for place, message in enumerate(prompt) if message.role == "assistant"), len(prompt))
         if ends:
             words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
             yield rf"\paragraph{{Prompt of {escape_latex(name)}}} Case {escape_latex(record.sample)}:"

@@ -82,9 +82,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         listener.live[metafunc.definition.nodeid] = declaration.benchmark
 
 
-def _refuse_second_file(
-    declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str
-) -> None:
+def _refuse_second_file(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
     """Note the file that declares a benchmark, and refuse a second one unless both pool their cases.
 
     Raises:

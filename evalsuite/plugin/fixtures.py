@@ -40,9 +40,7 @@ def evalsuite_case() -> RunningCase:
     if case is None:
         names = getattr(item, "fixturenames", ())
         asked_for = next((name for name in names if name in OF_A_CASE), FIXTURE)
-        raise SettingsError(
-            f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}"
-        )
+        raise SettingsError(f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}")
     findings = findings_of(item)
     if case.bound.solver is not None:
         solved = item.config.stash[PROCESS].result(case)

@@ -84,9 +84,7 @@ class HookWatchers:
         """Return the sections to add to the report."""
         sections: list[Section] = []
         with self._guard("pytest_evalsuite_report"):
-            for added in self._config.hook.pytest_evalsuite_report(
-                run=run, verdict=verdict, config=self._config
-            ):
+            for added in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
                 sections += map(_check_section, added)
         return sections
 

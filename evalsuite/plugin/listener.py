@@ -129,9 +129,7 @@ class Listener:
         from evalsuite.decisions.conditions import parse_gates
 
         asked = gates_on_command_line(self._config)
-        gated = {
-            gate.benchmark for gate in parse_gates(text for text in self.settings.gate if text not in asked)
-        }
+        gated = {gate.benchmark for gate in parse_gates(text for text in self.settings.gate if text not in asked)}
         absent = gated - {planned.benchmark for planned in plan}
         return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
 
@@ -321,9 +319,7 @@ def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) ->
         config: the session's.
         reports: runs, which may come from anybody; nothing below this folder counts.
     """
-    collected = (
-        [] if _is_narrowed(config) else [Path(arg.partition("::")[0]).resolve() for arg in config.args]
-    )
+    collected = [] if _is_narrowed(config) else [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     found: set[str] = set()
     for folder, folders, files in os.walk(config.rootpath):

@@ -215,10 +215,7 @@ class LiveLine:
         paid, places = gateway.ledger.paid, gateway.limiter.places
         # Only this session's, because a resumed run takes over the cost of earlier sessions without their calls.
         answers = paid.calls
-        parts = [
-            (0, f"evalsuite {self._done}/{number_of(self._total, 'case')}"),
-            (4, number_of(answers, "answer")),
-        ]
+        parts = [(0, f"evalsuite {self._done}/{number_of(self._total, 'case')}"), (4, number_of(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.outages()]
         parts += [(1, pause) for pause in gateway.pauses()]
         parts += [(1, waits) for waits in self._listener.run.access.waits()]

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
 # The types of values by the names that pytest's ini files have for them.
-INI: dict[type, Literal["string", "int", "float", "bool"]] = {
-    str: "string",
-    int: "int",
-    float: "float",
-    bool: "bool",
-}
+INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int: "int", float: "float", bool: "bool"}
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -66,9 +61,7 @@ def settings_of(config: pytest.Config) -> Settings:
         value = config.getoption(f"evalsuite_{option.name}")
         values[option.name] = config.getini(option.ini) if value is None else value
     values["gate"] = tuple(
-        dict.fromkeys(
-            [*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())]
-        )
+        dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
     )
     return read_settings(values)
 

@@ -124,9 +124,7 @@ def make_report(
     return report
 
 
-def _note_failure(
-    item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport
-) -> None:
+def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Note what a phase of a case raised, and have the case explain itself."""
     from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import case_block

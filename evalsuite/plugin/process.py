@@ -161,10 +161,7 @@ class Process:
             # A worker's queue is xdist's.
             queue = find_worker_queue(session) if is_worker(session.config) else SessionQueue(session.items)
             window = window_of(self.settings, self.workers)
-            self._queue, self._prefetcher = (
-                queue,
-                Prefetcher(self.background, self.models, queue, window),
-            )
+            self._queue, self._prefetcher = (queue, Prefetcher(self.background, self.models, queue, window))
         if self._prefetcher is not None and self._queue is not None:
             self._queue.move_to(item, nextitem)
             self._prefetcher.begin(solvable_case(item))
@@ -182,10 +179,7 @@ class Process:
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
         return [
             plan_case(
-                case,
-                item.nodeid,
-                planned_fingerprints(case, self.settings, self.model_name or ""),
-                selected=selected,
+                case, item.nodeid, planned_fingerprints(case, self.settings, self.model_name or ""), selected=selected
             )
             for item, selected in every
             if (case := case_of(item)) is not None

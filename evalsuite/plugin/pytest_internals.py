@@ -109,9 +109,7 @@ def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
     Without it, the reason for an early end stands once more for each case that ran into it.
     """
     if is_traceback(longrepr):
-        longrepr.sections[:] = [
-            (name, shown.replace(text, words), sep) for name, shown, sep in longrepr.sections
-        ]
+        longrepr.sections[:] = [(name, shown.replace(text, words), sep) for name, shown, sep in longrepr.sections]
         if longrepr.reprcrash is not None:
             longrepr.reprcrash.message = longrepr.reprcrash.message.replace(text, words)
 

@@ -128,11 +128,7 @@ def name_models(config: pytest.Config) -> str | None:
     process = config.stash[PROCESS]
     if not process.settings.given:
         return None
-    asked = {
-        "model": process.model_name,
-        "judge": process.settings.judge_model,
-        "user": process.settings.user_model,
-    }
+    asked = {"model": process.model_name, "judge": process.settings.judge_model, "user": process.settings.user_model}
     return f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
 
 
@@ -249,9 +245,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
 
 def _show_left_out(terminal: pytest.TerminalReporter) -> None:
     """Show in one line why benchmarks were skipped, and how to run them."""
-    skipped = [
-        report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")
-    ]
+    skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]
     if skipped:
         *_, reason = skipped[0].longrepr
         count = number_of(len(skipped), "benchmark")

@@ -68,9 +68,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     for line in verdict.faults:
         terminal.write_line(for_terminal(line), red=True)
     for decision in verdict.decisions:
-        terminal.write_line(
-            decision_line(decision), **{"green" if decision.verdict == "met" else "red": True}
-        )
+        terminal.write_line(decision_line(decision), **{"green" if decision.verdict == "met" else "red": True})
     for line in (*verdict.reasons_beyond_gates[len(verdict.faults) :], *verdict.remarks):
         terminal.write_line(for_terminal(line))
     colour = {} if status == 0 else {"red": True}
@@ -223,9 +221,7 @@ def _drop_empty_reports(config: pytest.Config) -> None:
     """Drop empty reports of setup and teardown, because pytest searches all of them for each failure."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
-        terminal.stats[""] = [
-            report for report in terminal.stats.get("", []) if getattr(report, "sections", True)
-        ]
+        terminal.stats[""] = [report for report in terminal.stats.get("", []) if getattr(report, "sections", True)]
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
@@ -266,10 +262,7 @@ def _make_lines(
     spent = expenses(asked, baseline, _find_price(settings, model))
     lines = [*terminal_table(expense_table(spent)).splitlines(), ""]
     if baseline is None:
-        return [
-            *lines,
-            "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN",
-        ]
+        return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
     lines += [
         f"{expense.asked.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
         for expense in spent

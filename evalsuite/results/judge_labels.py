@@ -162,9 +162,7 @@ def judge_ac1(tally: Tally) -> Estimate | None:
         return None
     people, judge = zip(*(pair for pair, _ in pairs), strict=True)
     ties = [0.5] if any(label.nominal for label in scores) else []
-    found = stats.ac1_interval(
-        people, judge, categories=[0.0, 1.0, *ties], clusters=[cluster for _, cluster in pairs]
-    )
+    found = stats.ac1_interval(people, judge, categories=[0.0, 1.0, *ties], clusters=[cluster for _, cluster in pairs])
     return Estimate(found.value, n=found.n) if math.isnan(found.low) else Estimate(*astuple(found))
 
 
@@ -178,9 +176,7 @@ def judge_alpha(tally: Tally) -> Estimate | None:
     if len({score.score for score in scores}) != 1 or scores[0].nominal:
         return None
     return _jackknife(
-        _ordinal_alpha,
-        [(score.label, score.judge) for score in scores],
-        [score.row.cluster for score in scores],
+        _ordinal_alpha, [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
     )
 
 
@@ -209,9 +205,7 @@ def judge_weighted_kappa(tally: Tally) -> Estimate | None:
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal:
         return None
-    return weighted_kappa(
-        [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
-    )
+    return weighted_kappa([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
 
 
 def corrected_score(score: str, tally: Tally) -> Estimate | None:
@@ -228,9 +222,7 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
     if min(len(labels), len(rest)) < FEWEST:
         return None
-    mean = ppi_mean(
-        [label.label for label in labels], [label.judge for label in labels], rest, bounds=labels[0].scale
-    )
+    mean = ppi_mean([label.label for label in labels], [label.judge for label in labels], rest, bounds=labels[0].scale)
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 
@@ -273,9 +265,7 @@ def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | No
 
 
 def _jackknife(
-    statistic: Callable[[Sequence[LabelPair]], float],
-    pairs: Sequence[LabelPair],
-    clusters: Sequence[Hashable],
+    statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
 ) -> Estimate | None:
     from evalsuite.stats import jackknife_interval
 

@@ -56,9 +56,7 @@ def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> Non
     shards = [str(info.get("settings", {}).get("shard") or "") for info in infos]
     for folder, info, shard in zip(folders, infos, shards, strict=True):
         if info.get("settings", {}).get("partial"):
-            raise RunError(
-                f"{folder.path} was run with --partial, so it is not a part of a run that gates decide"
-            )
+            raise RunError(f"{folder.path} was run with --partial, so it is not a part of a run that gates decide")
         if not shard:
             raise RunError(f"{folder.path} is not a shard: it was run without --shard")
     parts = {parse_shard(shard)[1] for shard in shards}
@@ -86,11 +84,7 @@ def _common(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    stopped = [
-        f"shard {info['settings']['shard']}: {why}"
-        for info in infos
-        if (why := interruption(info)) is not None
-    ]
+    stopped = [f"shard {info['settings']['shard']}: {why}" for info in infos if (why := interruption(info)) is not None]
     usage = [decode_usage(info["usage"]) for info in infos if info.get("usage")]
     return {
         **infos[0],

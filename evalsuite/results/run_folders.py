@@ -114,9 +114,7 @@ class RunFolder:
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replaces `run.json` in one step."""
-        replace_text(
-            self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n"
-        )
+        replace_text(self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n")
 
 
 def replace_text(file: Path, text: str) -> None:
@@ -202,9 +200,7 @@ def find_folder(reports: Path, name: str) -> RunFolder:
     if name == LAST and runs:
         return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
-    remedy = (
-        "name one of these or give a path" if runs else "run pytest first, or name another --reports folder"
-    )
+    remedy = "name one of these or give a path" if runs else "run pytest first, or name another --reports folder"
     raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}; {remedy}")
 
 

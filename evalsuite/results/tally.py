@@ -142,9 +142,7 @@ class Tally:
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
         """Select the rows that have all these tags and, if given, that `keep` accepts."""
         wanted = tags.items()
-        return Tally(
-            tuple(row for row in self.rows if wanted <= row.tags.items() and (keep is None or keep(row)))
-        )
+        return Tally(tuple(row for row in self.rows if wanted <= row.tags.items() and (keep is None or keep(row))))
 
     def groups(self, tag: str) -> dict[str, Tally]:
         """Make one tally per value of a tag, sorted by value; rows without the tag are left out."""
@@ -221,10 +219,7 @@ class Tally:
 
 
 def _interval(
-    values: Sequence[float],
-    clusters: Sequence[Hashable],
-    confidence: float,
-    bounds: tuple[float, float] | None,
+    values: Sequence[float], clusters: Sequence[Hashable], confidence: float, bounds: tuple[float, float] | None
 ) -> Interval | None:
     from evalsuite import stats
 

@@ -31,16 +31,11 @@ class Fields:
         """Make a sample from an item; without a field for the id, the item's number is the id."""
         identity = number if self.id is None else _value(item, self.id, path, where)
         if not isinstance(identity, str | int) or identity == "":
-            raise DatasetError(
-                path, where, f"the id {identity!r}", "text or an integer; name its field with id="
-            )
+            raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
         question = _value(item, self.input, path, where)
         if not isinstance(question, str | list) or not question:
             raise DatasetError(
-                path,
-                where,
-                f"the input {question!r:.80}",
-                "text or a list of messages; name its field with input=",
+                path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
             )
         try:
             return Sample(
@@ -75,10 +70,7 @@ def _value(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
             return field(item)
         except Exception as error:
             raise DatasetError(
-                path,
-                where,
-                f"an item on which {getattr(field, '__name__', field)} raised {error!r}",
-                "one it can read",
+                path, where, f"an item on which {getattr(field, '__name__', field)} raised {error!r}", "one it can read"
             ) from error
     if field in item:
         return item[field]
@@ -125,9 +117,7 @@ def load_samples(
         SettingsError: the extension is unknown, or a required package is missing; the message says how to
             install it.
     """
-    return list(
-        iter_samples(path, input=input, target=target, id=id, tags=tags, metadata=metadata, split=split)
-    )
+    return list(iter_samples(path, input=input, target=target, id=id, tags=tags, metadata=metadata, split=split))
 
 
 def iter_samples(
@@ -164,10 +154,7 @@ def iter_samples(
         sample = fields.sample(str(path), where, number, item)
         if sample.id in place_of:
             raise DatasetError(
-                str(path),
-                where,
-                f"the id {sample.id!r} of {place_of[sample.id]} again",
-                "ids that are unique",
+                str(path), where, f"the id {sample.id!r} of {place_of[sample.id]} again", "ids that are unique"
             )
         place_of[sample.id] = where
         yield sample

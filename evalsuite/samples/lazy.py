@@ -44,9 +44,7 @@ class Unmade:
             if self._sample is None:
                 made = self._make(self.id)
                 if made.id != self.id:
-                    raise SettingsError(
-                        f"LazySamples: for the id {self.id!r} the sample {made.id!r} was made"
-                    )
+                    raise SettingsError(f"LazySamples: for the id {self.id!r} the sample {made.id!r} was made")
                 self._sample = made
             return self._sample
 

@@ -36,9 +36,7 @@ def source_items(path: str | Path, split: str) -> Iterator[SourceItem]:
     if reader is not None:
         if not file.is_file():
             missing = "a folder" if file.is_dir() else "no such file"
-            raise DatasetError(
-                str(path), "", missing, "a file; relative paths begin where pytest was started"
-            )
+            raise DatasetError(str(path), "", missing, "a file; relative paths begin where pytest was started")
         return reader(file)
     if file.exists() or not isinstance(path, str) or "/" not in path:
         raise SettingsError(
@@ -53,9 +51,7 @@ def _text(file: Path) -> str:
         # Editors on Windows begin a file with a byte order mark.
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DatasetError(
-            str(file), f"byte {error.start}", "bytes that are not UTF-8", "text in UTF-8"
-        ) from error
+        raise DatasetError(str(file), f"byte {error.start}", "bytes that are not UTF-8", "text in UTF-8") from error
     except OSError as error:
         raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
 
@@ -90,9 +86,7 @@ def _json_lines(file: Path) -> Iterator[SourceItem]:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise DatasetError(
-                    str(file), where, f"invalid JSON ({error})", "one JSON object a line"
-                ) from error
+                raise DatasetError(str(file), where, f"invalid JSON ({error})", "one JSON object a line") from error
             yield where, _item(value, file, where)
 
 
@@ -117,17 +111,10 @@ def _yaml(file: Path) -> Iterator[SourceItem]:
 
 
 def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
-    lists = (
-        [inner for inner in value.values() if isinstance(inner, list)]
-        if isinstance(value, Mapping)
-        else [value]
-    )
+    lists = [inner for inner in value.values() if isinstance(inner, list)] if isinstance(value, Mapping) else [value]
     if len(lists) != 1 or not isinstance(lists[0], list):
         raise DatasetError(
-            str(file),
-            "",
-            f"{type(value).__name__} with {len(lists)} lists",
-            "a list of objects, or an object with one",
+            str(file), "", f"{type(value).__name__} with {len(lists)} lists", "a list of objects, or an object with one"
         )
     for number, item in enumerate(lists[0], 1):
         yield f"item {number}", _item(item, file, f"item {number}")
@@ -141,16 +128,11 @@ def _read_separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
         try:
             names = next(reader, [])
             if len(set(names)) < len(names) or not all(names):
-                raise DatasetError(
-                    str(file), "line 1", f"the names {names}", "a name of its own for each column"
-                )
+                raise DatasetError(str(file), "line 1", f"the names {names}", "a name of its own for each column")
             for values in reader:
                 if len(values) not in {0, len(names)}:
                     raise DatasetError(
-                        str(file),
-                        f"line {reader.line_num}",
-                        f"{len(values)} fields",
-                        f"{len(names)}, as in line 1",
+                        str(file), f"line {reader.line_num}", f"{len(values)} fields", f"{len(names)}, as in line 1"
                     )
                 if values:
                     yield f"line {reader.line_num}", dict(zip(names, values, strict=True))
@@ -180,9 +162,7 @@ def _parquet_by_arrow(file: Path) -> Iterator[SourceItem]:
                     number += 1
                     yield f"row {number}", item
     except ArrowException as error:
-        raise DatasetError(
-            str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file"
-        ) from error
+        raise DatasetError(str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file") from error
 
 
 def _parquet(file: Path) -> Iterator[SourceItem]:
@@ -200,9 +180,7 @@ def _parquet(file: Path) -> Iterator[SourceItem]:
                 number += 1
                 yield f"row {number}", dict(zip(names, values, strict=True))
     except duckdb.Error as error:
-        raise DatasetError(
-            str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file"
-        ) from error
+        raise DatasetError(str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file") from error
 
 
 def _hub_rows(name: str, split: str) -> Iterator[SourceItem]:
@@ -216,9 +194,7 @@ def _hub_rows(name: str, split: str) -> Iterator[SourceItem]:
     try:
         rows = load_dataset(repository, configuration or None, split=split)
     except Exception as error:
-        raise DatasetError(
-            name, f"split {split}", str(error)[:300], "a data set that can be loaded"
-        ) from error
+        raise DatasetError(name, f"split {split}", str(error)[:300], "a data set that can be loaded") from error
     return ((f"row {number}", row) for number, row in enumerate(rows, 1))
 
 

@@ -136,9 +136,7 @@ def requirements_of(name: str) -> tuple[str, ...]:
             f"--program-env {name}: no environment has this name ({', '.join([OWN, *NAMED])}), and it is not a file of "
             "requirements (one per line, as pip reads them)"
         ) from error
-    return tuple(
-        line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#")
-    )
+    return tuple(line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#"))
 
 
 def environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
@@ -308,9 +306,7 @@ def _uv(name: str, *words: str) -> str:
     except OSError as error:
         raise SandboxUnavailable(f"--program-env {name}: {folder}: {error.strerror or error}") from error
     except subprocess.TimeoutExpired as error:
-        raise SandboxUnavailable(
-            f"--program-env {name}: uv did not end within {SECONDS / 60:.0f} minutes"
-        ) from error
+        raise SandboxUnavailable(f"--program-env {name}: uv did not end within {SECONDS / 60:.0f} minutes") from error
     if result.returncode:
         raise SandboxUnavailable(
             f"--program-env {name}: uv {words[0]} {words[1]} failed: {result.stderr.strip()[-2000:]}"

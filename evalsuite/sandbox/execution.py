@@ -64,9 +64,7 @@ def describe_round(
     """
     if len(printed) > limits.output:
         how = "output"
-    error = _error(
-        how, ending(complaint.decode("utf-8", "replace").strip(), ERROR_CHARACTERS), timeout, limits
-    )
+    error = _error(how, ending(complaint.decode("utf-8", "replace").strip(), ERROR_CHARACTERS), timeout, limits)
     stdout = printed[: limits.output].decode("utf-8", "replace")
     return Execution(stdout, error, how in ("timeout", "cpu"), seconds)
 
@@ -146,11 +144,7 @@ def as_event(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
 
     Pictures are `figures` (`name`, `png` in base64), texts `files` (`name`, `text`).
     """
-    figures = [
-        {"name": file.name, "png": base64.b64encode(file.content).decode()}
-        for file in files
-        if file.is_picture
-    ]
+    figures = [{"name": file.name, "png": base64.b64encode(file.content).decode()} for file in files if file.is_picture]
     texts = [{"name": file.name, "text": file.content.decode()} for file in files if not file.is_picture]
     return {**({"figures": figures} if figures else {}), **({"files": texts} if texts else {})}
 

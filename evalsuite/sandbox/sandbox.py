@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.environments import OWN, own_environment
-from evalsuite.sandbox.execution import (
-    DEATH,
-    ERROR_CHARACTERS,
-    MOST_BYTES,
-    Execution,
-    describe_round,
-    read_files,
-)
+from evalsuite.sandbox.execution import DEATH, ERROR_CHARACTERS, MOST_BYTES, Execution, describe_round, read_files
 from evalsuite.sandbox.inside import Limits
 from evalsuite.sandbox.script_hosts import inspect_host, run_program, script_host
 from evalsuite.sandbox.tables import payload
@@ -89,9 +82,7 @@ class Sandbox:
         """The acceptable tiers."""
         return TIERS if self._tiers is None else self._tiers
 
-    def prefer(
-        self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None
-    ) -> None:
+    def prefer(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
         """Takes what a run names, unless this sandbox was made with its own; to be called before any program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
@@ -122,9 +113,7 @@ class Sandbox:
         async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
             return await session.run(code)
 
-    def session(
-        self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT
-    ) -> ProgramSession:
+    def session(self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT) -> ProgramSession:
         """Opens a program that runs in several rounds and keeps its variables between them.
 
             async with sandbox.session(tables={"df": "cities.csv"}) as session:
@@ -324,9 +313,7 @@ class ProgramSession:
         complaint = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
         _refuse_unreached(ending.how, complaint, seconds)
         written = read_files(os.pread(files, 2 * MOST_BYTES, 0))
-        result = describe_round(
-            ending.how, printed, complaint, timeout=seconds, seconds=ending.seconds, limits=limits
-        )
+        result = describe_round(ending.how, printed, complaint, timeout=seconds, seconds=ending.seconds, limits=limits)
         return replace(result, files=written)
 
 

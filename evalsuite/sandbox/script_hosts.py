@@ -298,9 +298,7 @@ class Docker:
     async def _end(self, name: str) -> None:
         quiet = asyncio.subprocess.DEVNULL
         with contextlib.suppress(OSError):
-            process = await asyncio.create_subprocess_exec(
-                self._command, "kill", name, stdout=quiet, stderr=quiet
-            )
+            process = await asyncio.create_subprocess_exec(self._command, "kill", name, stdout=quiet, stderr=quiet)
             await process.wait()
 
     async def aclose(self) -> None:

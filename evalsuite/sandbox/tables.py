@@ -84,14 +84,10 @@ def payload(
             ],
         }
     ).encode()
-    return b"".join(
-        (len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed), stdin or b"")
-    )
+    return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed), stdin or b""))
 
 
-def _pack(
-    name: str, source: TableSource, *, same_pandas: bool
-) -> tuple[Literal["csv", "pickle"], bytes, int]:
+def _pack(name: str, source: TableSource, *, same_pandas: bool) -> tuple[Literal["csv", "pickle"], bytes, int]:
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
     if isinstance(source, (str, Path)):

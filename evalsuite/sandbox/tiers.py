@@ -67,9 +67,7 @@ class Way:
     clear: Callable[[], None] = _nothing
 
 
-def list_ways(
-    tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]
-) -> Iterator[Way]:
+def list_ways(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Way]:
     """List the ways to start these tiers; add those that cannot be tried to `failures`.
 
     Raises:
@@ -192,17 +190,7 @@ def bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]
     # sandbox that has ended is left to a machine's first process, which in a container may wait for nobody.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
-    return [
-        *launcher,
-        bwrap,
-        *namespaces,
-        *lifetime,
-        *_view(environment),
-        "--chdir",
-        "/sandbox",
-        "--",
-        *python,
-    ]
+    return [*launcher, bwrap, *namespaces, *lifetime, *_view(environment), "--chdir", "/sandbox", "--", *python]
 
 
 def program_variables(interpreter: Interpreter) -> dict[str, str]:
@@ -287,9 +275,7 @@ def explain_failures(failures: Mapping[str, str]) -> str:
         failures: the reason by sandbox; empty where none was allowed.
     """
     if not failures:
-        return (
-            "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
-        )
+        return "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
     return (
         f"model-written code runs only in a sandbox, and none could be started ({reasons}). Most often user "

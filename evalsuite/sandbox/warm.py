@@ -70,9 +70,7 @@ class WarmInterpreter:
         SandboxUnavailable: it cannot even be started.
     """
 
-    def __init__(
-        self, way: Way, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]
-    ) -> None:
+    def __init__(self, way: Way, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
         self.tier = way.tier
         self.setup = {

@@ -164,9 +164,7 @@ class OneOf:
             return whole[0]
         named = [label for label in self.labels if _names(answer, label)]
         # "not spam" also contains "spam": if labels contain each other, the longest one counts.
-        longest = [
-            label for label in named if not any(label != other and _names(other, label) for other in named)
-        ]
+        longest = [label for label in named if not any(label != other and _names(other, label) for other in named)]
         return longest[0] if len(longest) == 1 else None
 
     def _target(self, sample: Sample) -> str:
@@ -222,9 +220,7 @@ class Similar:
         closest = max(cosine(vectors[0], vector) for vector in vectors[1:])
         return {
             "similarity": Score(closest),
-            "similar": Score(
-                float(closest >= self.threshold), f"cosine {closest:.3f}, wanted {self.threshold:g}"
-            ),
+            "similar": Score(float(closest >= self.threshold), f"cosine {closest:.3f}, wanted {self.threshold:g}"),
         }
 
 
@@ -248,9 +244,7 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
         ScoringError: the vectors have different lengths.
     """
     if len(a) != len(b):
-        raise ScoringError(
-            f"vectors of {len(a)} and {len(b)} numbers cannot be compared: are they of one model?"
-        )
+        raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: are they of one model?")
     norms = math.sqrt(math.fsum(x * x for x in a)) * math.sqrt(math.fsum(y * y for y in b))
     return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(a, b, strict=True)) / norms)) if norms else 0.0
 
@@ -308,9 +302,7 @@ class JsonSchema:
             fields = value if isinstance(value, Mapping) else {}
             for name, right in wanted.items():
                 same = name in fields and fields[name] == right
-                scores[f"field_{name}"] = Score(
-                    float(same), "" if same else f"{fields.get(name)!r}, not {right!r}"
-                )
+                scores[f"field_{name}"] = Score(float(same), "" if same else f"{fields.get(name)!r}, not {right!r}")
         return scores
 
     def read(self, answer: str) -> tuple[Any, str]:

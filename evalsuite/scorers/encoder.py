@@ -62,16 +62,13 @@ class Encoder:
 
     def _embed(self, ids: Sequence[int]) -> Array:
         words, places, kinds = (
-            self._weights[f"embeddings.{name}_embeddings.weight"]
-            for name in ("word", "position", "token_type")
+            self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
         )
         total: Array = words[list(ids)] + places[: len(ids)] + kinds[0]
         return self._normalize(total, "embeddings.LayerNorm")
 
     def _layer(self, states: Array, name: str) -> Array:
-        attended = self._linear(
-            self._attend(states, name + "attention.self."), name + "attention.output.dense"
-        )
+        attended = self._linear(self._attend(states, name + "attention.self."), name + "attention.output.dense")
         states = self._normalize(states + attended, name + "attention.output.LayerNorm")
         inner = _gelu(self._linear(states, name + "intermediate.dense"))
         return self._normalize(states + self._linear(inner, name + "output.dense"), name + "output.LayerNorm")

@@ -307,9 +307,7 @@ class ExpectState:
             ScoringError: the transcript contains no state, or the sample expects none.
         """
         if "state" not in transcript.facts:
-            raise ScoringError(
-                "the world has no method `state()`, so nothing is known of it after the episode"
-            )
+            raise ScoringError("the world has no method `state()`, so nothing is known of it after the episode")
         state = transcript.facts["state"]
         if callable(self.expected):
             arguments = (state, sample) if len(inspect.signature(self.expected).parameters) > 1 else (state,)

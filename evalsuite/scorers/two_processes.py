@@ -46,11 +46,7 @@ def _join_items(parts: list[Any]) -> dict[Any, Any]:
 # By name: the types, a function that splits a value into parts, and a function that rebuilds it from them.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
-    "OrderedDict": (
-        collections.OrderedDict,
-        _split_items,
-        lambda parts: collections.OrderedDict(_join_items(parts)),
-    ),
+    "OrderedDict": (collections.OrderedDict, _split_items, lambda parts: collections.OrderedDict(_join_items(parts))),
     "defaultdict": (
         collections.defaultdict,
         lambda value: [getattr(value.default_factory, "__name__", None), *_split_items(value)],
@@ -70,11 +66,7 @@ KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], An
     "range": (range, lambda value: [value.start, value.stop, value.step], lambda parts: range(*parts)),
     "bytes": (bytes, lambda value: [value.hex()], lambda parts: bytes.fromhex(*parts)),
     "bytearray": (bytearray, lambda value: [value.hex()], lambda parts: bytearray.fromhex(*parts)),
-    "datetime": (
-        dt.datetime,
-        lambda value: [value.isoformat()],
-        lambda parts: dt.datetime.fromisoformat(*parts),
-    ),
+    "datetime": (dt.datetime, lambda value: [value.isoformat()], lambda parts: dt.datetime.fromisoformat(*parts)),
     "date": (dt.date, lambda value: [value.isoformat()], lambda parts: dt.date.fromisoformat(*parts)),
     "time": (dt.time, lambda value: [value.isoformat()], lambda parts: dt.time.fromisoformat(*parts)),
     "timedelta": (
@@ -124,9 +116,7 @@ def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
 def _find_kind(value: Any) -> str | None:
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
-    return next(
-        (name for name, (types_of_kind, _, _) in KINDS.items() if isinstance(value, types_of_kind)), None
-    )
+    return next((name for name, (types_of_kind, _, _) in KINDS.items() if isinstance(value, types_of_kind)), None)
 
 
 def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
@@ -259,15 +249,8 @@ class Remote:
 
     __slots__ = ("__bases", "__identity", "__may_call", "__process")
 
-    def __init__(
-        self, process: CheckProcess, identity: str | int, bases: list[str], *, may_call: bool
-    ) -> None:
-        for name, value in (
-            ("process", process),
-            ("identity", identity),
-            ("bases", bases),
-            ("may_call", may_call),
-        ):
+    def __init__(self, process: CheckProcess, identity: str | int, bases: list[str], *, may_call: bool) -> None:
+        for name, value in (("process", process), ("identity", identity), ("bases", bases), ("may_call", may_call)):
             object.__setattr__(self, f"_Remote__{name}", value)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -381,9 +364,7 @@ class CheckProcess:
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._error_class(bases)
-            with contextlib.suppress(
-                SyntaxError
-            ):  # the prompt may begin a function that the answer continues
+            with contextlib.suppress(SyntaxError):  # the prompt may begin a function that the answer continues
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:
                 names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)
@@ -417,17 +398,9 @@ class CheckProcess:
         if name in self._errors:
             return self._errors[name]
         kind = getattr(builtins, name, None)
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, Exception | SystemExit)
-            and not issubclass(kind, NOT_RAISED)
-        ):
+        if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not issubclass(kind, NOT_RAISED):
             return kind
-        base = (
-            self._error_class(others)
-            if others and others[0] not in {"BaseException", "object"}
-            else Exception
-        )
+        base = self._error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
         return type(name, (base,), {"__str__": _error_text})
 
 

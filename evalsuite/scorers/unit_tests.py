@@ -171,9 +171,7 @@ class PassesTests:
             if execution.error is not None:
                 return [f"{_last_line(execution)} (input {stdin[:60]!r})"]
             if _lines(execution.stdout) != _lines(expected):
-                return [
-                    f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"
-                ]
+                return [f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"]
         return []
 
     def sandbox_for(self, _sample: Sample) -> Sandbox:
@@ -207,9 +205,7 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
         timeout: seconds for the program, and for each test or pair.
         sandbox: a sandbox shared with other scorers; by default a new one.
     """
-    return PassesTests(
-        sandbox or Sandbox(limits=Limits(output=32 << 20), preload=()), sandbox is None, timeout
-    )
+    return PassesTests(sandbox or Sandbox(limits=Limits(output=32 << 20), preload=()), sandbox is None, timeout)
 
 
 def read_tests(sample: Sample) -> UnitTests:

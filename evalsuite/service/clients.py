@@ -172,9 +172,7 @@ def _client(name: str, entry: Any, path: Path) -> Client:
     if not isinstance(token, str) or len(token) < SHORTEST or not token.isascii() or not token.isprintable():
         raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_describe_form()}")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise SettingsError(
-            f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_form()}"
-        )
+        raise SettingsError(f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_form()}")
     if unknown := sorted(set(fields) - {"token", "share"}):
         raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_describe_form()}")
     return Client(name, Secret(token), float(share))

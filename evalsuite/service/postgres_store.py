@@ -217,11 +217,7 @@ class PostgresStore:
         return int(rows[0][0])
 
     def note_end(
-        self,
-        attempt: int,
-        state: Literal["answered", "failed", "refused"],
-        usage: Usage | None = None,
-        words: str = "",
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """See `Store.ended`."""
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)

@@ -131,9 +131,7 @@ def _in_vain(url: str, error: Exception) -> str:
 
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
-        return (
-            f"its certificate is not trusted here ({why}); SSL_CERT_FILE=ca.pem names the one that signed it"
-        )
+        return f"its certificate is not trusted here ({why}); SSL_CERT_FILE=ca.pem names the one that signed it"
     if isinstance(error, aiohttp.ClientSSLError):
         return f"what answers there speaks no TLS: {error}; without --tls-cert a gateway takes http://"
     if isinstance(error, aiohttp.ServerDisconnectedError) and url.startswith("http:"):

@@ -59,15 +59,11 @@ class Counts:
 def exposition(gateway: Gateway, counts: Counts) -> str:
     """Write all metrics as text."""
     ledger = gateway.ledger
-    shares: Mapping[str, float] = {
-        name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()
-    }
+    shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
     families = [
         _family("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
         _family("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
-        _family(
-            "errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors
-        ),
+        _family("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
         _family(
             "requests_total",
             "counter",
@@ -132,9 +128,7 @@ class OpenAIDoor:
             BadRequest: the body is not a JSON object, names no model, or the epoch is not a number.
         """
         if method == "GET" and path.rstrip("/") == "/models":
-            return json_answer(
-                {"object": "list", "data": [_describe(name) for name in await self._offered()]}
-            )
+            return json_answer({"object": "list", "data": [_describe(name) for name in await self._offered()]})
         name = "" if method == "GET" else read_object(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
@@ -176,13 +170,7 @@ class GatewayServer:
     """
 
     def __init__(
-        self,
-        gateway: Gateway,
-        store: ServiceStore,
-        clients: Clients,
-        upstreams: Upstreams,
-        *,
-        local: bool,
+        self, gateway: Gateway, store: ServiceStore, clients: Clients, upstreams: Upstreams, *, local: bool
     ) -> None:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local = local
@@ -232,9 +220,7 @@ class GatewayServer:
         if request.path != "/health":
             client = self._clients.find(request.headers.get("Authorization", ""))
             if client is None:
-                words = (
-                    "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
-                )
+                words = "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
                 return _plain(error_answer(401, words, "authentication_error"))
             request[CLIENT] = client
             ASKING.set(client)

@@ -84,9 +84,7 @@ def serve(service: Service) -> None:
         )
     limit = service.settings.max_cost
     if limit is None and any(client.share < 1 for client in clients.known):
-        raise SettingsError(
-            f"--clients {service.clients}: a share is a part of --max-cost, which is not given"
-        )
+        raise SettingsError(f"--clients {service.clients}: a share is a part of --max-cost, which is not given")
     asyncio.run(_serve(service, clients, tls))
 
 
@@ -129,9 +127,7 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         try:
             await site.start()
         except OSError as error:
-            raise SettingsError(
-                f"--host {service.host} --port {service.port}: {error.strerror or error}"
-            ) from error
+            raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
         port = runner.addresses[0][1]
         _announce(f"{'https' if tls else 'http'}://{_in_url(service.host)}:{port}", service, clients)
         await _until_signal(partial(_keep_up, gateway, ledger, store))

@@ -132,9 +132,7 @@ class SqliteStore(Answers):
         self._session = self._numbers.get(ASKING.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
-            self._group.add(
-                lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
-            )
+            self._group.add(lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound)))
         return await super().put(key, request, completion)
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:

@@ -49,10 +49,7 @@ class Upstreams:
         for url, _, _ in pairs:
             _demand_address(url)
         usual = [] if self._grants else [self.credentials.locate(None).shown]
-        self._allowed = {
-            *usual,
-            *(self.credentials.locate(grant.public_url).shown for grant in self._grants),
-        }
+        self._allowed = {*usual, *(self.credentials.locate(grant.public_url).shown for grant in self._grants)}
         for model in models:
             open_backend(model, None, self.credentials)
 
@@ -64,9 +61,7 @@ class Upstreams:
         """List the models that may be called: those that the service names, else those of the upstream servers."""
         if self.models:
             return list(self.models)
-        listed = [
-            await self._list_server(url) for url in [grant.public_url for grant in self._grants] or [None]
-        ]
+        listed = [await self._list_server(url) for url in [grant.public_url for grant in self._grants] or [None]]
         return list(dict.fromkeys(name for names in listed for name in names))
 
     async def _list_server(self, url: str | None) -> list[str]:

@@ -5,12 +5,4 @@ from .program_solvers import interleaved, program_of_thought
 from .react_protocol import react
 from .single_call import generate
 
-__all__ = [
-    "application",
-    "conversation",
-    "generate",
-    "interleaved",
-    "program_of_thought",
-    "react",
-    "tool_loop",
-]
+__all__ = ["application", "conversation", "generate", "interleaved", "program_of_thought", "react", "tool_loop"]

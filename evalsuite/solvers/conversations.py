@@ -49,9 +49,7 @@ class Conversation:
         facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
-    async def _talk(
-        self, episode: Episode, sample: Sample, model: Model, spoken: list[tuple[str, str]]
-    ) -> str:
+    async def _talk(self, episode: Episode, sample: Sample, model: Model, spoken: list[tuple[str, str]]) -> str:
         """Runs the conversation and returns what ended it."""
         for _ in range(self.max_turns):
             line = await self.user.speak(sample, spoken, model)
@@ -93,9 +91,7 @@ def conversation(
     """
     loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=30)
     if not isinstance(loop.protocol, Functions) or loop.protocol.finishes:
-        raise SettingsError(
-            "the agent of a conversation answers in plain text: tool_loop(..., ending='text')"
-        )
+        raise SettingsError("the agent of a conversation answers in plain text: tool_loop(..., ending='text')")
     if max_turns < 1:
         raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")
     protocol = loop.protocol if policy is None else dataclasses.replace(loop.protocol, system=policy)

@@ -162,9 +162,7 @@ class ToolLoop:
     @property
     def tags(self) -> Mapping[str, str]:
         """Tags of all cases, for reports and gates: the faults that are injected into their worlds."""
-        faults = [
-            fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()
-        ]
+        faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -177,9 +175,7 @@ class ToolLoop:
 class Episode:
     """One run of the loop, with everything that changes during an episode."""
 
-    def __init__(
-        self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
-    ) -> None:
+    def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects) -> None:
         self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
         self.worlds = opened.worlds
         self.registry = Registry(self.with_controls(opened.tools))
@@ -376,9 +372,7 @@ class Episode:
             "calls": len(calls),
             "ended": self.ending(len(turns)),
             "faults": {kind: faults[kind] for kind in sorted(faults) if faults[kind]},
-            "executors": dict(
-                sorted(Counter(call["executor"] for call in calls if call["executor"]).items())
-            ),
+            "executors": dict(sorted(Counter(call["executor"] for call in calls if call["executor"]).items())),
         }
 
 

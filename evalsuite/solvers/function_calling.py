@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, ToolCall
-from evalsuite.solvers.episode import (
-    MAX_TURNS,
-    OBSERVATION_LIMIT,
-    PARAMETERS,
-    TOOL_SECONDS,
-    Call,
-    ToolLoop,
-    Turn,
-)
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ToolLoop, Turn
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:

@@ -60,11 +60,7 @@ class ProgramOfThought:
         found = find_program(completion.text)
         if found is not None:
             execution = await self.sandbox.run(found.code, tables, self.timeout)
-            ended = {
-                **programs.ending(execution),
-                **programs.named_environment(self.sandbox),
-                "form": found.form,
-            }
+            ended = {**programs.ending(execution), **programs.named_environment(self.sandbox), "form": found.form}
             events = (programs.event(found.code, execution),)
             answer = execution.stdout.strip() if ended["program"] == "ok" else ""
         return Transcript(
@@ -147,9 +143,7 @@ def show_result(execution: Execution, left: int) -> str:
     if execution.error is not None:
         parts.append(f"It did not run to its end:\n{both_ends(execution.error, SHOWN_CHARACTERS)}")
     if execution.variables_lost:
-        parts.append(
-            "Its process is gone, and with it all variables but the tables: define again what you need."
-        )
+        parts.append("Its process is gone, and with it all variables but the tables: define again what you need.")
     if left:
         parts.append("Go on with the next step, or give the final answer as \\boxed{answer}.")
     else:
@@ -186,11 +180,7 @@ class Interleaved:
                 if found is None:
                     break
                 execution = await session.run(found.code)
-                ended = {
-                    **programs.ending(execution),
-                    **programs.named_environment(self.sandbox),
-                    "form": found.form,
-                }
+                ended = {**programs.ending(execution), **programs.named_environment(self.sandbox), "form": found.form}
                 events.append(programs.event(found.code, execution))
                 messages.append(Message("user", self.result(execution, self.rounds - len(events))))
         boxed = last_boxed_answer(completion.text)

@@ -34,9 +34,7 @@ _LENIENT = re.compile(
     r"(?:`{3}|~{3}|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_ONE_LINE = re.compile(
-    r"(?:`{3,}+|~{3,}+)[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE
-)
+_ONE_LINE = re.compile(r"(?:`{3,}+|~{3,}+)[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
 # Signs of the end that chat templates leave in an answer.
 _END_SIGNS = re.compile(r"(?:\s|<\|[a-z_]{1,20}\|>|</s>|<eos>|<end_of_turn>)++\Z")
@@ -205,13 +203,9 @@ def _defined_names(tree: ast.Module) -> set[str]:
 
 def bound_names(tree: ast.Module) -> set[str]:
     """List the names that a program binds anywhere."""
-    names = {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
     return names | {
         (alias.asname or alias.name).partition(".")[0]
@@ -223,9 +217,7 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 def unbound_names(tree: ast.Module) -> set[str]:
     """List the names that a program uses and does not bind, without the built-in ones."""
-    used = {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     return used - bound_names(tree) - arguments - set(dir(builtins))
 

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message
-from evalsuite.solvers.episode import (
-    MAX_TURNS,
-    OBSERVATION_LIMIT,
-    PARAMETERS,
-    TOOL_SECONDS,
-    Call,
-    ToolLoop,
-    Turn,
-)
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ToolLoop, Turn
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:

@@ -32,14 +32,7 @@ from .noninferiority import (
     verdicts,
 )
 from .paired import PairedDifference, mcnemar, paired_difference, tango_interval, tango_pvalue
-from .power import (
-    detectable_mean,
-    detectable_share,
-    power_mean,
-    power_share,
-    required_n_mean,
-    required_n_share,
-)
+from .power import detectable_mean, detectable_share, power_mean, power_share, required_n_mean, required_n_share
 from .prediction_powered import PredictionPowered, ppi_mean
 from .repeats import at_least_k_of_m, pass_at_k, pass_hat_k
 from .sequences import BinarySequence, BoundedSequence, ConfidenceSequence

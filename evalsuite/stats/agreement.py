@@ -206,10 +206,7 @@ def ac1_interval(
     Raises:
         ValueError: see `clustered_kappa`.
     """
-    value, groups = (
-        gwet_ac1(a, b, categories=categories),
-        list(range(len(a)) if clusters is None else clusters),
-    )
+    value, groups = (gwet_ac1(a, b, categories=categories), list(range(len(a)) if clusters is None else clusters))
     if len(set(groups)) < 3:
         return Kappa(value, math.nan, math.nan, len(a))
     pairs = list(zip(a, b, strict=True))
@@ -218,9 +215,7 @@ def ac1_interval(
     for pair, cluster in zip(pairs, groups, strict=True):
         by_cluster.setdefault(cluster, []).append(pair)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
-    found = jackknife_interval(
-        list(by_cluster.values()), lambda some: _log_excess(some, number), confidence=confidence
-    )
+    found = jackknife_interval(list(by_cluster.values()), lambda some: _log_excess(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _ac1_chance(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
@@ -271,9 +266,7 @@ def _table(
     import numpy as np
 
     if categories is None and weights != "nominal":
-        raise ValueError(
-            f"{weights} weights need the categories in their order, as in categories=range(1, 11)"
-        )
+        raise ValueError(f"{weights} weights need the categories in their order, as in categories=range(1, 11)")
     labels = dict.fromkeys(first + second) if categories is None else dict.fromkeys(categories)
     at = {label: number for number, label in enumerate(labels)}
     stranger = next((label for label in first + second if label not in at), None)
@@ -388,10 +381,7 @@ def kappa_floor(
     chance = 0.0
     for side in sides:
         inside = _share_bound([x in side and y in side for x, y in pairs], groups, each, upper=False) + apart
-        outside = (
-            _share_bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False)
-            + apart
-        )
+        outside = _share_bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False) + apart
         chance += cut_weight * min(2 * share * (1 - share) for share in (inside, outside))
     return max(-1.0, 1 - most / chance) if chance > 0 else -1.0
 
@@ -437,10 +427,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 
 
 def alpha_without_each_cluster(
-    things: Sequence[Sequence[Hashable]],
-    clusters: Sequence[Hashable],
-    *,
-    level: Literal["nominal", "interval"],
+    things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
     """Compute alpha of all things, and without each cluster in order of first appearance, for a jackknife.
 
@@ -509,9 +496,7 @@ def _coincidences(counts: Array) -> Array:
     import numpy as np
 
     weights = 1 / (counts.sum(axis=1) - 1)
-    return np.asarray(
-        (counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0))
-    )
+    return np.asarray((counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0)))
 
 
 def _distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:

@@ -134,11 +134,7 @@ def rank_replicates(
 
 
 def rank_interval(
-    variables: Variables,
-    clusters: Sequence[Hashable],
-    coefficient: RankCoefficient,
-    *,
-    confidence: float = 0.95,
+    variables: Variables, clusters: Sequence[Hashable], coefficient: RankCoefficient, *, confidence: float = 0.95
 ) -> tuple[float, Interval]:
     """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 

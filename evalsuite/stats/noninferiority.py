@@ -132,12 +132,7 @@ def _compare_shares(before: Array, after: Array, margin: float, confidence: floa
 
 
 def _compare_means(
-    before: Array,
-    after: Array,
-    clusters: Labels | None,
-    margin: float,
-    confidence: float,
-    scale: float,
+    before: Array, after: Array, clusters: Labels | None, margin: float, confidence: float, scale: float
 ) -> NonInferiority:
     totals, sizes = cluster_totals(after - before, clusters)
     mean = mean_of_clusters(totals, sizes)
@@ -245,9 +240,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     gained = ClusteredMean(gain, error, count, count - 1.0)
     one = scale / (clusters + 1)
     guarded = replace(gained, mean=gain - one, error=math.hypot(error, one))
-    interval = interval_within(
-        replace(gained, mean=difference), clusters, probability(confidence, "confidence"), scale
-    )
+    interval = interval_within(replace(gained, mean=difference), clusters, probability(confidence, "confidence"), scale)
     return NonInferiority(
         n=n,
         baseline=values[0],
@@ -296,11 +289,7 @@ def verdicts(
     no_worse = holm(excluded) if parts is None else joint(excluded, parts, sides=1)
     changed = holm(differing) if parts is None else joint(differing, parts, sides=2)
     return [
-        "no worse"
-        if excluded <= level / 2
-        else "worse"
-        if comparison.deteriorated and p <= level
-        else "undecided"
+        "no worse" if excluded <= level / 2 else "worse" if comparison.deteriorated and p <= level else "undecided"
         for comparison, excluded, p in zip(comparisons, no_worse, changed, strict=True)
     ]
 

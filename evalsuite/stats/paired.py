@@ -148,9 +148,7 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
         ValueError: n is not above 0, lost + won exceeds n, or the confidence is not in (0, 1).
     """
     if not n > 0 or min(lost, won) < 0 or lost + won > n:
-        raise ValueError(
-            f"lost + won ({lost + won}) must lie between 0 and n={n}, and neither may be negative"
-        )
+        raise ValueError(f"lost + won ({lost + won}) must lie between 0 and n={n}, and neither may be negative")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
     centre = (won - lost) / n
     low = _boundary(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)

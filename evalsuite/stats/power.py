@@ -161,9 +161,7 @@ def detectable_mean(n: int, deviation: float, *, confidence: float = 0.95, power
     return float(nctdtrinc(n - 1, 1 - power, threshold)) * deviation / math.sqrt(n)
 
 
-def required_n_share(
-    difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8
-) -> int:
+def required_n_share(difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
     """Compute how many cases McNemar's exact test needs to show a drop of a share with the given power.
 
     Exact power does not rise steadily with the number of cases; the result has the power, and the number
@@ -182,9 +180,7 @@ def required_n_share(
     return _fewest(lambda n: power_share(n, discordance, difference, confidence) >= power, 1)
 
 
-def required_n_mean(
-    difference: float, deviation: float, *, confidence: float = 0.95, power: float = 0.8
-) -> int:
+def required_n_mean(difference: float, deviation: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
     """Compute how many independent clusters the paired t test needs to show a drop with the given power.
 
     Arguments and errors are as for `required_n_share` and `power_mean`.

@@ -81,9 +81,7 @@ def ppi_mean(
 
 
 def _range(*scores: Array) -> tuple[float, float]:
-    return min(0.0, *(float(score.min()) for score in scores)), max(
-        1.0, *(float(score.max()) for score in scores)
-    )
+    return min(0.0, *(float(score.min()) for score in scores)), max(1.0, *(float(score.max()) for score in scores))
 
 
 def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:

@@ -177,9 +177,7 @@ class _FiniteShare:
         if total * n >= ones * self.population:
             return False
         chance = (
-            _log_choose(total, ones)
-            + _log_choose(self.population - total, n - ones)
-            - _log_choose(self.population, n)
+            _log_choose(total, ones) + _log_choose(self.population - total, n - ones) - _log_choose(self.population, n)
         )
         return math.log(n + 1) + chance <= self.level
 
@@ -215,12 +213,7 @@ class BoundedSequence:
     """
 
     def __init__(
-        self,
-        low: float = 0.0,
-        high: float = 1.0,
-        confidence: float = 0.95,
-        *,
-        population: int | None = None,
+        self, low: float = 0.0, high: float = 1.0, confidence: float = 0.95, *, population: int | None = None
     ) -> None:
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"scores need a range with low below high; got {low} and {high}")

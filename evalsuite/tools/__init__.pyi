@@ -5,14 +5,4 @@ from .mcp_servers import McpServer
 from .simulated import Persona, Scripted
 from .worlds import World
 
-__all__ = [
-    "McpServer",
-    "Persona",
-    "Registry",
-    "Scripted",
-    "Tool",
-    "ToolDocument",
-    "World",
-    "tool",
-    "tools_of",
-]
+__all__ = ["McpServer", "Persona", "Registry", "Scripted", "Tool", "ToolDocument", "World", "tool", "tools_of"]

@@ -25,8 +25,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9_]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPACE = re.compile(r"\s*")
 _STRINGS = {
-    quote: re.compile(rf"{quote}((?:(?!{quote})[^\\]|\\.)*+){quote}", re.DOTALL)
-    for quote in ("'''", '"""', "'", '"')
+    quote: re.compile(rf"{quote}((?:(?!{quote})[^\\]|\\.)*+){quote}", re.DOTALL) for quote in ("'''", '"""', "'", '"')
 }
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPED = {
@@ -222,9 +221,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     return value, text[end:].strip()
 
 
-def check_arguments(
-    document: ToolDocument, arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+def check_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """Convert arguments to the tool's types; return them and everything that is wrong with them.
 
     Values are converted to the documented type if nothing is lost: published documents type every parameter as a
@@ -267,8 +264,7 @@ def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault
     errors = Draft202012Validator(schema).iter_errors(value)
     return [
         Fault(
-            "wrong_type",
-            f"parameter {beginning(name, LONGEST_NAME)!r}: {ends_of_line(error.message, LONGEST_FAULT)}",
+            "wrong_type", f"parameter {beginning(name, LONGEST_NAME)!r}: {ends_of_line(error.message, LONGEST_FAULT)}"
         )
         for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
     ]

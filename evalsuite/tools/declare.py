@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
 
-_GOOGLE = re.compile(
-    r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?|Attributes|Warnings?):\s*$"
-)
-_NUMPY = re.compile(
-    r"^(Parameters|Other Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Warnings?)\s*$"
-)
+_GOOGLE = re.compile(r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?|Attributes|Warnings?):\s*$")
+_NUMPY = re.compile(r"^(Parameters|Other Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Warnings?)\s*$")
 _FIELD = re.compile(r"^:(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
 _ANY_FIELD = re.compile(r"^:\w+[^:]*:")
 _GOOGLE_PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
@@ -102,9 +98,7 @@ def _holds(hint: Any) -> bool:
 def _replace(hint: Any) -> Any:
     required = hint.__required_keys__
     fields = {
-        name: (typing_extensions.Required if name in required else typing_extensions.NotRequired)[
-            portable(kind)
-        ]
+        name: (typing_extensions.Required if name in required else typing_extensions.NotRequired)[portable(kind)]
         for name, kind in typing.get_type_hints(hint, include_extras=False).items()
     }
     return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator, unused-ignore]

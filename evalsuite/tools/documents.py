@@ -70,11 +70,7 @@ class ToolDocument:
 
     def plain(self) -> dict[str, Any]:
         """Return the document as JSON data."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "parameters": dict(self.parameters),
-        }
+        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
 
     def text(self) -> str:
         """Write the document in a few lines, half the tokens of its JSON, for text protocols."""
@@ -91,9 +87,7 @@ class ToolDocument:
         else:
             # Only the schema itself says what an array, an object or a choice may hold.
             hidden = {"description", "default"}
-            notes = [
-                json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)
-            ]
+            notes = [json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)]
         if "default" in schema:
             notes.append(f"default {json.dumps(schema['default'], ensure_ascii=False)}")
         elif name not in self.required:

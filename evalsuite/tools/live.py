@@ -81,9 +81,7 @@ class LiveLibrary:
 @cache
 def executing_files(folder: Path) -> frozenset[str]:
     """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, by its source."""
-    return frozenset(
-        "/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _executes_code(path)
-    )
+    return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _executes_code(path))
 
 
 def _executes_code(path: Path) -> bool:

@@ -40,9 +40,7 @@ class McpServer:
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url) or isinstance(self.command, str):
-            raise SettingsError(
-                "McpServer needs either a command, as a list of words, or a url, and not both"
-            )
+            raise SettingsError("McpServer needs either a command, as a list of words, or a url, and not both")
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
         """Open the server's tools.
@@ -53,10 +51,7 @@ class McpServer:
         connection = _Connection(self)
         stack.push_async_callback(connection.close)
         kept = await effects.once(f"tools of {self.name}", {}, connection.tools)
-        return [
-            Tool(ToolDocument(**document, origin=self.name), McpTool(connection))
-            for document in kept["tools"]
-        ]
+        return [Tool(ToolDocument(**document, origin=self.name), McpTool(connection)) for document in kept["tools"]]
 
     @property
     def name(self) -> str:
@@ -122,11 +117,7 @@ class _Connection:
         plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
         return {
             "tools": [
-                {
-                    "name": tool["name"],
-                    "description": tool.get("description") or "",
-                    "parameters": tool["inputSchema"],
-                }
+                {"name": tool["name"], "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
                 for tool in plain
             ]
         }

@@ -52,9 +52,7 @@ class ObservationLibrary:
             ToolError: the file cannot be used.
         """
         try:
-            rows = self._connect().execute(
-                "SELECT observation FROM observations WHERE key = ?", (_key(question),)
-            )
+            rows = self._connect().execute("SELECT observation FROM observations WHERE key = ?", (_key(question),))
             row = rows.fetchone()
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from error
@@ -201,9 +199,7 @@ class User(Protocol):
         """The name in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
-    async def reply(
-        self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model
-    ) -> str:
+    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
         """Return the user's answer.
 
         Args:
@@ -243,9 +239,7 @@ class SimulatedUser:
     simulator: Simulator
     kind: str = "simulated"
 
-    async def reply(
-        self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model
-    ) -> str:
+    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
         """Return the user's reply, according to the simulator."""
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
         earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in before)
@@ -332,9 +326,7 @@ class Persona:
             raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
         prompt = [Message("system", self._role(sample)), Message("user", "Hello, how can I help you?")]
         prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
-        completion = await player_of(model, name, base_url).chat(
-            prompt, temperature=0, max_tokens=self.max_tokens
-        )
+        completion = await player_of(model, name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)
         text = completion.text.strip()
         if not text:
             raise ToolError(f"{name}, which plays the user, said nothing ({completion.finish_reason})")

@@ -324,9 +324,7 @@ async def open_tools(
             elif isinstance(source, OpenedTools):
                 opened.tools.extend(await source.open(sample, effects, stack))
             else:
-                world = OpenWorld(
-                    source if isinstance(source, World) else World(source), sample, effects, stack
-                )
+                world = OpenWorld(source if isinstance(source, World) else World(source), sample, effects, stack)
                 opened.worlds.append(world)
                 opened.tools.extend(await world.tools())
         yield opened

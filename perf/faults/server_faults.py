@@ -147,9 +147,7 @@ class Server:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         path = head.split(" ", 2)[1]
         size = next(
-            int(line.partition(":")[2])
-            for line in head.splitlines()
-            if line.lower().startswith("content-length:")
+            int(line.partition(":")[2]) for line in head.splitlines() if line.lower().startswith("content-length:")
         )
         text = json.loads(await reader.readexactly(size))["messages"][-1]["content"]
         number, way = path.split("/")[1:3]
@@ -169,15 +167,12 @@ async def meet(name: str, way: str, port: int, calls: int, folder: Path) -> tupl
     limits = {"patience": 5, "silence_timeout": 1, "call_timeout": 5, "max_answer_mb": 1}
     settings = read_settings({"model": "m", "model_base_url": address, "price": ["m=1/1"], **limits})
     gateway = open_gateway(settings, Answers.open(folder / f"{number}-{way}.sqlite"))
-    asks = [
-        gateway.ask(Request("m", (Message("user", f"call {n}"),), base_url=address)) for n in range(calls)
-    ]
+    asks = [gateway.ask(Request("m", (Message("user", f"call {n}"),), base_url=address)) for n in range(calls)]
     results = await asyncio.gather(*asks, return_exceptions=True)
     await gateway.aclose()
     right = way == "once" or name in HARMLESS or name == EMPTY
     wrong = sum(
-        isinstance(result, Completion)
-        and not (right and is_right(result, "" if name == EMPTY else f"call {n}"))
+        isinstance(result, Completion) and not (right and is_right(result, "" if name == EMPTY else f"call {n}"))
         for n, result in enumerate(results)
     )
     lost = sum(isinstance(result, BaseException) for result in results)

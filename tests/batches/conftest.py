@@ -115,8 +115,7 @@ class BatchServer:
             (good if status == 200 else bad).append(made)
         late = {"code": "batch_expired", "message": "not in time"}
         bad += [
-            {"id": "x", "custom_id": line["custom_id"], "response": None, "error": late}
-            for line in batch.lines[until:]
+            {"id": "x", "custom_id": line["custom_id"], "response": None, "error": late} for line in batch.lines[until:]
         ]
         for name, lines in (("output_file_id", good), ("error_file_id", bad)):
             if lines:
@@ -126,9 +125,7 @@ class BatchServer:
 
 def hiccup(state: BatchServer, method: str, path: str) -> tuple[int, Any] | None:
     """An answer of a server that restarts, where the test wants one."""
-    end = next(
-        (end for end in state.hiccups if method == "GET" and path.partition("?")[0].endswith(end)), None
-    )
+    end = next((end for end in state.hiccups if method == "GET" and path.partition("?")[0].endswith(end)), None)
     if end is None:
         return None
     state.hiccups.remove(end)
@@ -173,9 +170,7 @@ def batch_server() -> Iterator[BatchServer]:
 
         def _answer(self, content: bytes) -> None:
             with state._lock:
-                status, body = hiccup(state, self.command, self.path) or route(
-                    state, self.command, self.path, content
-                )
+                status, body = hiccup(state, self.command, self.path) or route(state, self.command, self.path, content)
             if state.deaf and self.command == "POST" and self.path.endswith("/batches"):
                 state.deaf = False
                 self.close_connection = True

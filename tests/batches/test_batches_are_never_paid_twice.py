@@ -64,8 +64,7 @@ def begin(server: BatchServer, journal: Database, *texts: str) -> None:
         pending = PendingBatches(tell=lambda _: sent.set())
         backend = BatchBackend(OpenAIBackend(server.url), "gpt-test", Batches(journal), pending)
         calls = [
-            asyncio.ensure_future(backend.complete(Request("gpt-test", (Message("user", text),))))
-            for text in texts
+            asyncio.ensure_future(backend.complete(Request("gpt-test", (Message("user", text),)))) for text in texts
         ]
         await sent.wait()
         for call in calls:
@@ -78,9 +77,7 @@ def begin(server: BatchServer, journal: Database, *texts: str) -> None:
     server.fate = fate
 
 
-def test_answers_that_cannot_be_fetched_at_once_are_fetched_later(
-    batch_server: BatchServer, journal: Database
-) -> None:
+def test_answers_that_cannot_be_fetched_at_once_are_fetched_later(batch_server: BatchServer, journal: Database) -> None:
     batch_server.hiccups = ["/content", "/content", "/batch_0"]
     answers, told = ask(batch_server, journal, "a", "b")
     assert answers == ["a", "b"]
@@ -105,9 +102,7 @@ def test_a_batch_never_heard_of_is_looked_for_while_the_server_restarts(
     assert len(batch_server.batches) == 1
 
 
-def test_one_line_that_cannot_be_read_costs_no_other_answer(
-    batch_server: BatchServer, journal: Database
-) -> None:
+def test_one_line_that_cannot_be_read_costs_no_other_answer(batch_server: BatchServer, journal: Database) -> None:
     keep = batch_server.keep
 
     def keep_cut_short(content: bytes) -> str:
@@ -143,9 +138,7 @@ def test_a_model_that_the_server_takes_no_batches_for_is_not_asked_again(
     batch_server: BatchServer, journal: Database
 ) -> None:
     batch_server.fate = lambda batch: "failed"
-    batch_server.errors = [
-        {"code": "model_not_found", "message": "No such model.", "param": "body.model", "line": 1}
-    ]
+    batch_server.errors = [{"code": "model_not_found", "message": "No such model.", "param": "body.model", "line": 1}]
     answers, told = ask(batch_server, journal, "a", "b")
     assert [isinstance(answer, BackendUnavailable) for answer in answers] == [True, True]
     assert str(answers[0]) == "batch_0 failed: No such model"
@@ -159,7 +152,5 @@ def test_a_batch_that_the_server_no_longer_has_is_an_error_once_and_sent_anew_by
     batch_server.batches[0].plain["id"] = "batch_gone"
     answers, _ = ask(batch_server, journal, "a")
     assert isinstance(answers[0], RequestRefused)
-    assert "batch_0: the server has no such batch: it was deleted, or sent with another key" in str(
-        answers[0]
-    )
+    assert "batch_0: the server has no such batch: it was deleted, or sent with another key" in str(answers[0])
     assert ask(batch_server, journal, "a")[0] == ["a"]

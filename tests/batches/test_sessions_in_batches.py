@@ -47,9 +47,7 @@ def test_words(scores):
     assert scores["exact_match"] == 1.0
 """
 
-JUDGED = CASES.replace("generate\n", "generate, rubric\n", 1).replace(
-    "[exact_match()]", "[rubric('Is it a word?')]"
-)
+JUDGED = CASES.replace("generate\n", "generate, rubric\n", 1).replace("[exact_match()]", "[rubric('Is it a word?')]")
 JUDGED = JUDGED.replace('scores["exact_match"] == 1.0', "all(value == 1.0 for value in scores.values())")
 
 # Tests do not wait as long for further requests as sessions do.
@@ -151,9 +149,7 @@ def test_failed_and_expired_lines_are_sent_again_and_refused_ones_are_not(
     assert [record["outcome"] for record in suite.records()].count("passed") == 5
 
 
-def test_a_batch_that_was_refused_for_one_line_is_sent_without_it(
-    suite: Suite, batch_server: BatchServer
-) -> None:
+def test_a_batch_that_was_refused_for_one_line_is_sent_without_it(suite: Suite, batch_server: BatchServer) -> None:
     batch_server.fate = lambda batch: "failed" if batch is batch_server.batches[0] else "completed"
     status, output = suite.run()
     assert status == 1
@@ -242,9 +238,7 @@ def test_judges_are_asked_in_further_batches(suite: Suite, batch_server: BatchSe
         else batch_server.echo(body)
     )
     (suite.path / "test_words.py").write_text(JUDGED)
-    status, output = suite.run(
-        "--judge-model=gpt-judge", f"--judge-base-url={suite.url}", "--price=gpt-judge=100/100"
-    )
+    status, output = suite.run("--judge-model=gpt-judge", f"--judge-base-url={suite.url}", "--price=gpt-judge=100/100")
     assert status == 0, output
     models = [{line["body"]["model"] for line in batch.lines} for batch in batch_server.batches]
     assert models == [{"gpt-test"}, {"gpt-judge"}]

@@ -18,9 +18,7 @@ import pytest
 
 from evalsuite.cli import main
 
-pytestmark = pytest.mark.skipif(
-    find_spec("ray") is None, reason="Ray is not installed: pip install 'evalsuite[ray]'"
-)
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'evalsuite[ray]'")
 
 PATIENCE = 900.0
 """Seconds after which a run on Ray counts as one that hangs: some machines are many times slower than others."""
@@ -38,9 +36,7 @@ def test_words(scores):
 """
 
 
-def test_a_node_that_dies_costs_nothing_and_the_report_is_that_of_one_session(
-    tmp_path: Path, chat_server: Any
-) -> None:
+def test_a_node_that_dies_costs_nothing_and_the_report_is_that_of_one_session(tmp_path: Path, chat_server: Any) -> None:
     def reply(body: Any) -> Any:
         # The kill comes in the middle, and the last cases wait until it has been noticed, however long that takes.
         ends = time.monotonic() + PATIENCE

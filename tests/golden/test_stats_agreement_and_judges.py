@@ -45,11 +45,7 @@ def test_krippendorffs_alpha_is_that_of_his_example(level: stats.Level, alpha: f
 
 @pytest.mark.parametrize(
     ("level", "alpha"),
-    [
-        ("nominal", 0.30877598152424934),
-        ("ordinal", 0.04472559597065062),
-        ("interval", 0.058064516129032406),
-    ],
+    [("nominal", 0.30877598152424934), ("ordinal", 0.04472559597065062), ("interval", 0.058064516129032406)],
 )
 def test_krippendorffs_alpha_is_that_of_the_package(level: stats.Level, alpha: float) -> None:
     # krippendorff 0.9.0: alpha(RATERS, level_of_measurement=level).
@@ -89,9 +85,7 @@ def test_prediction_powered_mean_is_that_of_ppi_python() -> None:
     assert is_somewhat_wider(found, 0.41592418, 0.54527796)
 
 
-@pytest.mark.parametrize(
-    ("confidence", "low", "high"), [(0.95, 0.44855666, 0.67909787), (0.9, 0.46708912, 0.6605654)]
-)
+@pytest.mark.parametrize(("confidence", "low", "high"), [(0.95, 0.44855666, 0.67909787), (0.9, 0.46708912, 0.6605654)])
 def test_prediction_powered_share_is_that_of_ppi_python(confidence: float, low: float, high: float) -> None:
     # ppi-python 0.2.3 on 0/1 labels, of which the judge gets every seventh wrong.
     labels = [float(label > 0.4) for label in LABELS]

@@ -64,9 +64,7 @@ def test_means_of_clusters_of_one_size_have_liang_and_zegers_error() -> None:
 def test_unequal_clusters_have_the_cr2_variance_and_satterthwaites_degrees_of_freedom() -> None:
     # Bell and McCaffrey (2002) by the matrices of their definition: A_g = (I - H_gg)^(-1/2), df = tr(M)^2 / tr(M^2).
     values, n = np.array(CLUSTERED, dtype=float), len(CLUSTERED)
-    groups = [
-        np.array([at for at, name in enumerate(CLUSTERS) if name == one]) for one in dict.fromkeys(CLUSTERS)
-    ]
+    groups = [np.array([at for at, name in enumerate(CLUSTERS) if name == one]) for one in dict.fromkeys(CLUSTERS)]
     variance, columns = 0.0, []
     for group in groups:
         size = len(group)
@@ -84,10 +82,7 @@ def test_unequal_clusters_have_the_cr2_variance_and_satterthwaites_degrees_of_fr
 def test_an_exact_interval_is_that_of_clopper_and_pearson() -> None:
     # scipy 1.16: binomtest(k, n).proportion_ci(method="exact").
     for successes, n in ((0, 20), (1, 29), (9, 40), (20, 20)):
-        found, known = (
-            stats.exact_interval(successes, n),
-            binomtest(successes, n).proportion_ci(method="exact"),
-        )
+        found, known = (stats.exact_interval(successes, n), binomtest(successes, n).proportion_ci(method="exact"))
         assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-12)
 
 

@@ -45,9 +45,7 @@ PUBLISHED = [
 """Prediction, reference, GriTS of content and of topology, RMS, F1 of rows, columns and cells: exact, by chrF."""
 
 
-@pytest.mark.parametrize(
-    ("prediction", "reference", "content", "topology", "points", "exact", "chrf"), PUBLISHED
-)
+@pytest.mark.parametrize(("prediction", "reference", "content", "topology", "points", "exact", "chrf"), PUBLISHED)
 def test_values_equal_those_of_the_authors_code(
     prediction: str,
     reference: str,
@@ -100,13 +98,9 @@ def test_teds_of_structure_passes_over_texts() -> None:
 
 def test_grits_of_content_sums_the_ratios_of_aligned_cells() -> None:
     # abcd and abed share three of four characters: (3 + 0.75) of 4 cells on either side.
-    assert grits_content(_html("abed b", "c d"), _html("abcd b", "c d"), format="html") == pytest.approx(
-        3.75 / 4
-    )
+    assert grits_content(_html("abed b", "c d"), _html("abcd b", "c d"), format="html") == pytest.approx(3.75 / 4)
     # A row is missing: 4 cells of 4 and 6.
-    assert grits_content(_html("a b", "e f"), _html("a b", "c d", "e f"), format="html") == pytest.approx(
-        8 / 10
-    )
+    assert grits_content(_html("a b", "e f"), _html("a b", "c d", "e f"), format="html") == pytest.approx(8 / 10)
 
 
 def test_grits_of_topology_sums_the_overlaps_of_boxes() -> None:

@@ -18,9 +18,7 @@ ROWS = [row for row in BOARD["rows"] if row[0] != "code-optimised"]
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
 def test_a_row_is_the_mean_over_its_models(row: list[Any]) -> None:
     kind, count, *values = row
-    models = [
-        columns for model, columns in published_results()["judge"].rows.items() if kind_of(model) == kind
-    ]
+    models = [columns for model, columns in published_results()["judge"].rows.items() if kind_of(model) == kind]
     assert len(models) == count
     means = [100 * math.fsum(model[name] for model in models) / len(models) for name in BOARD["columns"]]
     assert means == pytest.approx(values, abs=0.0101)

@@ -34,10 +34,7 @@ def test_the_overall_is_the_plain_mean_of_the_columns_but_for_two_rows() -> None
             distance = 100 * (sum(columns) / len(columns) - row["Overall"])
             if abs(distance) > 0.01:
                 far[metric, model] = round(distance, 2)
-    assert far == {
-        ("rouge_l", "Deepseek-R1-Distill-Llama-8B"): -0.12,
-        ("exact_match", "Qwen2.5-72B-Instruct"): -0.2,
-    }
+    assert far == {("rouge_l", "Deepseek-R1-Distill-Llama-8B"): -0.12, ("exact_match", "Qwen2.5-72B-Instruct"): -0.2}
 
 
 def test_exact_match_in_table_understanding_is_a_mean_over_two_subtasks() -> None:
@@ -48,9 +45,7 @@ def test_exact_match_in_table_understanding_is_a_mean_over_two_subtasks() -> Non
             assert any(abs(100 * row[name] - half) < 0.006 for half in halves)
 
 
-@pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason="the folder shared/data/published is not beside the project"
-)
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the folder shared/data/published is not beside the project")
 @pytest.mark.parametrize("metric", FILES)
 def test_the_shipped_values_are_those_of_the_papers_tables(metric: str) -> None:
     shipped = published_results()[metric].rows

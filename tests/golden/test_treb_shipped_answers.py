@@ -147,9 +147,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
         (table("planets").set_index("Planet")["Mean radius (km)"] - 6371.0).abs().drop("Earth").idxmin()
     ),
     "Table_Retrieval|shipped|league-winners": lambda: table("league_table").query("Won > Lost").shape[0],
-    "Table_Retrieval|shipped|tea-fujian": lambda: names(
-        table("tea_sales_zh").query("产地 == '福建'")["茶名"], "、"
-    ),
+    "Table_Retrieval|shipped|tea-fujian": lambda: names(table("tea_sales_zh").query("产地 == '福建'")["茶名"], "、"),
     "Table_Retrieval|shipped|elements-halogen": lambda: (
         table("elements").query("Family == 'halogen'").set_index("Element")["Atomic weight"].idxmax()
     ),
@@ -178,9 +176,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "Table_Selection|shipped|plants-old-big": lambda: names(
         table("power_plants").query("Commissioned < 1995 and `Capacity (MW)` > 300")["Plant"]
     ),
-    "Table_General_Operations|shipped|rain-mean": lambda: round(
-        table("weather_station")["Rainfall (mm)"].mean(), 2
-    ),
+    "Table_General_Operations|shipped|rain-mean": lambda: round(table("weather_station")["Rainfall (mm)"].mean(), 2),
     "Table_General_Operations|shipped|orders-north": lambda: (
         table("store_orders").query("Region == 'North'")["Units"].sum()
     ),
@@ -205,9 +201,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
         table("store_orders").loc[iqr_outliers(table("store_orders")["Units"]).index, "Order"]
     ),
     "Table_Outlier_Detection|shipped|salaries": lambda: names(
-        table("employees").loc[
-            lambda staff: np.abs(stats.zscore(staff["Monthly salary"], ddof=1)) > 3, "Employee"
-        ]
+        table("employees").loc[lambda staff: np.abs(stats.zscore(staff["Monthly salary"], ddof=1)) > 3, "Employee"]
     ),
     "Table_Correlation_Analysis|shipped|sun-frost": lambda: round(
         table("weather_station")["Sunshine (h)"].corr(table("weather_station")["Frost days"], "spearman"), 2
@@ -245,9 +239,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
         .set_index("Planet")["Mean radius (km)"]
         .idxmin()
     ),
-    "Multi-step_Retrieval|shipped|hydro": lambda: (
-        wide_hydro_plants().set_index("Plant")["Output 2022 (GWh)"].idxmin()
-    ),
+    "Multi-step_Retrieval|shipped|hydro": lambda: wide_hydro_plants().set_index("Plant")["Output 2022 (GWh)"].idxmin(),
     "Multi-step_Retrieval|shipped|late-lines": lambda: busy_rows().set_index("Line")["On time (%)"].idxmin(),
     "Multi-step_Fact_Checking|shipped|varieties": lambda: best_variety(120) == best_variety(0),
     "Multi-step_Fact_Checking|shipped|planets": lambda: (
@@ -260,9 +252,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "Multi-step_Operations|shipped|density": lambda: round(grown()["after"].sum() / grown()["area"].sum(), 1),
     "Multi-step_Correlation_Analysis|shipped|frost": lambda: round(
         np.corrcoef(
-            *table("weather_station")
-            .query("`Frost days` > 0")[["Mean temperature (°C)", "Frost days"]]
-            .T.to_numpy()
+            *table("weather_station").query("`Frost days` > 0")[["Mean temperature (°C)", "Frost days"]].T.to_numpy()
         )[0, 1],
         2,
     ),
@@ -280,8 +270,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
         stats.mannwhitneyu(studied(more=True), studied(more=False)).pvalue < 0.05
     ),
     "Multi-step_Conditional_Calculation|shipped|bonus": lambda: (
-        table("league_table").eval("2 * Won + Drawn").sum()
-        + 3 * (table("league_table")["Goals for"] > 30).sum()
+        table("league_table").eval("2 * Won + Drawn").sum() + 3 * (table("league_table")["Goals for"] > 30).sum()
     ),
     "Multi-step_Conditional_Calculation|shipped|payroll": lambda: round(payroll_rise(), 2),
     "Multi-step_Conditional_Calculation|shipped|tea-discount": lambda: round(reduced_tea_income(), 2),
@@ -290,10 +279,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
 # Answers that no program works out: texts, code, marks of language.
 IN_WORDS = {
     *(f"Understanding|shipped|{slug}" for slug in ("map", "kettle", "height")),
-    *(
-        f"Instruction_Following|shipped|{slug}"
-        for slug in ("letters", "harbour", "lantern", "colours", "moon")
-    ),
+    *(f"Instruction_Following|shipped|{slug}" for slug in ("letters", "harbour", "lantern", "colours", "moon")),
     *(f"Hallucination_Evaluation|shipped|{slug}" for slug in ("moon-capital", "museum")),
     *(f"Robustness_Evaluation|shipped|{slug}" for slug in ("typos", "weight")),
     *(f"Code_Generation|shipped|{slug}" for slug in ("second-largest", "porto")),

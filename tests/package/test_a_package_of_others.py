@@ -21,9 +21,7 @@ GUIDE = ROOT / "docs" / "write_a_benchmark.md"
 
 def test_evalsuite_is_the_installed_wheel(place: Place) -> None:
     code = "import evalsuite; print(evalsuite.__file__, evalsuite.__version__)"
-    shown = subprocess.run(
-        [place.python, "-c", code], cwd=place.path, capture_output=True, text=True, check=True
-    )
+    shown = subprocess.run([place.python, "-c", code], cwd=place.path, capture_output=True, text=True, check=True)
     file, version = shown.stdout.split()
     assert Path(file).is_relative_to(place.python.parents[1])
     assert (Path(file).parent / "py.typed").is_file()
@@ -58,9 +56,7 @@ def test_a_baseline_and_the_commands_know_the_package_s_benchmark(place: Place) 
     assert "Gap between the languages: 0.00." in place.run("evalsuite", "report", "old").stdout
     assert place.run("evalsuite", "gate", "old", "--gate", "proverbs.gap >= 0.4").returncode == 10
     assert place.run("evalsuite", "compare", "old", "grey", "--to", "both").returncode == 0
-    assert "Gap between the languages: 0.00, 0.50." in (place.path / "both" / "comparison.md").read_text(
-        "utf-8"
-    )
+    assert "Gap between the languages: 0.00, 0.50." in (place.path / "both" / "comparison.md").read_text("utf-8")
 
 
 def test_a_parrot_that_is_not_there_is_one_message(place: Place) -> None:
@@ -90,9 +86,7 @@ def test_a_user_s_case_file_passes_a_strict_type_checker(place: Place) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(
-    "file", [path for path in sorted(EXAMPLE.rglob("*.*")) if path.stat().st_size > 60], ids=str
-)
+@pytest.mark.parametrize("file", [path for path in sorted(EXAMPLE.rglob("*.*")) if path.stat().st_size > 60], ids=str)
 def test_the_guide_includes_the_files_that_are_tested(file: Path) -> None:
     language = {".py": " { .python }", ".toml": "toml"}[file.suffix]
     name = file.relative_to(EXAMPLE)

@@ -60,9 +60,7 @@ def names(built: tuple[Path, Path]) -> tuple[set[str], set[str]]:
         return inside, set(wheel.namelist())
 
 
-def test_the_same_sources_give_the_same_bytes_elsewhere_and_later(
-    built: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_same_sources_give_the_same_bytes_elsewhere_and_later(built: tuple[Path, Path], tmp_path: Path) -> None:
     with tarfile.open(built[0]) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()

@@ -64,11 +64,7 @@ def test_nothing_becomes_a_red_gate_then_a_gate_on_own_questions_then_a_proven_w
 
 MISTAKES = {
     "no key": (("pytest", "evals/", "--model=gpt-4"), 4, r"OPENAI_API_KEY"),
-    "no such function": (
-        ("pytest", "evals/", "--model=function:nowhere:answer"),
-        4,
-        r"write function:package",
-    ),
+    "no such function": (("pytest", "evals/", "--model=function:nowhere:answer"), 4, r"write function:package"),
     "a misspelt gate": (("pytest", "evals/", MODEL, "--gate=capitals.contain >= 1"), 4, r"contains"),
     "no such baseline": (("pytest", "evals/", MODEL, "--baseline=nowhere"), 4, r"the newest there: none"),
     "no such run": (("evalsuite", "report", "nowhere"), 2, r"the newest there: none"),

@@ -60,9 +60,7 @@ def test_search_does_not_find_the_names_of_fields(open_page: Any, folder: Any) -
     assert counted(open_page(folder, "#cases?q=tool_call_id")) == "0 of 21 cases"
 
 
-def test_search_does_not_find_facts_that_only_the_json_shows(
-    make_run: Any, make_record: Any, open_page: Any
-) -> None:
+def test_search_does_not_find_facts_that_only_the_json_shows(make_run: Any, make_record: Any, open_page: Any) -> None:
     facts = {"label": "zebra", "judge": {"weights": ["zebra"]}}
     folder = make_run("facts", [make_record("one", facts=facts), make_record("two", answer="A zebra.")])
     assert counted(open_page(folder, "#cases?q=zebra")) == "1 of 2 cases"

@@ -29,9 +29,7 @@ def test_the_example_that_the_readme_names_opens(tab: Any, request: pytest.Fixtu
     assert tab.locator("h1").inner_text() == "Passed"
 
 
-def test_a_difference_to_the_baseline_stands_with_its_interval(
-    make_run: Any, open_page: Any, make_record: Any
-) -> None:
+def test_a_difference_to_the_baseline_stands_with_its_interval(make_run: Any, open_page: Any, make_record: Any) -> None:
     names = [f"s{number}" for number in range(20)]
     make_run("before", [make_record(name) for name in names])
     after = [make_record(name, scores={"exact_match": float(name != "s3")}) for name in names]
@@ -49,9 +47,7 @@ def test_each_of_several_baselines_has_its_part(make_run: Any, open_page: Any, m
     assert page.locator("#part-baseline-2").inner_text() == "Against second"
 
 
-def test_a_run_without_gates_shows_no_empty_list_of_them(
-    make_run: Any, open_page: Any, make_record: Any
-) -> None:
+def test_a_run_without_gates_shows_no_empty_list_of_them(make_run: Any, open_page: Any, make_record: Any) -> None:
     page = open_page(make_run("plain", [make_record("fr")]))
     assert page.locator("h1").inner_text() == "Passed"
     assert page.locator("#part-gates").count() == 0
@@ -60,12 +56,8 @@ def test_a_run_without_gates_shows_no_empty_list_of_them(
 def test_what_the_report_folds_is_closed_on_the_page(
     make_run: Any, open_page: Any, make_record: Any, monkeypatch: Any
 ) -> None:
-    tables = [
-        Table(title, [Column("what")], [["this"]], folded=title != "Shown") for title in ("Shown", "A", "B")
-    ]
-    monkeypatch.setattr(
-        "evalsuite.output.reports.report.generic_section", lambda *_: Section("Capitals", tables)
-    )
+    tables = [Table(title, [Column("what")], [["this"]], folded=title != "Shown") for title in ("Shown", "A", "B")]
+    monkeypatch.setattr("evalsuite.output.reports.report.generic_section", lambda *_: Section("Capitals", tables))
     page = open_page(make_run("folded", [make_record("fr")]), "#report")
     section = page.locator("#section-capitals")
     assert section.get_by_text("Shown").is_visible()
@@ -85,10 +77,7 @@ def test_a_history_opens_with_what_has_drifted_and_the_course_of_each_metric(
     write_history(runs, trace(runs, runs[:1]), tmp_path / "history")
     page = open_page(tmp_path / "history" / "comparison.html")
     assert page.locator("h1").inner_text() == "The newest release has drifted from a reference"
-    assert (
-        "capitals.exact_match has drifted: 0.6 in third after 1 in first"
-        in page.locator(".hero").inner_text()
-    )
+    assert "capitals.exact_match has drifted: 0.6 in third after 1 in first" in page.locator(".hero").inner_text()
     assert page.locator("#section-capitals-exact-match svg").count() == 1
     assert page.locator("#section-capitals-exact-match tbody tr").count() == 3
 
@@ -115,9 +104,7 @@ FORTY_RELEASES = """() => {
 }"""
 
 
-def test_labels_of_many_releases_do_not_cover_each_other(
-    make_run: Any, open_page: Any, make_record: Any
-) -> None:
+def test_labels_of_many_releases_do_not_cover_each_other(make_run: Any, open_page: Any, make_record: Any) -> None:
     page = open_page(make_run("run", [make_record("s")]))
     names = page.evaluate(FORTY_RELEASES)
     assert names == [f"release_{place}" for place in range(1, 40, 2)]

@@ -73,9 +73,7 @@ def test_a_difference_from_the_baseline_is_shown_for_all_cases_and_for_none_chos
 def test_a_run_with_declared_ranges_shows_the_same_interval_in_page_and_report(
     make_run: Any, open_page: Any, make_record: Any
 ) -> None:
-    records = [
-        make_record(f"s{number}", scores={"grade": 1 + number % 5 + number / 100}) for number in range(40)
-    ]
+    records = [make_record(f"s{number}", scores={"grade": 1 + number % 5 + number / 100}) for number in range(40)]
     folder = make_run("graded", records, metrics={"capitals": {"grade": Metric(range=(1.0, 10.0))}})
     printed = summary(folder)["benchmarks"]["capitals"]["metrics"]["grade"]
     shown = f"{printed['value']:.3f} [{printed['low']:.3f}, {printed['high']:.3f}]"
@@ -137,11 +135,7 @@ def test_pairs_are_shown_by_a_metric_that_was_measured_where_the_primary_one_was
 ) -> None:
     runs = [
         make_run(
-            name,
-            [
-                make_record(f"s{n}", benchmark="tool_eyes", scores={"finished": n % step / 2})
-                for n in range(6)
-            ],
+            name, [make_record(f"s{n}", benchmark="tool_eyes", scores={"finished": n % step / 2}) for n in range(6)]
         )
         for name, step in (("two", 2), ("three", 3))
     ]

@@ -8,14 +8,10 @@ from typing import Any
 from evalsuite.core.types import Message, Transcript
 from evalsuite.samples.content import file, image
 
-PIXEL = b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
-def test_a_picture_is_shown_and_an_address_is_not_fetched(
-    make_run: Any, make_record: Any, open_page: Any
-) -> None:
+def test_a_picture_is_shown_and_an_address_is_not_fetched(make_run: Any, make_record: Any, open_page: Any) -> None:
     vector = {"type": "image_url", "image_url": {"url": "data:image/svg+xml;base64,PHN2Zy8+"}}
     far = image("https://192.0.2.1/leak.png")
     parts: list[Any] = ["What is this?", image(PIXEL), far, vector, file(b"%PDF", name="a.pdf")]
@@ -43,10 +39,7 @@ def test_files_of_programs_are_shown_and_nothing_in_them_is_active(
         "error": None,
         "timed_out": False,
         "seconds": 0.1,
-        "figures": [
-            {"name": "dot.png", "png": b64encode(PIXEL).decode()},
-            {"name": "x.svg", "png": "PHN2Zy8+"},
-        ],
+        "figures": [{"name": "dot.png", "png": b64encode(PIXEL).decode()}, {"name": "x.svg", "png": "PHN2Zy8+"}],
         "files": [{"name": "out.csv", "text": "<img src=x onerror='parent.owned=1'>"}],
     }
     seen = make_record("dot", transcript=Transcript("done", events=(event,)))

@@ -63,9 +63,7 @@ def test_without_runs_it_says_where_they_come_from(tmp_path: Path, capsys: Any) 
     assert "no run in" in capsys.readouterr().err
 
 
-def test_the_open_page_follows_the_run_and_sees_its_end(
-    going_on: RunFolder, make_record: Any, open_page: Any
-) -> None:
+def test_the_open_page_follows_the_run_and_sees_its_end(going_on: RunFolder, make_record: Any, open_page: Any) -> None:
     write_live_page(going_on, INSTALLED)
     page = open_page(going_on)
     assert page.locator("h1").inner_text() == "Still running"

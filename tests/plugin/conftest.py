@@ -63,9 +63,7 @@ class Suite:
         """Runs it; `fresh` in a process of its own, as any with workers."""
         further = ("-ppytest_rerunfailures",) if any("--reruns" in arg for arg in args) else ()
         given = [*further, *(self.model if model else ()), *args]
-        workers = any(
-            re.fullmatch(r"-n\s*[1-9]\d*", " ".join(pair)) for pair in zip(("", *given), given, strict=False)
-        )
+        workers = any(re.fullmatch(r"-n\s*[1-9]\d*", " ".join(pair)) for pair in zip(("", *given), given, strict=False))
         apart = fresh or workers or any(re.fullmatch(r"-n[1-9]\d*", arg) for arg in given)
         if apart:
             return self.pytester.runpytest_subprocess(*given)

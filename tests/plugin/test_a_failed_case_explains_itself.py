@@ -16,8 +16,7 @@ BLOCK = ["question  Osaka", "answer    Osaka", "target    Tokyo", "score     exa
 def test_its_block_stands_in_place_of_the_traceback(suite: Suite, workers: tuple[str, ...]) -> None:
     result = suite.run(*workers)
     result.stdout.fnmatch_lines(
-        ["test_capitals.py:*: assert scores[[]*exact_match*[]] == 1.0", "*- evalsuite -*", *BLOCK],
-        consecutive=True,
+        ["test_capitals.py:*: assert scores[[]*exact_match*[]] == 1.0", "*- evalsuite -*", *BLOCK], consecutive=True
     )
     result.stdout.no_fnmatch_line("E  *assert 0.0 == 1.0*")
 
@@ -40,13 +39,7 @@ def test_an_error_has_a_block_too_and_its_message_once(suite: Suite, workers: tu
     result = suite.run(*workers, "--model=function:down:answer", "-k", "jp", model=False)
     error = "error     RequestRefused: function:down:answer raised RuntimeError: boom"
     result.stdout.fnmatch_lines(
-        [
-            "test_capitals.py:*: RequestRefused",
-            "*- evalsuite -*",
-            "question  Osaka",
-            "target    Tokyo",
-            error,
-        ],
+        ["test_capitals.py:*: RequestRefused", "*- evalsuite -*", "question  Osaka", "target    Tokyo", error],
         consecutive=True,
     )
     # In CI pytest's own summary repeats messages whole.
@@ -58,9 +51,7 @@ def test_a_crash_of_a_scorer_keeps_its_traceback_above_the_block(suite: Suite) -
     test = suite.path / "test_capitals.py"
     test.write_text(test.read_text().replace("exact_match()]", "lambda sample, transcript: 1 / 0]"))
     result = suite.run("-k", "jp")
-    result.stdout.fnmatch_lines(
-        ["*ZeroDivisionError*", "*- evalsuite -*", "question  Osaka", "answer    Osaka"]
-    )
+    result.stdout.fnmatch_lines(["*ZeroDivisionError*", "*- evalsuite -*", "question  Osaka", "answer    Osaka"])
 
 
 def test_a_missed_gate_shows_the_worst_cases_behind_it_everywhere(
@@ -73,15 +64,11 @@ def test_a_missed_gate_shows_the_worst_cases_behind_it_everywhere(
         f"    return {hostile} if question == 'Osaka' else question"
     )
     model = "--model=function:evil:answer"
-    result = suite.run(
-        *workers, model, "--gate=capitals.exact_match >= 0.99", "--junitxml=j.xml", model=False
-    )
+    result = suite.run(*workers, model, "--gate=capitals.exact_match >= 0.99", "--junitxml=j.xml", model=False)
     block = ["question  Osaka", "answer    </details>", "          ```"]
     result.stdout.fnmatch_lines(["missed: capitals.exact_match: *", "", "test_capitals?jp?: below*", *block])
     result.stdout.fnmatch_lines(
-        [
-            "::error file=test_capitals.py,line=*,title=test_capitals?jp? - below threshold::question  Osaka%0A*"
-        ]
+        ["::error file=test_capitals.py,line=*,title=test_capitals?jp? - below threshold::question  Osaka%0A*"]
     )
     assert "%0A          @team %250A::error::x%0Atarget" in result.stdout.str()
     (failure,) = ET.parse(suite.path / "j.xml").iter("failure")

@@ -38,9 +38,7 @@ def test_a_run_is_held_against_each_of_several_baselines(baseline: Suite) -> Non
     both = ("--baseline=base", "--baseline=recent", "--junitxml=junit.xml")
     result = baseline.run(model("ten_wrong"), GATE, *both)
     assert result.ret == 11
-    result.stdout.fnmatch_lines(
-        ["*numbers.exact_match is worse than in base*", "*is undecided against recent*"]
-    )
+    result.stdout.fnmatch_lines(["*numbers.exact_match is worse than in base*", "*is undecided against recent*"])
     assert [against["baseline"] for against in baseline.summary()["baselines"]] == ["base", "recent"]
     assert all(f"## Against {name}" in baseline.report() for name in ("base", "recent"))
     cases = {case.get("name"): case for case in ET.parse(baseline.path / "junit.xml").iter("testcase")}
@@ -76,9 +74,7 @@ def test_a_lower_is_better_gate_takes_a_rise_for_the_loss(baseline: Suite) -> No
     assert baseline.run(model("ten_wrong"), gate, "--baseline=base", "--max-regression=0.2").ret == 0
 
 
-def test_cases_on_one_side_only_are_listed_and_left_out(
-    numbers: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cases_on_one_side_only_are_listed_and_left_out(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers.run(model("good"), GATE, "--run=base")
     monkeypatch.setenv("FIRST", "2")
     monkeypatch.setenv("LAST", "43")
@@ -155,9 +151,7 @@ def test_a_baseline_that_cannot_be_read_is_one_message_before_anything_is_asked(
 
 
 @pytest.mark.parametrize("option", ["--max-regression=0", "--max-regression=1", "--max-error-share=1.5"])
-def test_a_margin_or_share_out_of_range_stops_the_session_before_it_begins(
-    numbers: Suite, option: str
-) -> None:
+def test_a_margin_or_share_out_of_range_stops_the_session_before_it_begins(numbers: Suite, option: str) -> None:
     result = numbers.run(model("good"), option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*{option.split('=', maxsplit=1)[0]} *"])

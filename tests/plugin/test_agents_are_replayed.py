@@ -61,9 +61,7 @@ def without_times(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_replay_gives_every_draw_its_outcome_again(
-    suite: Suite, chat_server: ChatServer, workers: str
-) -> None:
+def test_a_replay_gives_every_draw_its_outcome_again(suite: Suite, chat_server: ChatServer, workers: str) -> None:
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(test_agents=AGENTS)
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
@@ -121,9 +119,7 @@ def test_program(endpoint):
 """
 
 
-def test_a_replay_repeats_that_a_client_of_the_endpoint_gave_up(
-    suite: Suite, chat_server: ChatServer
-) -> None:
+def test_a_replay_repeats_that_a_client_of_the_endpoint_gave_up(suite: Suite, chat_server: ChatServer) -> None:
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(test_programs=HURRIED)
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
@@ -140,9 +136,7 @@ def test_a_replay_repeats_that_a_client_of_the_endpoint_gave_up(
     assert without_times(suite.records("second")) == without_times(first)
 
 
-def test_a_replay_repeats_that_a_client_of_the_fixture_endpoint_gave_up(
-    suite: Suite, chat_server: ChatServer
-) -> None:
+def test_a_replay_repeats_that_a_client_of_the_fixture_endpoint_gave_up(suite: Suite, chat_server: ChatServer) -> None:
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(test_programs=HURRIED.partition("async def program")[0] + TESTED)
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")

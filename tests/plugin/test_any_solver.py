@@ -77,11 +77,7 @@ def test_own(transcript):
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [
-        ("return 42", "returned 42"),
-        ("raise SystemExit(3)", "SystemExit: 3"),
-        ("raise StopIteration", "StopIteration"),
-    ],
+    [("return 42", "returned 42"), ("raise SystemExit(3)", "SystemExit: 3"), ("raise StopIteration", "StopIteration")],
 )
 def test_a_solver_that_fails_is_an_error_of_its_case(suite: Suite, fault: str, words: str) -> None:
     write(suite, f"\ndef solve(sample, model):\n    {fault}\n{CASE}")

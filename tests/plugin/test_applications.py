@@ -19,9 +19,7 @@ SAMPLES = [Sample(id=1, input="Paris")]
 
 def write(suite: Suite, solver: str, check: str = "True") -> None:
     (suite.path / "test_capitals.py").write_text(
-        HEAD
-        + solver
-        + f"\n@benchmark('own', SAMPLES, solver=solve)\ndef test_own(transcript):\n    assert {check}\n",
+        HEAD + solver + f"\n@benchmark('own', SAMPLES, solver=solve)\ndef test_own(transcript):\n    assert {check}\n",
         encoding="utf-8",
     )
 
@@ -59,10 +57,7 @@ def test_a_program_reads_its_question_from_an_argument_or_from_standard_input(su
 @pytest.mark.parametrize(
     ("solver", "words"),
     [
-        (
-            "application([sys.executable, '-c', 'raise ValueError(\"no luck\")'])",
-            "ended with status 1: Traceback",
-        ),
+        ("application([sys.executable, '-c', 'raise ValueError(\"no luck\")'])", "ended with status 1: Traceback"),
         (
             "application([sys.executable, '-c', 'import time; time.sleep(600)'], timeout=0.2)",
             "did not end within 0.2 s",

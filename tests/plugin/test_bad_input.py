@@ -69,9 +69,7 @@ def test_an_unknown_mode_is_one_message_with_workers_too(suite: Suite) -> None:
     assert "INTERNALERROR" not in text
 
 
-def test_without_any_model_the_error_says_the_two_ways_to_go_on(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_any_model_the_error_says_the_two_ways_to_go_on(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalsuite.engine.preparation.default_model", lambda: None)
     text = shown(suite.run(model=False))
     assert "name one with --model" in text
@@ -99,21 +97,15 @@ def test_a_wrong_key_stops_the_run_in_the_servers_own_words(suite: Suite, chat_s
     assert len(chat_server.bodies) <= 3
 
 
-def test_an_unknown_model_fails_at_once_in_the_servers_own_words(
-    suite: Suite, chat_server: ChatServer
-) -> None:
-    chat_server.reply = lambda _: chat_server.say(
-        status=404, body={"error": {"message": "no model gpt-test"}}
-    )
+def test_an_unknown_model_fails_at_once_in_the_servers_own_words(suite: Suite, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=404, body={"error": {"message": "no model gpt-test"}})
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
     result = suite.run()
     assert "answered 404: no model gpt-test" in shown(result)
     assert len(chat_server.bodies) <= 3
 
 
-def test_a_prompt_that_is_too_long_is_an_error_of_its_case_alone(
-    suite: Suite, chat_server: ChatServer
-) -> None:
+def test_a_prompt_that_is_too_long_is_an_error_of_its_case_alone(suite: Suite, chat_server: ChatServer) -> None:
     def reply(body: dict[str, object]) -> object:
         if "Osaka" in str(body):
             return chat_server.say(status=400, body={"error": {"message": "context length exceeded"}})
@@ -132,9 +124,7 @@ def test_two_samples_with_one_id_are_an_error_that_names_it(suite: Suite, worker
     assert "two samples have the id 'fr'" in shown(suite.run(*workers))
 
 
-def test_a_benchmark_without_samples_is_an_error_that_names_it(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_benchmark_without_samples_is_an_error_that_names_it(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(
         test_bare="""
         from evalsuite import benchmark, exact_match, generate
@@ -216,10 +206,7 @@ def test_a_scorer_that_gives_no_scores_is_told_what_to_give(suite: Suite, value:
     file = suite.path / "test_capitals.py"
     file.write_text(file.read_text().replace("exact_match()]", f"lambda s, t: {value}]"))
     said = shown(suite.run())
-    assert (
-        f"the scorer <lambda> gave {value}; it must give a number, a bool or named scores, for example"
-        in said
-    )
+    assert f"the scorer <lambda> gave {value}; it must give a number, a bool or named scores, for example" in said
 
 
 def test_a_scorer_with_other_parameters_is_one_message(suite: Suite) -> None:
@@ -247,9 +234,7 @@ def test_a_score_that_is_no_finite_number_is_an_error(suite: Suite, value: str) 
     assert "a score must be a finite number, and the scorer <lambda> gave" in shown(suite.run())
 
 
-def test_hostile_ids_inputs_and_answers_reach_the_report_as_text(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_hostile_ids_inputs_and_answers_reach_the_report_as_text(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(
         test_capitals="""
         from evalsuite import Sample, benchmark, exact_match, generate

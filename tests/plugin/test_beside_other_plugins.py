@@ -13,14 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
-PLUGINS = (
-    "pytest_rerunfailures",
-    "pytest_randomly",
-    "pytest_timeout",
-    "pytest_asyncio",
-    "pytest_html",
-    "pytest_cov",
-)
+PLUGINS = ("pytest_rerunfailures", "pytest_randomly", "pytest_timeout", "pytest_asyncio", "pytest_html", "pytest_cov")
 OPTIONS = (
     "--reruns=1",
     "-prandomly",
@@ -42,8 +35,7 @@ async def test_text(scores):
 
 
 @pytest.mark.skipif(
-    any(find_spec(name) is None for name in PLUGINS),
-    reason="uv sync --group plugins, and see the top of this file",
+    any(find_spec(name) is None for name in PLUGINS), reason="uv sync --group plugins, and see the top of this file"
 )
 @pytest.mark.own_interpreter
 def test_all_of_them_run_in_one_session(

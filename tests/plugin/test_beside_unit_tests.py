@@ -35,9 +35,7 @@ def test_a_failing_unit_test_decides_the_status(project: Suite) -> None:
     assert project.run(model=False).ret == 1
 
 
-@pytest.mark.parametrize(
-    "asked", [("--model=gpt-4",), ("--gate=capitals.exact_match >= 0.5",), ("--limit=1",)]
-)
+@pytest.mark.parametrize("asked", [("--model=gpt-4",), ("--gate=capitals.exact_match >= 0.5",), ("--limit=1",)])
 def test_cases_that_were_asked_for_are_an_error_without_a_key(project: Suite, asked: tuple[str, ...]) -> None:
     result = project.run(*asked, model=False)
     assert result.ret != 0
@@ -52,9 +50,7 @@ def test_a_session_of_cases_alone_is_an_error_without_a_key(project: Suite, work
     assert "OPENAI_API_KEY" in result.stdout.str() + result.stderr.str()
 
 
-def test_the_header_does_not_name_a_model_where_there_is_none(
-    project: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_header_does_not_name_a_model_where_there_is_none(project: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalsuite.engine.preparation.default_model", lambda: None)
     project.pytester.makefile(".ini", pytest="[pytest]\nevalsuite_limit = 3\n")
     result = project.run(model=False)

@@ -28,10 +28,7 @@ def test_a_bundle_is_verified(bundled: Suite, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_changed_number_is_found(bundled: Suite) -> None:
-    with (
-        zipfile.ZipFile(bundled.path / "one.zip") as old,
-        zipfile.ZipFile(bundled.path / "two.zip", "w") as new,
-    ):
+    with zipfile.ZipFile(bundled.path / "one.zip") as old, zipfile.ZipFile(bundled.path / "two.zip", "w") as new:
         for name in old.namelist():
             data = old.read(name)
             new.writestr(name, data.replace(b"Osaka", b"Tokyo") if name == "records.jsonl" else data)

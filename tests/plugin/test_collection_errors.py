@@ -17,10 +17,7 @@ def test_the_report_says_what_could_not_be_collected(suite: Suite, workers: tupl
     report = (suite.runs()[-1] / "report.md").read_text("utf-8")
     text = result.stdout.str() + report
     assert "keyboard" not in text
-    assert (
-        "an error while collecting: test_broken.py: ModuleNotFoundError: No module named 'no_such_module'"
-        in text
-    )
+    assert "an error while collecting: test_broken.py: ModuleNotFoundError: No module named 'no_such_module'" in text
     assert result.ret == pytest.ExitCode.INTERRUPTED
     # None of the other cases was paid for.
     assert "Interrupted: 1 error during collection" in result.stdout.str()

@@ -73,9 +73,7 @@ def test_shop(scores, transcript):
         ("Persona()", ("--judge-model=function:app:user",)),
     ],
 )
-def test_the_agent_acts_in_its_world_until_the_user_ends_it(
-    suite: Suite, user: str, options: tuple[str, ...]
-) -> None:
+def test_the_agent_acts_in_its_world_until_the_user_ends_it(suite: Suite, user: str, options: tuple[str, ...]) -> None:
     (suite.path / "app.py").write_text(APP, encoding="utf-8")
     (suite.path / "test_capitals.py").write_text(CASES.replace("USER", user), encoding="utf-8")
     suite.model = ("--model=function:app:agent",)

@@ -94,15 +94,10 @@ def test_what_a_factory_raises_is_one_message_at_its_test(
         ),
         ("@benchmark('own', SAMPLES, epochs=1, at_least=2)", "at_least=2 must be between 1 and epochs=1"),
         ("@benchmark('Own', SAMPLES)", "a name is lower-case letters"),
-        (
-            "@benchmark('own_one')",
-            "no installed package offers a benchmark of this name; there are head_to_tail",
-        ),
+        ("@benchmark('own_one')", "no installed package offers a benchmark of this name; there are head_to_tail"),
     ],
 )
-def test_a_typo_in_the_test_file_is_one_message_with_its_line(
-    suite: Suite, declaration: str, message: str
-) -> None:
+def test_a_typo_in_the_test_file_is_one_message_with_its_line(suite: Suite, declaration: str, message: str) -> None:
     result = run(suite, (), declaration)
     text = result.stdout.str()
     line = HEAD.count("\n")
@@ -125,9 +120,7 @@ def test_a_parameter_of_a_server_s_own_is_passed_on_as_it_is(suite: Suite) -> No
     assert suite.records()[0]["transcript"]["answer"] == "7 8"
 
 
-def test_a_missing_judge_is_one_message_before_anything_is_asked(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_missing_judge_is_one_message_before_anything_is_asked(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(
         app="""
 def echo(messages, **params):
@@ -152,8 +145,7 @@ def test_a_scorer_that_names_its_own_judge_needs_no_other(suite: Suite) -> None:
     run(
         suite,
         (),
-        "@benchmark('own', SAMPLES, solver=generate(),"
-        " scorers=[single(['depth'], model='function:own_judge:answer')])",
+        "@benchmark('own', SAMPLES, solver=generate(), scorers=[single(['depth'], model='function:own_judge:answer')])",
     )
     assert suite.records()[0]["scores"] == {"depth": 4.0}
 

@@ -45,8 +45,8 @@ def test_an_example_runs_and_is_replayed(suite: Suite, heading: str) -> None:
     options = ("-W", "default") if package else ()
     suite.run("--run", "first", *options, fresh=bool(package)).assert_outcomes(passed=1)
     (suite.path / "app.py").unlink()
-    suite.run(
-        "--replay", "first", "--run", "again", *options, model=False, fresh=bool(package)
-    ).assert_outcomes(passed=1)
+    suite.run("--replay", "first", "--run", "again", *options, model=False, fresh=bool(package)).assert_outcomes(
+        passed=1
+    )
     (made,), (replayed,) = suite.records("first"), suite.records("again")
     assert made["transcript"]["messages"] == replayed["transcript"]["messages"]

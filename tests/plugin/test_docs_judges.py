@@ -64,9 +64,7 @@ def example(holding: str) -> str:
 def commands() -> list[list[str]]:
     """The commands that the page shows, word by word."""
     blocks = re.findall(r"^```\n((?:evalsuite|pytest) .*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    return [
-        shlex.split(line, comments=True) for block in blocks for line in block.splitlines() if line.strip()
-    ]
+    return [shlex.split(line, comments=True) for block in blocks for line in block.splitlines() if line.strip()]
 
 
 @pytest.fixture
@@ -163,20 +161,12 @@ def test_the_commands_of_the_page_label_certify_and_gate(
     assert main(label[1:]) == 0
     sheet = (page.path / "labels.csv").read_text("utf-8")
     for person in ("ann", "ben"):
-        (page.path / f"{person}.csv").write_text(
-            sheet.replace("so.,", "so.,yes").replace("Nice.,", "Nice.,no")
-        )
+        (page.path / f"{person}.csv").write_text(sheet.replace("so.,", "so.,yes").replace("Nice.,", "Nice.,no"))
     (page.path / "cat.csv").write_text(sheet.replace("so.,", "so.,5").replace("Nice.,", "Nice.,1"))
     models = {"gpt-4": "function:judges:judge", "gpt-4o-mini": "function:judges:other"}
     assert len(judging) == 3
     for command in judging:
         assert main([models.get(word, word) for word in command[1:]]) in (0, 10)
     shown = capsys.readouterr().out
-    for part in (
-        "Agreement with people",
-        "People among themselves",
-        "Judges compared",
-        "Probes",
-        "judge.kappa",
-    ):
+    for part in ("Agreement with people", "People among themselves", "Judges compared", "Probes", "judge.kappa"):
         assert part in shown

@@ -52,9 +52,4 @@ def test_each_example_runs_by_itself(suite: Suite) -> None:
     suite.run("--user-model=function:tool_agent:customer").assert_outcomes(passed=3)
     events = [event for record in suite.records() for event in record["transcript"]["events"]]
     observed = {event["tool"]: event["observation"] for event in events if event.get("tool")}
-    assert observed | {"finish": ""} == {
-        "exchange_rate": "0.5",
-        "add_note": "3",
-        "book": "done",
-        "finish": "",
-    }
+    assert observed | {"finish": ""} == {"exchange_rate": "0.5", "add_note": "3", "book": "done", "finish": ""}

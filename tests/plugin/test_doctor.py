@@ -20,9 +20,7 @@ class Models(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         right = self.headers.get("Authorization") == "Bearer sk-right-key"
         status = 404 if "/bare/" in self.path else 200 if right else 401
-        body = json.dumps(
-            {"data": [{"id": "tiny"}]} if status == 200 else {"error": {"message": "no"}}
-        ).encode()
+        body = json.dumps({"data": [{"id": "tiny"}]} if status == 200 else {"error": {"message": "no"}}).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

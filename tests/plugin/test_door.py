@@ -165,20 +165,13 @@ def test_tool_calls_and_what_came_of_them_stand_in_the_transcript(suite: Suite) 
     write(suite, WEATHER)
     suite.run().assert_outcomes(passed=1)
     transcript = suite.records()[0]["transcript"]
-    assert [message["role"] for message in transcript["messages"]] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-    ]
+    assert [message["role"] for message in transcript["messages"]] == ["user", "assistant", "tool", "assistant"]
     assert [event["kind"] for event in transcript["events"]] == ["turn", "call", "turn"]
     call = transcript["events"][1]
     assert (call["tool"], call["arguments"], call["observation"]) == ("weather", {"city": "Oslo"}, "sunny")
 
 
-def test_the_fixtures_have_both_doors_and_the_transcript_is_kept(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_the_fixtures_have_both_doors_and_the_transcript_is_kept(suite: Suite, workers: tuple[str, ...]) -> None:
     write(
         suite,
         """

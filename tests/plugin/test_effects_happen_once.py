@@ -95,10 +95,7 @@ def test_a_replay_with_another_effect_is_an_error_and_not_an_effect(mails: Suite
     [
         ("send(sample)", "*send: an argument is not JSON data*"),
         ("give()", "*give: its result is not JSON data*"),
-        (
-            "now(), 1",
-            "*now: this plain function with @effect was called in an async solver*asyncio.to_thread*",
-        ),
+        ("now(), 1", "*now: this plain function with @effect was called in an async solver*asyncio.to_thread*"),
     ],
 )
 def test_a_wrong_effect_is_one_message(suite: Suite, call: str, words: str) -> None:

@@ -79,9 +79,7 @@ def run_echoed(**settings: Any) -> EvaluatedRun:
 def without_times(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         json.loads(
-            json.dumps(
-                {name: value for name, value in record.items() if name not in TIMES and name != "transcript"}
-            )
+            json.dumps({name: value for name, value in record.items() if name not in TIMES and name != "transcript"})
         )
         | {"answer": (record["transcript"] or {}).get("answer")}
         for record in records

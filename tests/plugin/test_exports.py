@@ -28,14 +28,7 @@ HOSTILE = "def answer(messages): return '=HYPERLINK(\"http://x\")' if 'Rome' in 
 def exported(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.chdir(suite.path)
     suite.pytester.makepyfile(hostile=HOSTILE)
-    suite.run(
-        "--run",
-        "one",
-        "--model=function:hostile:answer",
-        "--gate",
-        "capitals.exact_match >= 0.1",
-        model=False,
-    )
+    suite.run("--run", "one", "--model=function:hostile:answer", "--gate", "capitals.exact_match >= 0.1", model=False)
     return suite
 
 
@@ -120,9 +113,7 @@ def test_a_difference_that_is_shown_has_stars_and_the_prompt_is_in_the_appendix(
     exported.run("--run", "good", "test_many.py")
     exported.run("--run", "bad", "--model=function:wrong:answer", "test_many.py", model=False)
     assert main(["export", "paper", "good", "bad", "--label", "G", "--label", "B"]) == 0
-    tables, appendix = (
-        (exported.path / "paper" / name).read_text("utf-8") for name in ("tables.tex", "appendix.tex")
-    )
+    tables, appendix = ((exported.path / "paper" / name).read_text("utf-8") for name in ("tables.tex", "appendix.tex"))
     assert r"& 0.000 [0.000, 0.168]$^{***}$ \\" in tables
     assert r"[user] right\_\%\_0" in appendix
 

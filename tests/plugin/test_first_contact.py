@@ -89,9 +89,7 @@ def test_init_leaves_a_project_s_settings_alone_and_prints_the_gate_in_their_for
     assert f"{name}: it has gates" in capsys.readouterr().out
 
 
-def test_init_says_which_line_an_own_conftest_lacks(
-    project: Suite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_says_which_line_an_own_conftest_lacks(project: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (project.path / "conftest.py").write_text("# mine\n")
     assert main(["init"]) == 0
     assert (project.path / "conftest.py").read_text() == "# mine\n"

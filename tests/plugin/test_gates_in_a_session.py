@@ -32,9 +32,7 @@ def test_a_gated_case_below_its_threshold_is_an_xfail_and_the_gate_decides(
     assert [record["outcome"] for record in suite.records()] == ["passed", "passed", "failed"]
 
 
-def test_a_missed_gate_ends_with_status_10_and_says_what_was_found(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_missed_gate_ends_with_status_10_and_says_what_was_found(suite: Suite, workers: tuple[str, ...]) -> None:
     result = suite.run(*workers, "--gate=capitals.exact_match >= 0.9")
     assert result.ret == 10
     result.stdout.fnmatch_lines(["*missed*capitals.exact_match >= 0.9*0.6667*", "*exit status 10*"])
@@ -80,10 +78,7 @@ def test_a_misspelt_gate_of_the_project_is_red_and_lists_the_near_names(
         ("capitals[ue].exact_match >= 0.5", "no case of capitals has the tag ue; available: asia, eu"),
         ("capitals.exact_macth >= 0.5", "no such metric; did you mean exact_match?"),
         ("capitals.exact_match <= 20", "exact_match is declared to lie in [0, 1]"),
-        (
-            "capitals[area=eu].exact_match >= 0.5",
-            "no case of capitals has the tag area=eu; did you mean region=eu?",
-        ),
+        ("capitals[area=eu].exact_match >= 0.5", "no case of capitals has the tag area=eu; did you mean region=eu?"),
     ],
 )
 def test_a_gate_of_the_command_about_nothing_is_told_before_a_case_is_paid(
@@ -121,17 +116,13 @@ def test_too_many_errors_make_a_run_incomplete(suite: Suite, workers: tuple[str,
     assert "errors in 1 of 10 cases, more than 1.0%" in suite.rendered()
 
 
-def test_errors_within_the_allowed_share_do_not_fail_a_gated_run(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_errors_within_the_allowed_share_do_not_fail_a_gated_run(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "10"))
     gate = ("--gate=crashing.quality >= 0.5", "--max-error-share=0.1", "test_crashing.py")
     assert suite.run(*workers, *gate).ret == 0
 
 
-def test_a_failing_plain_test_beside_met_gates_still_fails_the_session(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_failing_plain_test_beside_met_gates_still_fails_the_session(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(test_plain="def test_plain():\n    raise RuntimeError\n")
     result = suite.run(*workers, "--gate=capitals.exact_match >= 0.6")
     assert result.ret == 1
@@ -153,15 +144,11 @@ def test_a_gate_without_any_case_is_red(suite: Suite) -> None:
     assert suite.run("--gate=capitals.exact_match >= 0.6", "test_plain.py").ret == 12
 
 
-def test_gates_of_an_ini_file_wait_only_for_what_chosen_cases_hold(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_gates_of_an_ini_file_wait_only_for_what_chosen_cases_hold(suite: Suite, workers: tuple[str, ...]) -> None:
     gates = "['capitals.exact_match >= 0.6', 'elsewhere.accuracy >= 0.5']"
     suite.pytester.makepyprojecttoml(f"[tool.pytest]\nevalsuite_gates = {gates}\n")
     assert suite.run(*workers, "test_capitals.py").ret == 12, "nothing declares elsewhere: it may be a typo"
-    suite.pytester.makepyfile(
-        test_elsewhere=CRASHING.replace("NUMBER", "1").replace('"crashing"', '"elsewhere"')
-    )
+    suite.pytester.makepyfile(test_elsewhere=CRASHING.replace("NUMBER", "1").replace('"crashing"', '"elsewhere"'))
     assert suite.run(*workers, "test_capitals.py").ret == 0
     assert "leaves undecided: elsewhere.accuracy >= 0.5" in suite.rendered()
     assert suite.run(*workers).ret == 12
@@ -177,8 +164,7 @@ def test_b(scores):
 
 
 @pytest.mark.parametrize(
-    ("gate", "status"),
-    [("b.m >= 0.5", 0), ("renamed.m >= 0.5", 12), ("capitols.exact_match >= 0.5", 12)],
+    ("gate", "status"), [("b.m >= 0.5", 0), ("renamed.m >= 0.5", 12), ("capitols.exact_match >= 0.5", 12)]
 )
 def test_a_gate_of_another_suite_of_the_project_is_left_to_that_suite(
     suite: Suite, workers: tuple[str, ...], gate: str, status: int
@@ -212,9 +198,7 @@ def test_gates_of_an_ini_file_do_nothing_to_a_session_of_plain_tests(suite: Suit
     assert not suite.runs()
 
 
-def test_x_stops_at_the_first_case_below_its_threshold_gated_or_not(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_x_stops_at_the_first_case_below_its_threshold_gated_or_not(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "20").replace("== 1.0", "> 2"))
     result = suite.run(*workers, "-x", "--gate=crashing.quality >= 0.5", "test_crashing.py")
     assert result.ret != 0
@@ -229,8 +213,7 @@ def test_runxfail_shows_gated_cases_as_failures(suite: Suite) -> None:
 
 def test_pdb_opens_in_a_gated_case_below_its_threshold(suite: Suite) -> None:
     child = suite.pytester.spawn_pytest(
-        f"--pdb -p no:hypothesispytest '--gate=capitals.exact_match >= 0.1' {' '.join(suite.model)}",
-        expect_timeout=60,
+        f"--pdb -p no:hypothesispytest '--gate=capitals.exact_match >= 0.1' {' '.join(suite.model)}", expect_timeout=60
     )
     child.expect("Pdb")
     child.sendline("q")

@@ -76,9 +76,7 @@ def judges(suite: Suite) -> Suite:
     return suite
 
 
-def test_a_panel_and_a_pair_judge_one_case_whatever_the_workers(
-    judges: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_panel_and_a_pair_judge_one_case_whatever_the_workers(judges: Suite, workers: tuple[str, ...]) -> None:
     judges.pytester.makepyfile(test_poems=POEMS)
     result = judges.run("--judge-model=function:judges:judge", *workers)
     result.assert_outcomes(passed=1)
@@ -254,9 +252,7 @@ def stubborn(messages):
         ("odd", "labelled.corrected_odd >= 0.1", 12),
     ],
 )
-def test_a_gate_may_demand_that_the_judge_agrees_with_people(
-    suite: Suite, judge: str, gate: str, status: int
-) -> None:
+def test_a_gate_may_demand_that_the_judge_agrees_with_people(suite: Suite, judge: str, gate: str, status: int) -> None:
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(test_labelled=LABELLED, odds=ODD)
     assert suite.run(f"--judge-model=function:odds:{judge}", f"--gate={gate}").ret == status
@@ -279,9 +275,7 @@ SAMPLES = load_samples(Path(__file__).with_name("canaries.csv"), id="id", target
 def test_canary(scores):
     assert "odd" in scores
 """
-CANARIES = "id,input,answer,human\n" + "".join(
-    f"{at},A number?,{at},{'yes' if at % 2 else '0'}\n" for at in range(6)
-)
+CANARIES = "id,input,answer,human\n" + "".join(f"{at},A number?,{at},{'yes' if at % 2 else '0'}\n" for at in range(6))
 
 
 @pytest.fixture

@@ -75,9 +75,7 @@ def test_a_sheet_to_label_is_blind_to_scores_and_model(over: Suite) -> None:
     assert {row["label"] for row in sheet} == {""}
 
 
-def test_a_sheet_that_may_hold_labels_is_not_written_over(
-    over: Suite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sheet_that_may_hold_labels_is_not_written_over(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (over.path / "labels.csv").write_text("mine", "utf-8")
     assert main(["judge", "sheet", "base"]) == 2
     assert "may hold labels" in capsys.readouterr().err
@@ -99,9 +97,7 @@ def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is
     assert "100.0" in next(
         line for line in told.splitlines() if "strict" in line and " 3 |" in line and "100.0" in line
     )
-    turned = next(
-        line for line in told.splitlines() if "gullible" in line and "asks for a good score" in line
-    )
+    turned = next(line for line in told.splitlines() if "gullible" in line and "asks for a good score" in line)
     assert "100.0" in turned
     met = "met  judge.kappa >= 0.9   function:judges:strict: judge.kappa: 1.0000"
     assert judge(*named, "--people=labels.csv", "--gate=judge.kappa >= 0.9") == 10
@@ -204,11 +200,7 @@ def own(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 def certificate(suite: Suite, *arguments: str) -> list[str]:
     assert main(["judge", "base", "--judge=function:leanings:leaning", *arguments]) == 0
-    return (
-        (suite.path / "reports" / "base" / "again" / "judge" / "certificate.md")
-        .read_text("utf-8")
-        .splitlines()
-    )
+    return (suite.path / "reports" / "base" / "again" / "judge" / "certificate.md").read_text("utf-8").splitlines()
 
 
 def test_without_criteria_the_judges_that_the_cases_declare_are_asked_again(
@@ -225,9 +217,7 @@ def test_without_criteria_the_judges_that_the_cases_declare_are_asked_again(
 
 
 def test_a_judge_that_likes_the_first_place_is_seen_by_its_flips(own: Suite) -> None:
-    (flips,) = [
-        line for line in certificate(own) if "changes with the order" in line and line.startswith("|")
-    ]
+    (flips,) = [line for line in certificate(own) if "changes with the order" in line and line.startswith("|")]
     assert "100.0" in flips
 
 
@@ -238,9 +228,7 @@ def test_a_judge_that_likes_length_is_seen_beside_people(own: Suite) -> None:
 
 
 def test_answers_said_in_other_words_are_judged_as_well(own: Suite) -> None:
-    (probe,) = [
-        line for line in certificate(own) if "said in other words" in line and "leaning, long" in line
-    ]
+    (probe,) = [line for line in certificate(own) if "said in other words" in line and "leaning, long" in line]
     assert "20.0" in probe, "3 is the bar, and one answer of two letters has three after it is reworded"
 
 
@@ -280,9 +268,9 @@ def test_the_arguments_of_a_declaration_hold_when_its_answers_are_judged_again(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (suite.path / "test_capitals.py").unlink()
-    asking = LEANING.replace(
-        "assert", 'assert "in other words" in asked or "Is it wordy?" in asked; assert'
-    ).replace('"known" in asked', "True")
+    asking = LEANING.replace("assert", 'assert "in other words" in asked or "Is it wordy?" in asked; assert').replace(
+        '"known" in asked', "True"
+    )
     suite.pytester.makepyfile(test_lengthy=WITH_ARGUMENTS, leanings=asking)
     suite.run("--run=base").assert_outcomes(passed=1)
     monkeypatch.chdir(suite.path)
@@ -290,8 +278,6 @@ def test_the_arguments_of_a_declaration_hold_when_its_answers_are_judged_again(
     assert any("leaning, long" in line and "4.000" in line for line in certificate(suite))
 
 
-def test_a_run_without_judges_of_its_own_needs_criteria(
-    over: Suite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_judges_of_its_own_needs_criteria(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", "base", "--judge=function:judges:strict"]) == 2, over.path
     assert "declares no scorer that asks a judge; say what is judged by --criteria" in capsys.readouterr().err

@@ -49,9 +49,7 @@ def test_gates_name_them_and_the_report_draws_the_matrix(suite: Suite, workers: 
     assert "Confusion matrix" in report
     assert (suite.runs()[-1] / "own_confusion.svg").is_file()
     matrix = report.split("Confusion matrix")[1].split("Rows are targets")[0]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in matrix.splitlines() if "|" in line
-    ]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in matrix.splitlines() if "|" in line]
     assert rows[0] == ["target", "cat", "dog", "emu", "(none)"]
     assert rows[2:] == [["cat", "2", "1", "0", "0"], ["dog", "0", "1", "0", "1"], ["emu", "1", "0", "0", "0"]]
 
@@ -70,14 +68,7 @@ def test_a_gate_on_such_a_metric_is_compared_with_a_baseline(suite: Suite) -> No
 
 @pytest.mark.parametrize(
     "metric",
-    [
-        macro_f1(),
-        micro_f1(),
-        confusion_matrix(),
-        calibration_error("a", "b"),
-        auroc("a", "b"),
-        spearman("a", "b"),
-    ],
+    [macro_f1(), micro_f1(), confusion_matrix(), calibration_error("a", "b"), auroc("a", "b"), spearman("a", "b")],
 )
 def test_a_shipped_metric_declares_its_range(metric: CaseMetric) -> None:
     assert metric.range is not None
@@ -88,9 +79,7 @@ def test_a_comparison_draws_a_named_matrix_for_each_run(suite: Suite) -> None:
     (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
     for name in ("before", "after"):
         suite.run(f"--run={name}")
-    suite.pytester.run(
-        sys.executable, "-mevalsuite", "compare", "reports/before", "reports/after", "--to=side"
-    )
+    suite.pytester.run(sys.executable, "-mevalsuite", "compare", "reports/before", "reports/after", "--to=side")
     text = (suite.path / "side" / "comparison.md").read_text("utf-8")
     assert "Confusion matrix: before" in text
     assert "Confusion matrix: after" in text

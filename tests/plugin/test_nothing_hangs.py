@@ -45,9 +45,7 @@ def test_solved(scores):
 
 
 @pytest.mark.parametrize("raises", ["sys.exit(3)", "raise KeyboardInterrupt"])
-@pytest.mark.parametrize(
-    "where", ["await quit()", "await asyncio.gather(quit(), asyncio.sleep(0))", "scorer"]
-)
+@pytest.mark.parametrize("where", ["await quit()", "await asyncio.gather(quit(), asyncio.sleep(0))", "scorer"])
 def test_code_that_wants_to_end_the_process_ends_its_case(
     suite: Suite, workers: tuple[str, ...], raises: str, where: str
 ) -> None:
@@ -108,9 +106,7 @@ def test_an_async_test_that_nothing_runs_is_an_error_and_no_missed_threshold(sui
     assert result.ret == 12
 
 
-def test_cases_that_run_again_leave_the_record_of_their_last_time(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_cases_that_run_again_leave_the_record_of_their_last_time(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(
         test_capitals="""
         from pathlib import Path
@@ -129,10 +125,7 @@ def test_cases_that_run_again_leave_the_record_of_their_last_time(
     result = suite.run(*workers, "--reruns=2")
     assert result.ret == 0
     shown(result)
-    assert {record["case"][-3:]: record["outcome"] for record in suite.records()} == {
-        "[a]": "passed",
-        "[b]": "passed",
-    }
+    assert {record["case"][-3:]: record["outcome"] for record in suite.records()} == {"[a]": "passed", "[b]": "passed"}
 
 
 @pytest.mark.parametrize("option", ["--collect-only", "--setup-plan"])

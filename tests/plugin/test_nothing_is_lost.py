@@ -52,9 +52,7 @@ def kept(store: Path) -> int:
         return 0
 
 
-def test_after_a_kill_of_the_whole_run_only_what_is_missing_is_asked(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_after_a_kill_of_the_whole_run_only_what_is_missing_is_asked(many: Suite, chat_server: ChatServer) -> None:
     answered: set[str] = set()
     first = threading.Lock()
 
@@ -81,9 +79,7 @@ def test_after_a_kill_of_the_whole_run_only_what_is_missing_is_asked(
     assert len(many.runs()) == 1
 
 
-def test_a_resumed_run_keeps_the_selection_unless_told_otherwise(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_a_resumed_run_keeps_the_selection_unless_told_otherwise(many: Suite, chat_server: ChatServer) -> None:
     many.run("--run=r", "--limit=5", "-k", "many").assert_outcomes(passed=5)
     chat_server.bodies.clear()
     many.run("--resume=r", model=False).assert_outcomes(passed=5)
@@ -143,9 +139,7 @@ def test_equal_requests_of_several_cases_are_made_once_only_if_the_user_says_so(
     assert len(chat_server.bodies) == requests
 
 
-def test_when_a_worker_dies_every_finished_case_is_in_the_report(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_when_a_worker_dies_every_finished_case_is_in_the_report(many: Suite, chat_server: ChatServer) -> None:
     file = many.path / "test_many.py"
     file.write_text(
         file.read_text().replace(
@@ -163,9 +157,7 @@ def test_when_a_worker_dies_every_finished_case_is_in_the_report(
     assert len(chat_server.bodies) == 30
 
 
-def test_the_spend_limit_stops_before_the_call_that_would_pass_it(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_the_spend_limit_stops_before_the_call_that_would_pass_it(many: Suite, chat_server: ChatServer) -> None:
     # 15 tokens an answer at a dollar a million each; a call may cost at most what its bound says.
     many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
     result = many.run("--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=3")
@@ -176,18 +168,12 @@ def test_the_spend_limit_stops_before_the_call_that_would_pass_it(
     result.stdout.fnmatch_lines(["*the spend limit is reached*--resume last*"])
 
 
-def test_until_decided_ends_with_the_money_and_decides_by_what_was_asked(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_until_decided_ends_with_the_money_and_decides_by_what_was_asked(many: Suite, chat_server: ChatServer) -> None:
     many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
     gate = "--gate=many.exact_match >= 0.99"
-    result = many.run(
-        gate, "--until-decided", "--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=3"
-    )
+    result = many.run(gate, "--until-decided", "--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=3")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["*stopped, as the money is spent: * of 30 cases ran*many.exact_match >= 0.99*"]
-    )
+    result.stdout.fnmatch_lines(["*stopped, as the money is spent: * of 30 cases ran*many.exact_match >= 0.99*"])
     outcomes = [record["outcome"] for record in many.records()]
     assert outcomes.count("passed") == len(chat_server.bodies) > 5
     assert "error" not in outcomes
@@ -228,8 +214,7 @@ def test_a_keyboard_interrupt_leaves_a_report_of_what_was_done(many: Suite) -> N
     file = many.path / "test_many.py"
     file.write_text(
         file.read_text().replace(
-            "    assert scores",
-            "    if sample.id == '7':\n        raise KeyboardInterrupt\n    assert scores",
+            "    assert scores", "    if sample.id == '7':\n        raise KeyboardInterrupt\n    assert scores"
         )
     )
     result = many.run(fresh=True)
@@ -261,14 +246,7 @@ def test_a_key_is_in_no_traceback_no_junit_file_and_nothing_that_the_run_leaves(
     chat_server.reply = lambda body: chat_server.say(status=400, body={"error": {"message": str(body)}})
     parameter = "--model-param=api_key=pa55word-1234567890"
     result = many.run(
-        "--limit=3",
-        "-vv",
-        "--showlocals",
-        "--tb=long",
-        "--junitxml=junit.xml",
-        parameter,
-        *workers,
-        fresh=True,
+        "--limit=3", "-vv", "--showlocals", "--tb=long", "--junitxml=junit.xml", parameter, *workers, fresh=True
     )
     result.assert_outcomes(errors=3)
     assert chat_server.headers[0]["Authorization"] == "Bearer sk-verysecret-1234567890"
@@ -298,9 +276,7 @@ def test_what_a_benchmark_knows_of_the_run_holds_no_login(suite: Suite) -> None:
             pass
     """
     )
-    result = suite.run(
-        "--judge-model=j", "--judge-base-url=http://user:pa55word@127.0.0.1:9/v1", "--showlocals"
-    )
+    result = suite.run("--judge-model=j", "--judge-base-url=http://user:pa55word@127.0.0.1:9/v1", "--showlocals")
     shown = result.stdout.str() + result.stderr.str()
     assert "127.0.0.1:9" in shown
     assert "pa55word" not in shown
@@ -314,9 +290,7 @@ def test_a_run_cut_short_in_the_middle_of_a_record_can_be_reported_and_resumed(m
     assert len({record["case"] for record in many.records("r")}) == 3
 
 
-def test_a_damaged_file_of_records_is_written_anew_by_a_resumed_run(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_a_damaged_file_of_records_is_written_anew_by_a_resumed_run(many: Suite, chat_server: ChatServer) -> None:
     many.run("--run=r", "--limit=3")
     records = many.path / "reports" / "r" / "records.jsonl"
     whole = records.read_bytes()
@@ -327,9 +301,7 @@ def test_a_damaged_file_of_records_is_written_anew_by_a_resumed_run(
     assert not chat_server.bodies
 
 
-def test_a_damaged_journal_is_told_before_a_resumed_run_asks_anybody(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_a_damaged_journal_is_told_before_a_resumed_run_asks_anybody(many: Suite, chat_server: ChatServer) -> None:
     many.run("--run=r", "--limit=3")
     (many.path / "reports" / "r" / "journal.sqlite").write_bytes(b"nothing of SQLite's" * 1000)
     chat_server.bodies.clear()
@@ -397,9 +369,7 @@ def test_cases_that_a_resumed_run_leaves_out_by_k_still_count(many: Suite) -> No
     assert len(many.records("r")) == 4
 
 
-def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_a_second_session_beside_a_living_one_is_refused_with_one_message(many: Suite, chat_server: ChatServer) -> None:
     many.run("--run=r", "--limit=2")
     chat_server.bodies.clear()
     refused = threading.Event()
@@ -416,9 +386,7 @@ def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
         refused.set()
 
 
-def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(
-    many: Suite, chat_server: ChatServer
-) -> None:
+def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(many: Suite, chat_server: ChatServer) -> None:
     killed = threading.Event()
 
     def reply(body: dict[str, Any]) -> Any:
@@ -460,9 +428,7 @@ def test_a_resumed_run_needs_its_function_and_its_login_again(many: Suite, chat_
     assert [sent["Authorization"][:5] for sent in chat_server.headers] == ["Basic"] * 2
 
 
-def test_a_hundred_calls_in_flight_never_cost_more_than_the_limit(
-    suite: Suite, chat_server: ChatServer
-) -> None:
+def test_a_hundred_calls_in_flight_never_cost_more_than_the_limit(suite: Suite, chat_server: ChatServer) -> None:
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(test_many=MANY.replace("range(30)", "range(150)"))
 

@@ -92,9 +92,7 @@ def test_blocking(scores):
 
 
 @pytest.mark.parametrize("blocked", ["report.md", ".run.json.draft"])
-def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(
-    suite: Suite, blocked: str
-) -> None:
+def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(suite: Suite, blocked: str) -> None:
     suite.pytester.makepyfile(test_blocking=BLOCKING.replace("BLOCKED", blocked))
     result = suite.run("--run=r", "test_blocking.py")
     assert result.ret == 12

@@ -46,9 +46,7 @@ def test_the_same_answers_give_the_same_report_whatever_n_was(suite: Suite) -> N
 
     def stable(run: str) -> list[str]:
         lines = suite.report(run).split("\n")
-        return [
-            line for line in lines if not line.startswith(("| date", "| wall time", "`pytest", "Made with"))
-        ]
+        return [line for line in lines if not line.startswith(("| date", "| wall time", "`pytest", "Made with"))]
 
     assert stable("none") == stable("two")
 
@@ -156,17 +154,13 @@ def test_a_plain_test_may_ask_the_model_too(suite: Suite) -> None:
     suite.run("test_plain.py").assert_outcomes(passed=1)
 
 
-def test_on_github_the_report_is_appended_to_the_jobs_page(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_github_the_report_is_appended_to_the_jobs_page(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(suite.path / "step.md"))
     suite.run()
     assert "cases failed" in (suite.path / "step.md").read_text("utf-8")
 
 
-def test_a_jobs_page_that_cannot_be_written_changes_no_status(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_jobs_page_that_cannot_be_written_changes_no_status(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(suite.path / "no" / "step.md"))
     result = suite.run("--gate=capitals.exact_match >= 0.5")
     assert result.ret == 0

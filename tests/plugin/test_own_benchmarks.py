@@ -159,9 +159,7 @@ def pytest_evalsuite_verdict(verdict, folder):
 """
 
 
-def test_a_conftest_hears_of_records_and_verdict_and_adds_to_the_report(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_conftest_hears_of_records_and_verdict_and_adds_to_the_report(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makeconftest(HOOKS)
     suite.run(*workers, "--gate=capitals.exact_match >= 0.5")
     assert "## From our conftest\n\n3 records, passed" in suite.report()
@@ -210,10 +208,7 @@ def test_a_shipped_benchmark_is_declared_by_its_name(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (
-            "raise ZeroDivisionError('no cases\\n of that kind')",
-            "raised ZeroDivisionError: no cases of that kind",
-        ),
+        ("raise ZeroDivisionError('no cases\\n of that kind')", "raised ZeroDivisionError: no cases of that kind"),
         ("return 0.5", "returned float; it must return an Estimate or None"),
     ],
 )

@@ -120,15 +120,10 @@ def test_without_the_environment_the_program_lacks_its_package_and_the_record_sh
 
 @needs_uv
 @pytest.mark.parametrize(
-    ("option", "outcome", "environment"),
-    [((), "passed", "programs.txt"), (("--program-env", "own"), "failed", None)],
+    ("option", "outcome", "environment"), [((), "passed", "programs.txt"), (("--program-env", "own"), "failed", None)]
 )
 def test_a_solver_names_the_usual_environment_of_its_programs_and_the_option_overrides_it(
-    suite: Suite,
-    option: tuple[str, ...],
-    outcome: str,
-    environment: str | None,
-    monkeypatch: pytest.MonkeyPatch,
+    suite: Suite, option: tuple[str, ...], outcome: str, environment: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALSUITE_CACHE", str(suite.path / "cache"))
     (suite.path / "test_capitals.py").unlink()

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 def test_collect_only_lists_the_cases_and_asks_nobody(suite: Suite, chat_server: ChatServer) -> None:
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
     result = suite.run("--collect-only", "-q")
-    result.stdout.fnmatch_lines(
-        [f"test_capitals.py::test_capitals[[]{sample}[]]" for sample in ("fr", "it", "jp")]
-    )
+    result.stdout.fnmatch_lines([f"test_capitals.py::test_capitals[[]{sample}[]]" for sample in ("fr", "it", "jp")])
     assert not chat_server.bodies
     assert not suite.runs()
 
@@ -52,9 +50,7 @@ def test_a_single_case_runs_by_its_id(suite: Suite) -> None:
 def test_marks_on_a_benchmark_select_its_cases(suite: Suite) -> None:
     suite.pytester.makepyprojecttoml("[tool.pytest]\nstrict = true\nmarkers = ['slow: takes long']\n")
     file = suite.path / "test_capitals.py"
-    file.write_text(
-        "import pytest\n" + file.read_text().replace("@benchmark", "@pytest.mark.slow\n@benchmark")
-    )
+    file.write_text("import pytest\n" + file.read_text().replace("@benchmark", "@pytest.mark.slow\n@benchmark"))
     suite.run("-m", "slow").assert_outcomes(passed=2, failed=1)
     suite.run("-m", "not slow").assert_outcomes(deselected=3)
 
@@ -143,9 +139,7 @@ def test_loaded_without_a_case_nothing_is_opened_or_written(suite: Suite, worker
 @pytest.mark.own_interpreter
 def test_the_installed_package_does_nothing_to_a_suite_that_does_not_opt_in(suite: Suite) -> None:
     suite.pytester.makeconftest("def pytest_addoption(parser):\n    parser.addoption('--model', '--limit')\n")
-    suite.pytester.makepyfile(
-        test_plain="import sys\ndef test_plain():\n    assert 'evalsuite' not in sys.modules\n"
-    )
+    suite.pytester.makepyfile(test_plain="import sys\ndef test_plain():\n    assert 'evalsuite' not in sys.modules\n")
     suite.run("--model=mine", "test_plain.py", model=False, fresh=True).assert_outcomes(passed=1)
 
 
@@ -166,9 +160,7 @@ def test_help_teaches_every_option(suite: Suite) -> None:
         assert option.ini in text
 
 
-def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(
-    suite: Suite, chat_server: ChatServer
-) -> None:
+def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(suite: Suite, chat_server: ChatServer) -> None:
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
     suite.pytester.makepyfile(
         test_slow="""

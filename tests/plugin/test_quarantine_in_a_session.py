@@ -22,9 +22,7 @@ until = 2999-12-31
 """
 
 
-def test_a_case_in_quarantine_is_asked_and_shown_and_fails_nothing(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_case_in_quarantine_is_asked_and_shown_and_fails_nothing(suite: Suite, workers: tuple[str, ...]) -> None:
     (suite.path / "quarantine.toml").write_text(FILE, encoding="utf-8")
     result = suite.run(*workers, "--quarantine=quarantine.toml", "-rx")
     assert result.ret == 0

@@ -28,16 +28,11 @@ def _answers(*records: dict[str, object]) -> str:
 def test_a_suite_runs_on_ready_made_answers_without_a_model(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
     pytester.makepyfile(CASE)
-    lines = _answers(
-        {"id": "fr", "answer": "Paris"}, {"id": "it", "answer": "Milan", "benchmark": "capitals"}
-    )
+    lines = _answers({"id": "fr", "answer": "Paris"}, {"id": "it", "answer": "Milan", "benchmark": "capitals"})
     pytester.path.joinpath("given.jsonl").write_text(lines)
     result = pytester.runpytest_subprocess("--answers=given.jsonl", "--run=r", "-n", workers)
     result.assert_outcomes(passed=1, failed=1)
-    records = [
-        json.loads(line)
-        for line in pytester.path.joinpath("reports/r/records.jsonl").read_text().splitlines()
-    ]
+    records = [json.loads(line) for line in pytester.path.joinpath("reports/r/records.jsonl").read_text().splitlines()]
     assert {record["sample"]: record["scores"]["exact_match"] for record in records} == {"fr": 1.0, "it": 0.0}
     assert {record["model"] for record in records} == {"answers:given.jsonl"}
 
@@ -48,10 +43,7 @@ def test_a_sample_without_an_answer_is_an_error_and_no_zero(pytester: pytest.Pyt
     pytester.path.joinpath("given.jsonl").write_text(_answers({"id": "fr", "answer": "Paris"}))
     result = pytester.runpytest_subprocess("--answers=given.jsonl", "--run=r")
     assert result.ret
-    records = [
-        json.loads(line)
-        for line in pytester.path.joinpath("reports/r/records.jsonl").read_text().splitlines()
-    ]
+    records = [json.loads(line) for line in pytester.path.joinpath("reports/r/records.jsonl").read_text().splitlines()]
     missing = next(record for record in records if record["sample"] == "it")
     assert missing["outcome"] == "error"
     assert "no answer for 'it'" in str(missing["error"])
@@ -63,15 +55,10 @@ def test_a_sample_without_an_answer_is_an_error_and_no_zero(pytester: pytest.Pyt
         ("", "no answer in it"),
         ("{", "line 1: not JSON"),
         ('{"id": "fr"}', "line 1: fields id"),
-        (
-            _answers({"id": "fr", "answer": "a"}, {"id": "fr", "answer": "b"}),
-            "line 2: a second answer for 'fr'",
-        ),
+        (_answers({"id": "fr", "answer": "a"}, {"id": "fr", "answer": "b"}), "line 2: a second answer for 'fr'"),
     ],
 )
-def test_a_bad_file_is_one_message_before_any_case(
-    pytester: pytest.Pytester, text: str, message: str
-) -> None:
+def test_a_bad_file_is_one_message_before_any_case(pytester: pytest.Pytester, text: str, message: str) -> None:
     pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
     pytester.makepyfile(CASE)
     pytester.path.joinpath("given.jsonl").write_text(text)

@@ -24,16 +24,12 @@ def test_a_sample_holds_in_at_least_k_of_its_n_epochs(numbers: Suite, parallel: 
     assert result.ret == 0
 
 
-def test_a_sample_that_holds_in_too_few_epochs_fails_the_run(
-    numbers: Suite, parallel: tuple[str, ...]
-) -> None:
+def test_a_sample_that_holds_in_too_few_epochs_fails_the_run(numbers: Suite, parallel: tuple[str, ...]) -> None:
     numbers.pytester.makepyfile(test_repeated=REPEATED)
     result = numbers.run(*parallel, model("two_slips"), "test_repeated.py")
     result.assert_outcomes(passed=16, xfailed=4)
     assert result.ret == 1
-    reason = (
-        "repeated, which no gate covers: 2 samples with too few epochs that hold (s101, s103) among 20 cases"
-    )
+    reason = "repeated, which no gate covers: 2 samples with too few epochs that hold (s101, s103) among 20 cases"
     result.stdout.fnmatch_lines([f"*{reason}*"])
     assert reason in first_screen(numbers.rendered())
 
@@ -122,15 +118,9 @@ def test_each_gate_and_comparison_is_a_test_of_its_own_in_junit(baseline: Suite)
     assert result.ret == 10
     cases = ET.parse(baseline.path / "junit.xml").iter("testcase")
     red = {
-        case.get("name"): case.find("failure") is not None
-        for case in cases
-        if case.get("classname") != "test_numbers"
+        case.get("name"): case.find("failure") is not None for case in cases if case.get("classname") != "test_numbers"
     }
-    assert red == {
-        "numbers.exact_match >= 0.5": False,
-        "numbers.exact_match >= 0.9": True,
-        "numbers.exact_match": True,
-    }
+    assert red == {"numbers.exact_match >= 0.5": False, "numbers.exact_match >= 0.9": True, "numbers.exact_match": True}
 
 
 def test_the_last_line_of_a_red_run_counts_the_missed_gate(numbers: Suite, parallel: tuple[str, ...]) -> None:
@@ -154,9 +144,7 @@ def test_after_a_missed_gate_lf_means_the_cases_behind_it(numbers: Suite) -> Non
     assert len(numbers.records()) == 10
 
 
-def test_github_shows_a_missed_gate_beside_the_change(
-    numbers: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_github_shows_a_missed_gate_beside_the_change(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     result = numbers.run(model("ten_wrong"), "--gate=numbers.exact_match >= 0.9")
     result.stdout.fnmatch_lines(
@@ -186,13 +174,9 @@ def test_a_misspelt_metric_of_declared_scorers_is_refused_before_anything_is_ask
     assert not numbers.runs()
 
 
-def test_deciding_by_other_gates_leaves_what_the_run_decided(
-    baseline: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deciding_by_other_gates_leaves_what_the_run_decided(baseline: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = baseline.path / "reports" / "base"
-    before = {
-        file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in {".md", ".json", ".html"}
-    }
+    before = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in {".md", ".json", ".html"}}
     monkeypatch.chdir(baseline.path)
     assert main(["gate", "base", "--gate=numbers.exact_match >= 0.99"]) == 10
     assert {name: (folder / name).read_bytes() for name in before} == before
@@ -201,9 +185,7 @@ def test_deciding_by_other_gates_leaves_what_the_run_decided(
 def test_latency_cost_tokens_and_repeated_attempts_gate_like_scores(numbers: Suite) -> None:
     numbers.pytester.makepyfile(test_repeated=REPEATED)
     gates = ("latency_p95 <= 60", "cost <= 0", "tokens <= 1000", "pass_at_1 >= 0.5", "pass_hat_5 >= 0.6")
-    result = numbers.run(
-        model("one_slip"), "test_repeated.py", *(f"--gate=repeated.{gate}" for gate in gates)
-    )
+    result = numbers.run(model("one_slip"), "test_repeated.py", *(f"--gate=repeated.{gate}" for gate in gates))
     assert result.ret == 10
     found = {one["subject"]: one["verdict"] for one in numbers.summary()["gates"]}
     assert found.pop("repeated.pass_hat_5") == "missed"

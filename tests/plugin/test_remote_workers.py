@@ -40,9 +40,7 @@ def test_a_worker_behind_a_socket_on_loopback_asks_the_model_of_the_controlling_
     for name in ("conftest.py", "test_capitals.py"):
         shutil.copy(suite.path / name, there)
     # The model, app.py, is here only.
-    result = suite.run(
-        "-d", "--tx", f"socket={host}//chdir={there}", "--gate=capitals.exact_match >= 0.6", fresh=True
-    )
+    result = suite.run("-d", "--tx", f"socket={host}//chdir={there}", "--gate=capitals.exact_match >= 0.6", fresh=True)
     result.assert_outcomes(passed=2, xfailed=1)
     assert result.ret == 0
     assert len(suite.records()) == 3
@@ -52,9 +50,7 @@ def test_a_worker_behind_a_socket_on_loopback_asks_the_model_of_the_controlling_
 def test_a_plain_socket_to_another_host_is_refused_before_anything_is_sent(suite: Suite, spec: str) -> None:
     result = suite.run("-d", "--tx", spec, fresh=True)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["ERROR: worker socket=*:8888: prompts, answers*Use --tx ssh=*--allow-plain-workers"]
-    )
+    result.stderr.fnmatch_lines(["ERROR: worker socket=*:8888: prompts, answers*Use --tx ssh=*--allow-plain-workers"])
     assert not suite.runs()
 
 

@@ -34,9 +34,7 @@ def test_the_joined_report_of_shards_is_that_of_the_whole_run(
     parts = [shard(numbers, part, 3, *asked) for part in (1, 2, 3)]
     monkeypatch.chdir(numbers.path)
     assert main(["runs", "merge", *parts, "--to=joined"]) == 0
-    assert same_but_for_time_and_name(numbers.report("joined")) == same_but_for_time_and_name(
-        numbers.report("whole")
-    )
+    assert same_but_for_time_and_name(numbers.report("joined")) == same_but_for_time_and_name(numbers.report("whole"))
     cases = [record["case"] for part in parts for record in numbers.records(part)]
     assert len(cases) == len(set(cases)) == CASES + 20
     assert main(["gate", "joined"]) == 10
@@ -84,11 +82,7 @@ def test_the_epochs_of_a_sample_stay_in_one_shard(numbers: Suite) -> None:
     ],
 )
 def test_what_is_not_one_run_is_not_merged(
-    numbers: Suite,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    parts: list[str],
-    words: str,
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], parts: list[str], words: str
 ) -> None:
     shard(numbers, 1, 2, model("good"))
     numbers.run(model("good"), "--run=whole")

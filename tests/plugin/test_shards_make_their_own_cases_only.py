@@ -38,9 +38,7 @@ def test_each_sample_is_in_one_shard_with_its_epochs_and_others_are_not_made(sui
     parts = [suite.run("--collect-only", "-q", f"--shard={part}/3", "test_two.py") for part in (1, 2, 3)]
     cases = [_collected(part) for part in parts]
     epochs = {f"test_many[s{number}-e{epoch}]" for number in range(6) for epoch in (1, 2)}
-    assert cases[0] == {"test_plain", "test_single[s0]"} | {
-        f"test_many[s{n}-e{e}]" for n in (0, 3) for e in (1, 2)
-    }
+    assert cases[0] == {"test_plain", "test_single[s0]"} | {f"test_many[s{n}-e{e}]" for n in (0, 3) for e in (1, 2)}
     assert set.union(*cases) == epochs | {"test_single[s0]", "test_plain"}
     assert sum(map(len, cases)) == len(epochs) + 1 + 3
     # Only where a function has no case here, one was made and left out.

@@ -18,20 +18,13 @@ if TYPE_CHECKING:
     ("name", "status", "verdict"), [("good", 0, "met"), ("all_wrong", 10, "missed")], ids=["met", "missed"]
 )
 def test_a_run_stops_as_soon_as_its_gates_are_decided_and_says_so_everywhere(
-    numbers: Suite,
-    monkeypatch: pytest.MonkeyPatch,
-    parallel: tuple[str, ...],
-    name: str,
-    status: int,
-    verdict: str,
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch, parallel: tuple[str, ...], name: str, status: int, verdict: str
 ) -> None:
     monkeypatch.setenv("LAST", "400")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(numbers.path / "step.md"))
     result = numbers.run(*parallel, model(name), GATE, "--stop-when-decided")
     assert result.ret == status
-    said = re.compile(
-        r"stopped early, as every gate was decided: (\d+) of 400 cases ran, (\d+)% of them were saved"
-    )
+    said = re.compile(r"stopped early, as every gate was decided: (\d+) of 400 cases ran, (\d+)% of them were saved")
     found = said.search(result.stdout.str())
     assert found
     assert 8 <= int(found[1]) < 200
@@ -54,9 +47,7 @@ def test_where_no_gate_is_ever_decided_all_cases_run(numbers: Suite, parallel: t
     assert not numbers.summary()["shortened"]
 
 
-def test_a_run_stops_only_when_all_its_gates_are_decided(
-    numbers: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stops_only_when_all_its_gates_are_decided(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAST", "60")
     gates = (GATE, "--gate=numbers[high].exact_match >= 0.99")
     result = numbers.run(model("good"), *gates, "--stop-when-decided")
@@ -88,9 +79,7 @@ def test_an_early_stop_passes_no_plain_test_over(
     assert "of 400 cases ran" in numbers.summary()["shortened"]
 
 
-def test_an_early_stop_hears_no_fast_answers_before_slow_ones(
-    numbers: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_early_stop_hears_no_fast_answers_before_slow_ones(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAST", "160")
     numbers.pytester.makepyfile(
         models="""
@@ -135,9 +124,7 @@ def test_a_run_goes_on_with_more_epochs_until_its_gate_is_decided(numbers: Suite
     assert "went on until every gate was decided: 40 planned cases and" in first_screen(numbers.rendered())
 
 
-def test_a_run_asks_no_more_epochs_where_these_would_decide_nothing(
-    numbers: Suite, parallel: tuple[str, ...]
-) -> None:
+def test_a_run_asks_no_more_epochs_where_these_would_decide_nothing(numbers: Suite, parallel: tuple[str, ...]) -> None:
     # At a confidence only the first epoch of a sample is evidence.
     options = (*parallel, model("ten_wrong"), "--until-decided", "--max-cost=1", "--epochs=9")
     result = numbers.run(*options, "--gate=numbers.exact_match >= 0.6 @95%")
@@ -169,9 +156,7 @@ def test_a_run_goes_on_beyond_its_limit_and_then_with_epochs_until_its_gate_is_d
 def test_a_run_keeps_to_its_limit_where_more_samples_would_decide_nothing(numbers: Suite) -> None:
     # Nothing is certain at every look of scores that nothing bounds.
     scorer = "lambda sample, transcript: {'marks': 7.0 + (transcript.answer == sample.target)}"
-    suite = NUMBERS.replace("exact_match()]", f"{scorer}]").replace(
-        '"exact_match"] == 1.0', '"marks"] == 8.0'
-    )
+    suite = NUMBERS.replace("exact_match()]", f"{scorer}]").replace('"exact_match"] == 1.0', '"marks"] == 8.0')
     numbers.pytester.makepyfile(test_numbers=suite)
     options = (model("ten_wrong"), "--until-decided", "--max-cost=1", "--limit=10", "--max-connections=2")
     result = numbers.run(*options, "--gate=numbers.marks >= 7.2")

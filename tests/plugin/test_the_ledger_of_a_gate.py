@@ -53,9 +53,7 @@ def test_a_gate_that_holds_whatever_the_missing_scores_are_is_met_and_says_so(su
     suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {}"))
     ended = suite.run("test_numbers.py", "--gate=numbers.right >= 0.3")
     assert ended.ret == 0
-    ended.stdout.fnmatch_lines(
-        ["*met*3 of 10 cases scored, 7 without this score*it holds with these at 0, too*"]
-    )
+    ended.stdout.fnmatch_lines(["*met*3 of 10 cases scored, 7 without this score*it holds with these at 0, too*"])
 
 
 def test_scores_that_went_missing_since_the_baseline_leave_the_comparison_undone(suite: Suite) -> None:
@@ -74,9 +72,7 @@ def test_a_metric_that_raises_is_told_on_the_last_lines_and_is_red(
     suite.pytester.makepyfile(test_numbers=FAILING)
     ended = suite.run("test_numbers.py", *gates)
     assert ended.ret == status
-    ended.stdout.fnmatch_lines(
-        ["*numbers.broken could not be computed: its function raised ZeroDivisionError*"]
-    )
+    ended.stdout.fnmatch_lines(["*numbers.broken could not be computed: its function raised ZeroDivisionError*"])
 
 
 def gate_capitals(suite: Suite) -> None:
@@ -84,8 +80,7 @@ def gate_capitals(suite: Suite) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selection", "count"),
-    [(("-k", "fr"), 1), (("test_capitals.py::test_capitals[fr]",), 1), (("-m", "no"), 0)],
+    ("selection", "count"), [(("-k", "fr"), 1), (("test_capitals.py::test_capitals[fr]",), 1), (("-m", "no"), 0)]
 )
 def test_a_gate_is_not_decided_on_selected_cases(
     suite: Suite, workers: tuple[str, ...], selection: tuple[str, ...], count: int
@@ -139,9 +134,7 @@ def test_a_function_named_by_its_id_is_the_whole_benchmark(suite: Suite) -> None
     assert suite.run("test_capitals.py::test_capitals").ret == 0
 
 
-def test_a_gate_says_of_how_many_samples_it_saw_those_that_were_drawn(
-    suite: Suite, workers: tuple[str, ...]
-) -> None:
+def test_a_gate_says_of_how_many_samples_it_saw_those_that_were_drawn(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {'right': 1.0}"))
     ended = suite.run(*workers, "test_numbers.py", "--limit=5", "--gate=numbers.right >= 0.9")
     assert ended.ret == 0
@@ -195,9 +188,7 @@ def test_a_gate_on_the_pass_rate_of_a_test_that_asserts_nothing_is_refused(
     assert "the test of numbers asserts nothing" in ended.stdout.str() + ended.stderr.str()
 
 
-def test_every_metric_of_a_benchmark_whose_test_asserts_nothing_leaves_out_the_pass_rate(
-    suite: Suite,
-) -> None:
+def test_every_metric_of_a_benchmark_whose_test_asserts_nothing_leaves_out_the_pass_rate(suite: Suite) -> None:
     suite.pytester.makepyfile(test_numbers=UNASSERTED)
     assert suite.run("test_numbers.py", "--gate=numbers.* <= 0.5").ret == 0
     assert main(["gate", "last", "--gate=numbers.pass_rate >= 0.5"]) == 12
@@ -237,8 +228,6 @@ def test_a_score_that_rounding_carries_beyond_its_range_counts_as_the_ranges_end
 
 
 @pytest.mark.parametrize(("price", "unpriced"), [((), {"model": "gpt-own"}), (("gpt-own=1/2",), {})])
-def test_models_without_a_price_are_found_by_their_option(
-    price: tuple[str, ...], unpriced: dict[str, str]
-) -> None:
+def test_models_without_a_price_are_found_by_their_option(price: tuple[str, ...], unpriced: dict[str, str]) -> None:
     given = Settings(model="gpt-own", judge_model="function:builtins:str", price=price)
     assert find_unpriced(given) == unpriced

@@ -154,10 +154,7 @@ def test_a_replay_counts_the_calls_of_the_model_that_plays_the_tools(mail: Suite
     mail.run("--run=first").assert_outcomes(passed=2)
     mail.run("--replay=first", "--run=again", model=False).assert_outcomes(passed=2)
     first, again = (
-        [
-            {name: value for name, value in record.items() if "seconds" not in name}
-            for record in mail.records(run)
-        ]
+        [{name: value for name, value in record.items() if "seconds" not in name} for record in mail.records(run)]
         for run in ("first", "again")
     )
     assert first[0]["simulator_usage"]["calls"] == 2

@@ -52,9 +52,7 @@ class Service:
         body = {"model": "gpt-test", "messages": [{"role": "user", "content": text}], **more}
         status, content = self.post("/v1/chat/completions", body, token)
         plain = json.loads(content)
-        return status, plain["choices"][0]["message"]["content"] if status == 200 else plain["error"][
-            "message"
-        ]
+        return status, plain["choices"][0]["message"]["content"] if status == 200 else plain["error"]["message"]
 
     def metric(self, name: str, token: str = "") -> float:
         """A metric's value, by its name and labels."""
@@ -124,25 +122,10 @@ def postgres() -> Iterator[str]:
         if user:
             shutil.chown(home, "postgres")
         data = f"{home}/data"
-        quiet: dict[str, Any] = {
-            "cwd": home,
-            "stdout": subprocess.DEVNULL,
-            "stderr": subprocess.DEVNULL,
-            **user,
-        }
+        quiet: dict[str, Any] = {"cwd": home, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **user}
         made = [str(folder / "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
         subprocess.run(made, check=True, timeout=120, **quiet)
-        served = [
-            str(folder / "postgres"),
-            "-D",
-            data,
-            "-k",
-            home,
-            "-c",
-            "listen_addresses=",
-            "-c",
-            "fsync=off",
-        ]
+        served = [str(folder / "postgres"), "-D", data, "-k", home, "-c", "listen_addresses=", "-c", "fsync=off"]
         process = subprocess.Popen(served, **quiet)
         ready = [str(folder / "pg_isready"), "-h", home, "-q"]
         while subprocess.run(ready, check=False, **quiet).returncode:

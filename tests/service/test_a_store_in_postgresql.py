@@ -85,9 +85,7 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
     assert other.under_way_elsewhere() == {"anybody": 0.25}
 
 
-def test_a_connection_that_broke_is_made_anew(
-    open_store: Callable[..., PostgresStore], database: str
-) -> None:
+def test_a_connection_that_broke_is_made_anew(open_store: Callable[..., PostgresStore], database: str) -> None:
     store = open_store()
     asyncio.run(store.put("k", REQUEST, ANSWER))
     with psycopg.connect(database, autocommit=True) as db:
@@ -104,15 +102,8 @@ def test_a_database_out_of_reach_is_one_message_without_its_password() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_two_gateways_answer_from_one_store_and_one_limit(
-    start_gateway: Any, chat_server: Any, database: str
-) -> None:
-    options = (
-        f"--upstream={chat_server.url}",
-        f"--store={database}",
-        "--max-cost=0.2",
-        "--price=gpt-test=100/100",
-    )
+def test_two_gateways_answer_from_one_store_and_one_limit(start_gateway: Any, chat_server: Any, database: str) -> None:
+    options = (f"--upstream={chat_server.url}", f"--store={database}", "--max-cost=0.2", "--price=gpt-test=100/100")
     one, other = start_gateway(*options), start_gateway(*options)
     assert one.chat("hello", max_tokens=100) == (200, "hello")
     assert other.chat("hello", max_tokens=100) == (200, "hello")

@@ -43,8 +43,7 @@ def test_equal_requests_of_many_clients_are_asked_once(start_gateway: Any, chat_
     assert len(chat_server.bodies) == 1
     assert service.metric('evalsuite_gateway_answers_total{client="anybody",model="gpt-test"}') == 6
     served = [
-        service.metric(f'evalsuite_gateway_requests_total{{served="{how}"}}')
-        for how in ("asked", "joined", "kept")
+        service.metric(f'evalsuite_gateway_requests_total{{served="{how}"}}') for how in ("asked", "joined", "kept")
     ]
     assert served[0] == 1
     assert sum(served) == 6
@@ -109,35 +108,22 @@ def test_no_client_can_have_it_ask_elsewhere_or_run_code(start_gateway: Any, cha
     assert not chat_server.bodies
 
 
-@pytest.mark.parametrize(
-    "params", [{"extra_body": {"model": "dear"}}, {"models": ["dear"]}, {"model": "dear"}]
-)
+@pytest.mark.parametrize("params", [{"extra_body": {"model": "dear"}}, {"models": ["dear"]}, {"model": "dear"}])
 def test_no_client_can_have_the_server_ask_another_model(
     start_gateway: Any, chat_server: Any, params: dict[str, Any]
 ) -> None:
     service = start_gateway(f"--upstream={chat_server.url}", "--model=gpt-test")
     messages = [{"role": "user", "content": "x"}]
-    plain = {
-        "model": "gpt-test",
-        "messages": messages,
-        "params": params,
-        "tools": [],
-        "base_url": None,
-        "epoch": 1,
-    }
+    plain = {"model": "gpt-test", "messages": messages, "params": params, "tools": [], "base_url": None, "epoch": 1}
     assert "names another model" in service.post("/evalsuite/ask", {"request": plain})[1]
     if "model" not in params:
-        status, words = service.post(
-            "/v1/chat/completions", {"model": "gpt-test", "messages": messages, **params}
-        )
+        status, words = service.post("/v1/chat/completions", {"model": "gpt-test", "messages": messages, **params})
         assert (status, "names another model" in words) == (400, True)
     assert not chat_server.bodies
 
 
 @pytest.mark.parametrize("name", ["Authorization", "host", "OpenAI-Organization"])
-def test_no_client_can_have_it_send_another_key_or_host(
-    start_gateway: Any, chat_server: Any, name: str
-) -> None:
+def test_no_client_can_have_it_send_another_key_or_host(start_gateway: Any, chat_server: Any, name: str) -> None:
     service = start_gateway(f"--upstream={chat_server.url}")
     body = {"model": "gpt-test", "messages": [{"role": "user", "content": "x"}]}
     status, words = service.post("/v1/chat/completions", {**body, "extra_headers": {name: "other"}})
@@ -220,12 +206,8 @@ def test_two_gateways_do_not_share_one_file(start_gateway: Any, chat_server: Any
     start_gateway(f"--upstream={chat_server.url}")
 
 
-def test_no_acknowledged_answer_is_lost_when_it_is_killed_at_any_instant(
-    start_gateway: Any, chat_server: Any
-) -> None:
-    chat_server.reply = lambda body: chat_server.say(
-        f"{body['messages'][-1]['content']} at {random.random()}"
-    )
+def test_no_acknowledged_answer_is_lost_when_it_is_killed_at_any_instant(start_gateway: Any, chat_server: Any) -> None:
+    chat_server.reply = lambda body: chat_server.say(f"{body['messages'][-1]['content']} at {random.random()}")
     acknowledged: dict[str, str] = {}
     ended = threading.Event()
     service = start_gateway(f"--upstream={chat_server.url}")

@@ -71,9 +71,7 @@ def test_a_gateway_that_is_not_there_is_one_message_before_any_case(pytester: py
 def test_a_gateway_asked_by_the_other_scheme_says_so(start_gateway: Any, tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path, "127.0.0.1")
     plain = start_gateway("--upstream=http://127.0.0.1:9/v1", "--store=plain.sqlite")
-    secured = start_gateway(
-        "--upstream=http://127.0.0.1:9/v1", f"--tls-cert={certificate}", f"--tls-key={key}"
-    )
+    secured = start_gateway("--upstream=http://127.0.0.1:9/v1", f"--tls-cert={certificate}", f"--tls-key={key}")
     for url, words in (
         (plain.url.replace("http:", "https:"), "speaks no TLS.*takes http://"),
         (secured.url.replace("https:", "http:"), "a gateway with --tls-cert takes https://"),
@@ -97,18 +95,7 @@ def make_certificate(folder: Path, address: str) -> tuple[Path, Path]:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed: apt-get install openssl")
     certificate, key = folder / "cert.pem", folder / "key.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=gateway",
-    ]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gateway"]
     command += ["-addext", f"subjectAltName=IP:{address}", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return certificate, key

@@ -44,9 +44,7 @@ def record(
     return Record(case=case, benchmark=benchmark, sample=sample, epoch=epoch, outcome=outcome, **given)
 
 
-def row(
-    sample: str, scores: Mapping[str, float] | None = None, outcome: Outcome = "passed", **more: Any
-) -> Row:
+def row(sample: str, scores: Mapping[str, float] | None = None, outcome: Outcome = "passed", **more: Any) -> Row:
     return Row.of(record(sample, scores, outcome, **more))
 
 
@@ -70,13 +68,7 @@ class Desk:
         folder.path.mkdir(parents=True, exist_ok=True)
         lines = "".join(dumps(encode_record(self._placed(one))) + "\n" for one in records)
         (folder.path / RECORDS).write_text(lines, encoding="utf-8")
-        told = {
-            "model": "gpt-4",
-            "settings": {},
-            "started": "2026-01-01T00:00:00+00:00",
-            "seconds": 1.5,
-            **info,
-        }
+        told = {"model": "gpt-4", "settings": {}, "started": "2026-01-01T00:00:00+00:00", "seconds": 1.5, **info}
         folder.write_info(told)
         return folder
 

@@ -30,9 +30,7 @@ def test_what_the_terminal_s_encoding_lacks_is_written_as_an_escape(monkeypatch:
 
 
 @pytest.mark.parametrize("command", [["plan"], ["doctor"], ["ray", "--shards", "2"]])
-def test_a_suite_that_is_not_there_is_one_message(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suite_that_is_not_there_is_one_message(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "nowhere/test_it.py::test_it[fr]"]) == 2
     assert capsys.readouterr().err == "evalsuite: nowhere/test_it.py::test_it[fr]: no such file or folder\n"
 
@@ -55,9 +53,7 @@ def test_a_command_by_its_earlier_name_works_and_names_the_new_one(
     assert shown.out == "nothing to remove\n"
 
 
-def test_a_command_that_does_not_exist_is_refused_with_those_that_do(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_command_that_does_not_exist_is_refused_with_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["shw"])
     assert ended.value.code == 2

@@ -127,9 +127,7 @@ def test_a_file_imports_from_its_layer_or_from_below(room: str) -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    found = {
-        " ".join(sorted(module.removeprefix(f"{PACKAGE.name}.") for module in group)) for group in circles()
-    }
+    found = {" ".join(sorted(module.removeprefix(f"{PACKAGE.name}.") for module in group)) for group in circles()}
     assert found == CIRCLES
 
 

@@ -10,16 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.core import json_codec
-from evalsuite.core.types import (
-    Completion,
-    Message,
-    Record,
-    Request,
-    TokenLogprob,
-    ToolCall,
-    Transcript,
-    Usage,
-)
+from evalsuite.core.types import Completion, Message, Record, Request, TokenLogprob, ToolCall, Transcript, Usage
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=15)
 number = st.floats(-1e9, 1e9)
@@ -59,12 +50,7 @@ completions = st.builds(
     facts=objects,
 )
 transcripts = st.builds(
-    Transcript,
-    text,
-    st.lists(messages, max_size=3).map(tuple),
-    text,
-    st.lists(objects, max_size=2).map(tuple),
-    objects,
+    Transcript, text, st.lists(messages, max_size=3).map(tuple), text, st.lists(objects, max_size=2).map(tuple), objects
 )
 records = st.builds(
     Record,
@@ -126,10 +112,7 @@ def test_a_record_comes_back_equal_and_takes_one_line(record: Record) -> None:
 @given(records)
 @modest
 def test_fields_of_a_later_version_are_passed_over(record: Record) -> None:
-    assert (
-        json_codec.decode_record(json_codec.dumps({**json_codec.encode_record(record), "mood": "good"}))
-        == record
-    )
+    assert json_codec.decode_record(json_codec.dumps({**json_codec.encode_record(record), "mood": "good"})) == record
 
 
 @given(objects)
@@ -172,9 +155,7 @@ def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
         ({"deep": [{2: {3: {"x"}}}]}, {"deep": [{"2": {"3": ["x"]}}]}),
     ],
 )
-def test_what_is_put_into_facts_without_thinking_of_json_is_kept_in_a_form_that_is(
-    given: Any, expected: Any
-) -> None:
+def test_what_is_put_into_facts_without_thinking_of_json_is_kept_in_a_form_that_is(given: Any, expected: Any) -> None:
     assert through({"facts": given}) == {"facts": expected}
 
 

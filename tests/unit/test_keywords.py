@@ -16,17 +16,13 @@ def test_a_typo_in_a_parameter_s_name_is_refused_with_the_nearest_name(option: s
         read_settings({option: ["max_tokns=4"]})
 
 
-@pytest.mark.parametrize(
-    "name", ["max_new_tokens", "top_a", "mirostat", "api", "stream", "api_key", "n", "temp"]
-)
+@pytest.mark.parametrize("name", ["max_new_tokens", "top_a", "mirostat", "api", "stream", "api_key", "n", "temp"])
 def test_a_parameter_of_a_server_s_own_passes(name: str) -> None:
     assert read_settings({"model_param": [f"{name}=1"]}).model_params == {name: 1}
 
 
 def test_what_is_not_passed_on_is_not_offered() -> None:
-    with pytest.raises(
-        SettingsError, match=r"BFCL takes no argument 'zzz'; there are categories, max_tokens$"
-    ):
+    with pytest.raises(SettingsError, match=r"BFCL takes no argument 'zzz'; there are categories, max_tokens$"):
         refuse_unknown("BFCL", ["zzz"], ["categories", "max_tokens"])
 
 

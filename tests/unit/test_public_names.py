@@ -84,9 +84,7 @@ def test_a_name_that_was_renamed_works_and_names_the_new_one() -> None:
     with pytest.warns(DeprecationWarning, match=r"evalsuite\.calls is now evalsuite\.scorers\.tool_calls"):
         moved = evalsuite.calls  # type: ignore[attr-defined]
     assert moved is evalsuite.scorers.tool_calls
-    with pytest.warns(
-        DeprecationWarning, match=r"evalsuite\.solvers\.functions is now evalsuite\.solvers\.tool_loop"
-    ):
+    with pytest.warns(DeprecationWarning, match=r"evalsuite\.solvers\.functions is now evalsuite\.solvers\.tool_loop"):
         renamed = evalsuite.solvers.functions  # type: ignore[attr-defined]
     assert renamed is evalsuite.solvers.tool_loop
 

@@ -33,6 +33,4 @@ def test_the_page_of_options_has_a_row_per_option() -> None:
 def test_the_page_of_commands_has_a_section_per_form() -> None:
     shown = pages.on_page_markdown((ROOT / "docs" / "commands.md").read_text("utf-8"))
     headings = [line[3:] for line in shown.splitlines() if line.startswith("## ")]
-    assert headings == [
-        f"evalsuite {name} {word}".rstrip() for name, forms in COMMANDS.items() for word in forms
-    ]
+    assert headings == [f"evalsuite {name} {word}".rstrip() for name, forms in COMMANDS.items() for word in forms]

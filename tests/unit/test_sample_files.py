@@ -14,10 +14,7 @@ from evalsuite.samples.files import iter_samples, load_samples
 if TYPE_CHECKING:
     from pathlib import Path
 
-ITEMS = [
-    {"id": 1, "input": "a?", "target": "A", "lang": "en"},
-    {"id": 2, "input": "b?", "target": "B", "lang": "de"},
-]
+ITEMS = [{"id": 1, "input": "a?", "target": "A", "lang": "en"}, {"id": 2, "input": "b?", "target": "B", "lang": "de"}]
 
 
 def written(folder: Path, name: str) -> Path:
@@ -86,9 +83,7 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
         ("s.parquet", "no parquet", "an invalid Parquet file"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_place_and_remedy(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
+def test_what_is_wrong_is_told_with_file_place_and_remedy(tmp_path: Path, name: str, text: str, words: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DatasetError, match=words) as caught:
@@ -123,9 +118,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 @given(items=st.lists(st.fixed_dictionaries({"input": texts, "target": texts}), min_size=1, max_size=5))
 def test_any_text_survives_json_lines(tmp_path: Path, items: list[dict[str, Any]]) -> None:
     path = tmp_path / "s.jsonl"
-    path.write_text(
-        "\n".join(json.dumps(item, ensure_ascii=False) for item in items), encoding="utf-8", newline=""
-    )
+    path.write_text("\n".join(json.dumps(item, ensure_ascii=False) for item in items), encoding="utf-8", newline="")
     assert [{"input": sample.input, "target": sample.target} for sample in load_samples(path)] == items
 
 

@@ -150,9 +150,7 @@ def test_settings_come_back_equal_from_a_file() -> None:
 
 
 def test_settings_of_another_version_are_read_as_far_as_they_are_known() -> None:
-    assert restore({"model": "m", "mood": "good", "gate": ["a.b > 0"]}) == Settings(
-        model="m", gate=("a.b > 0",)
-    )
+    assert restore({"model": "m", "mood": "good", "gate": ["a.b > 0"]}) == Settings(model="m", gate=("a.b > 0",))
     assert restore({}) == Settings()
 
 
@@ -200,9 +198,7 @@ def test_every_option_is_read_from_the_command_line(parsed: Any) -> None:
 
 @pytest.mark.parametrize("form", ["ini", "toml", "native toml"])
 def test_every_option_is_read_from_a_file(pytester: pytest.Pytester, parsed: Any, form: str) -> None:
-    lines = {"ini": "[pytest]", "toml": "[tool.pytest.ini_options]", "native toml": "[tool.pytest]"}[
-        form
-    ] + "\n"
+    lines = {"ini": "[pytest]", "toml": "[tool.pytest.ini_options]", "native toml": "[tool.pytest]"}[form] + "\n"
     for option in CHOSEN:
         value = some(option)
         if form == "ini":

@@ -8,12 +8,7 @@ from evalsuite.core.types import Record
 
 def test_the_command_to_run_a_case_again_names_the_model_s_address() -> None:
     record = Record(
-        case="test_it.py::test_it[a b]",
-        benchmark="own",
-        sample="a b",
-        epoch=1,
-        model="qwen",
-        outcome="passed",
+        case="test_it.py::test_it[a b]", benchmark="own", sample="a b", epoch=1, model="qwen", outcome="passed"
     )
     (*_, again) = _lines(record, "http://127.0.0.1:8000/v1", full=False)
     assert again.split(None, 1)[1] == (

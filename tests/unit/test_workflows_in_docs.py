@@ -79,9 +79,7 @@ def test_the_github_workflow_asks_for_all_shards_and_blocks_by_its_gate() -> Non
     shards = jobs["cases"]["strategy"]["matrix"]["shard"]
     assert shards == list(range(1, workflow["env"]["SHARDS"] + 1))
     assert jobs["gate"]["needs"] == "cases"
-    deciding = [
-        step["run"] for step in jobs["gate"]["steps"] if "evalsuite gate merged" in step.get("run", "")
-    ]
+    deciding = [step["run"] for step in jobs["gate"]["steps"] if "evalsuite gate merged" in step.get("run", "")]
     assert deciding == ["evalsuite gate merged --baseline=reports/baseline --to=verdict"]
     assert workflow["permissions"]["pull-requests"] == "write"
 

@@ -176,11 +176,7 @@ class GitHub:
 
     def step(self, step: dict[str, Any], job: str, folder: Path, values: dict[str, str]) -> int:
         step = json.loads(
-            re.sub(
-                r"\$\{\{ *(.*?) *\}\}",
-                lambda found: json.dumps(values.get(found[1], ""))[1:-1],
-                json.dumps(step),
-            )
+            re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: json.dumps(values.get(found[1], ""))[1:-1], json.dumps(step))
         )
         given = step.get("with", {})
         match step.get("uses", "").partition("@")[0]:
@@ -201,9 +197,7 @@ class GitHub:
         """Runs the steps of the repository's composite action."""
         text = (ROOT / "action.yml").read_text("utf-8").replace("${{ github.token }}", values["github.token"])
         action = yaml.safe_load(text)
-        inputs = {name: str(spec.get("default", "")) for name, spec in action["inputs"].items()} | call[
-            "with"
-        ]
+        inputs = {name: str(spec.get("default", "")) for name, spec in action["inputs"].items()} | call["with"]
         own, status = values | {f"inputs.{name}": str(value) for name, value in inputs.items()}, 0
         self.machine.environment |= call.get("env", {})
         for step in action["runs"]["steps"]:

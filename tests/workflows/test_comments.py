@@ -22,9 +22,7 @@ ID, OTHER = "0123456789abcdef", "fedcba9876543210"
 def folder(tmp_path: Path) -> Path:
     target = tmp_path / "verdict"
     target.mkdir()
-    (target / "comment.md").write_text(
-        f"# ✅ m: passed\n\n<!-- evalsuite verdict {ID} -->\n\nBody\n", "utf-8"
-    )
+    (target / "comment.md").write_text(f"# ✅ m: passed\n\n<!-- evalsuite verdict {ID} -->\n\nBody\n", "utf-8")
     (target / "summary.json").write_text(json.dumps({"verdict_id": ID}))
     return target
 
@@ -90,9 +88,7 @@ def test_the_comment_on_an_earlier_commit_is_replaced(folder: Path, comments: Co
 def test_a_pull_request_from_a_fork_gets_no_comment(
     folder: Path, comments: Comments, on_github: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    on_github.write_text(
-        json.dumps({"pull_request": {"number": 7, "head": {"repo": {"full_name": "fork/it"}}}})
-    )
+    on_github.write_text(json.dumps({"pull_request": {"number": 7, "head": {"repo": {"full_name": "fork/it"}}}}))
     assert main(["comment", str(folder)]) == 0
     assert "from a fork" in capsys.readouterr().out
     assert not comments.kept

@@ -41,9 +41,7 @@ def project(machine: Machine, chat_server: ChatServer) -> Machine:
     machine.environment |= {"OPENAI_BASE_URL": chat_server.url, "OPENAI_API_KEY": "key"}
     answer(chat_server, COUNTRIES)
     machine.commit(FILES)
-    assert machine.shell("pytest cases --model=gpt-4 --run=baseline", machine.home / "origin") == 0, (
-        machine.log
-    )
+    assert machine.shell("pytest cases --model=gpt-4 --run=baseline", machine.home / "origin") == 0, machine.log
     kept = machine.home / "origin" / "reports" / "baseline"
     for file in kept.iterdir():
         if file.name not in {"run.json", "records.jsonl", "summary.json"}:

@@ -82,9 +82,7 @@ def kappa(tally: Tally) -> Estimate | None:
     return Estimate.of(agreement.value, agreement.low, agreement.high, agreement.n)
 
 
-def correlation(
-    tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES
-) -> Estimate | None:
+def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
     """Compute the judge's rank correlation with people over all responses (turn level), the mean over aspects.
 
     All responses are in one list, as in UniEval's own script. The interval leaves out whole dialogues. None if the
@@ -163,9 +161,7 @@ def _item(row: Row) -> str:
     return row.sample.removesuffix(f"-{row.tags['mode'].replace(':', '-')}")
 
 
-def _hidden(
-    question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
-) -> Corrected | None:
+def _hidden(question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]) -> Corrected | None:
     """Keep a fifth of the labels, at least as many as the method needs, and the same in every run."""
     if not scores:
         return None
@@ -253,9 +249,7 @@ def _rho_gained(first: Sequence[Row], second: Sequence[Row]) -> Gain:
 
 def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
     rows, others = _by_question(one, first), _by_question(other, second)
-    return [
-        (row.facts["human"], _verdict(row), _verdict(others[at])) for at, row in rows.items() if at in others
-    ]
+    return [(row.facts["human"], _verdict(row), _verdict(others[at])) for at, row in rows.items() if at in others]
 
 
 def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
@@ -277,17 +271,12 @@ def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa for panels of one model that differ only in roles, or only in turns."""
     by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
     by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
-    charts = [
-        *(_charts(by_roles, "roles") if by_roles else []),
-        *(_charts(by_turns, "turns") if by_turns else []),
-    ]
+    charts = [*(_charts(by_roles, "roles") if by_roles else []), *(_charts(by_turns, "turns") if by_turns else [])]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
 def _lines(
-    judges: Sequence[JudgeSetting],
-    along: Callable[[JudgingMode], int],
-    fixed: Callable[[JudgingMode], str],
+    judges: Sequence[JudgeSetting], along: Callable[[JudgingMode], int], fixed: Callable[[JudgingMode], str]
 ) -> Lines:
     lines: dict[str, dict[int, JudgeSetting]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
@@ -332,10 +321,7 @@ def _charts(lines: Lines, name: str) -> list[Chart]:
         stem = f"chat_eval_{metric}_by_{name}"
         return Chart("lines", stem, title, labels, series, unit, limits, name, metric)
 
-    return [
-        chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)),
-        chart("kappa", kappa, (-1.0, 1.0)),
-    ]
+    return [chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)), chart("kappa", kappa, (-1.0, 1.0))]
 
 
 def _model(judge: JudgeSetting) -> str:

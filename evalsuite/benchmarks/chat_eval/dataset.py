@@ -56,9 +56,7 @@ def load(setup: Setup) -> Dataset:
         raise DatasetError(folder, "", "neither of them", "the folder faireval or the file topical_chat.json")
     files = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
     source = files if setup.data else "shipped samples, labelled by their authors"
-    return Dataset(
-        [_in_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source
-    )
+    return Dataset([_in_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
 
 
 def _in_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
@@ -84,9 +82,7 @@ def read_pairs(folder: Path) -> list[Sample]:
         number = take(question, "question_id", int, questions, place)
         if number in samples:
             raise DatasetError(questions, place, f"question {number} again", "each question once")
-        both = [
-            _answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)
-        ]
+        both = [_answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)]
         samples[number] = _pair(question, questions, place, both, systems, verdict)
     return list(samples.values())
 
@@ -126,9 +122,7 @@ def _names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
 
 
 def _review(folder: Path) -> tuple[Path, tuple[str, str]]:
-    answering = sorted(
-        path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl")
-    )
+    answering = sorted(path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl"))
     reviews = sorted((folder / "review").glob("review_*_human.txt"))
     named = {f"review_{one}_{other}_human.txt": (one, other) for one in answering for other in answering}
     fitting = [review for review in reviews if review.name in named]
@@ -137,10 +131,7 @@ def _review(folder: Path) -> tuple[Path, tuple[str, str]]:
     names = ", ".join(path.name for path in reviews) or "none"
     systems = ", ".join(answering) or "nobody"
     raise DatasetError(
-        folder,
-        "review",
-        f"{names}, and answers of {systems}",
-        "one file review_<one>_<other>_human.txt of two of them",
+        folder, "review", f"{names}, and answers of {systems}", "one file review_<one>_<other>_human.txt of two of them"
     )
 
 
@@ -172,9 +163,7 @@ def _answers(path: Path) -> dict[int, Mapping[str, str]]:
     return answers
 
 
-def _answer(
-    answers: Mapping[int, Mapping[str, str]], number: int, folder: Path, system: str
-) -> Mapping[str, str]:
+def _answer(answers: Mapping[int, Mapping[str, str]], number: int, folder: Path, system: str) -> Mapping[str, str]:
     if number not in answers:
         path = folder / "answer" / f"answer_{system}.jsonl"
         raise DatasetError(path, f"question {number}", "no answer", "one answer a question")
@@ -238,8 +227,6 @@ def _ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, flo
         value = float(take(scores, aspect.name, float, path, f"{place}, field 'scores'"))
         if not aspect.low <= value <= aspect.high:
             expected = f"a number from {aspect.low} to {aspect.high}"
-            raise DatasetError(
-                path, f"{place}, field 'scores', field {aspect.name!r}", f"{value:g}", expected
-            )
+            raise DatasetError(path, f"{place}, field 'scores', field {aspect.name!r}", f"{value:g}", expected)
         ratings[aspect.name] = value
     return ratings

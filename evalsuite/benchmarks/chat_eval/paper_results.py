@@ -38,9 +38,7 @@ JUDGES = (
 STRATEGIES = {
     "one_by_one": OnPairs("ChatGPT, one by one, 3 roles, 2 turns [1]", 0.60, 0.33),
     "simultaneous": OnPairs("ChatGPT, simultaneous, 3 roles, 2 turns [1]", 0.55, 0.28),
-    "simultaneous_summarizer": OnPairs(
-        "ChatGPT, simultaneous with summarizer, 3 roles, 2 turns [1]", 0.55, 0.27
-    ),
+    "simultaneous_summarizer": OnPairs("ChatGPT, simultaneous with summarizer, 3 roles, 2 turns [1]", 0.55, 0.27),
 }
 SAME_ROLE = OnPairs("ChatGPT, panel of the same role, 2 roles, 2 turns [1]", 0.538, 0.25)
 DIALOGUES = {

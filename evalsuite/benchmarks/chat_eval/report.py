@@ -116,17 +116,12 @@ def _by_category(judges: Sequence[JudgeSetting]) -> Table | None:
     rows = [
         (
             category,
-            *(
-                groups[category].estimate("accuracy") if category in groups else None
-                for groups in by_judge.values()
-            ),
+            *(groups[category].estimate("accuracy") if category in groups else None for groups in by_judge.values()),
         )
         for category in categories
     ]
     return Table(
-        "Accuracy by question category",
-        (Column("Category"), *(Column(name, "percent") for name in by_judge)),
-        rows,
+        "Accuracy by question category", (Column("Category"), *(Column(name, "percent") for name in by_judge)), rows
     )
 
 
@@ -169,11 +164,7 @@ def dialogue_tables(judges: Sequence[JudgeSetting]) -> list[Table]:
 
 
 def _table(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
-    rows = [
-        *_published_rows(sign),
-        *_without_judge(rated[0].tally, sign),
-        *(_row(judge, sign) for judge in rated),
-    ]
+    rows = [*_published_rows(sign), *_without_judge(rated[0].tally, sign), *(_row(judge, sign) for judge in rated)]
     return Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
 
@@ -248,9 +239,7 @@ def changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
 
 
 def _rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
-    cases = judge.tally.where(
-        lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task
-    )
+    cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     ballots = [two for row in cases for two in two_ballots(row, judge.mode.turns)]
     for turn in sorted({two.turn for two in ballots}):
         some = [two for two in ballots if two.turn == turn]

@@ -397,9 +397,7 @@ class PaperDebate:
             summary = await self.debate.sum_up(self.spoken, turn)
             self.debate.keep(summary)
             return [summary.part()]
-        return shuffle_parts(
-            parts, self.panel.seed, turn, self.debate.subject.shown(swapped=self.debate.swapped)
-        )
+        return shuffle_parts(parts, self.panel.seed, turn, self.debate.subject.shown(swapped=self.debate.swapped))
 
     async def _secret_ballots(self, turn: int) -> None:
         ask = self.panel.form

@@ -22,10 +22,7 @@ HEAD_TO_TAIL = Benchmark(
     default_modes=(DEFAULT_MODE,),
     report=report,
     primary="accuracy",
-    metrics={
-        **dict.fromkeys(("hallucination*", "missing"), Metric(range=(0.0, 1.0), better="lower")),
-        "*": SHARE,
-    },
+    metrics={**dict.fromkeys(("hallucination*", "missing"), Metric(range=(0.0, 1.0), better="lower")), "*": SHARE},
 )
 
 __all__ = ["HEAD_TO_TAIL"]

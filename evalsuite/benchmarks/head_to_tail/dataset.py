@@ -245,9 +245,7 @@ def _shown(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> M
 
 def _differs(other: QuestionItem, item: QuestionItem) -> bool:
     return (
-        other.question != item.question
-        and other.entity != item.entity
-        and not set(other.answers) & set(item.answers)
+        other.question != item.question and other.entity != item.entity and not set(other.answers) & set(item.answers)
     )
 
 
@@ -339,16 +337,10 @@ _RULES = tuple(
             r"in which year was (?P<what>.+?) (?P<done>born|released|first published|published|founded)",
             "{what} was {done} in the year _.",
         ),
-        (
-            rf"in which year did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)",
-            "{what} {past}{rest} in the year _.",
-        ),
+        (rf"in which year did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)", "{what} {past}{rest} in the year _."),
         (r"where was (?P<what>.+) (?P<done>born|held)", "{what} was {done} in _."),
         (rf"where did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)", "{what} {past}{rest} at _."),
-        (
-            r"in which (?P<kind>\w+) was (?P<what>.+) (?P<done>born|held)",
-            "{what} was {done} in the {kind} _.",
-        ),
+        (r"in which (?P<kind>\w+) was (?P<what>.+) (?P<done>born|held)", "{what} was {done} in the {kind} _."),
         (
             rf"(?:at|in) which (?P<kind>\w+) did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)",
             "{what} {past}{rest} in the {kind} _.",

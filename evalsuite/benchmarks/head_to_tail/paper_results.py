@@ -99,9 +99,7 @@ _DOMAINS = tuple(PAPER_MIX)
 @cache
 def table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Read Table 14 by popularity (`all` or a bucket) and model, as shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...)."""
-    return MappingProxyType(
-        {(row.pop("popularity"), row.pop("model")): _shares(row) for row in _rows("table_14")}
-    )
+    return MappingProxyType({(row.pop("popularity"), row.pop("model")): _shares(row) for row in _rows("table_14")})
 
 
 @cache
@@ -128,9 +126,7 @@ def against_published(label: str, asked: Tally, judge: str | None) -> list[Block
     by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
     prompts = prompt_differences(asked)
     fair = [] if prompts else [domain for domain, differences in by_domain.items() if not differences]
-    differing = (
-        [text for domain in _DOMAINS for text in by_domain[domain]] + prompts + judge_differences(judge)
-    )
+    differing = [text for domain in _DOMAINS for text in by_domain[domain]] + prompts + judge_differences(judge)
     words = "; ".join(differing) or "nothing"
     passage = Passage("", f"How {label} differs from the paper's own runs: {words}.")
     if not fair:
@@ -142,9 +138,7 @@ def _differences_table(label: str, asked: Tally, fair: Sequence[str], *, judged:
     # The paper has no results by domain for exact match.
     parts = ["all", *fair] if set(fair) == set(_DOMAINS) else list(fair)
     parts = parts if judged else [part for part in parts if part == "all"]
-    rows = [
-        [model, *(_difference(asked, part, model, judged=judged) for part in parts)] for model in models()
-    ]
+    rows = [[model, *(_difference(asked, part, model, judged=judged) for part in parts)] for model in models()]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
         f"Accuracy of {label} minus the published one, with 95% intervals for questions that are drawn alike but "

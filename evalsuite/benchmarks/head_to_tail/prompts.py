@@ -29,18 +29,9 @@ if TYPE_CHECKING:
 
 
 # The paper's numbers of its prompts, by mode.
-PAPER_MODES = {
-    "paper": 3,
-    "paper:zero_shot": 4,
-    "paper:in_domain": 5,
-    "paper:brief": 6,
-    "paper:best_guess": 7,
-}
+PAPER_MODES = {"paper": 3, "paper:zero_shot": 4, "paper:in_domain": 5, "paper:brief": 6, "paper:best_guess": 7}
 JUDGE_PROMPT = 2
-_SLOTS = {
-    2: ("{QUESTION}", "{GROUND_TRUTH}", "{PREDICTION}"),
-    5: ("{QUESTION}", "{QUESTION#}", "{ANSWER#}"),
-}
+_SLOTS = {2: ("{QUESTION}", "{GROUND_TRUTH}", "{PREDICTION}"), 5: ("{QUESTION}", "{QUESTION#}", "{ANSWER#}")}
 _QUESTION_ONLY = ("{QUESTION}",)
 _SLOT = re.compile(r"\{[A-Z_]+#?\}")
 
@@ -179,22 +170,18 @@ OWN_MODES = {
     "few_shot": PromptMode("brief or unsure, with two examples, one of them answered unsure"),
     "zero_shot": PromptMode("brief or unsure, without examples", examples="none"),
     "in_domain": PromptMode(
-        "as few_shot, with another question of the same template as the answered example",
-        examples="template",
+        "as few_shot, with another question of the same template as the answered example", examples="template"
     ),
     "no_brief": PromptMode("as few_shot, but without asking for a brief answer", brief=False),
     "no_unsure": PromptMode("as few_shot, but without leave to be unsure", doubt="nothing"),
     "brief_only": PromptMode("only asked to be brief, without examples", examples="none", doubt="nothing"),
-    "neither": PromptMode(
-        "the bare question: neither brief nor unsure", examples="none", brief=False, doubt="nothing"
-    ),
+    "neither": PromptMode("the bare question: neither brief nor unsure", examples="none", brief=False, doubt="nothing"),
     "best_guess": PromptMode("as few_shot, but to guess rather than be unsure", doubt="guess"),
     "cloze": PromptMode("as few_shot, with each question put as a sentence with a gap", cloze=True),
     "natural": PromptMode("as few_shot, without questions that hardly anybody asks", natural=True),
 }
 MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
-    name: f"Prompt {number} of the paper, from prompt_{number}.txt below --data"
-    for name, number in PAPER_MODES.items()
+    name: f"Prompt {number} of the paper, from prompt_{number}.txt below --data" for name, number in PAPER_MODES.items()
 }
 # Modes that show another question of the same template.
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}
@@ -225,9 +212,7 @@ def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Me
         bare = mode == "neither"
         return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
 
-    turns = [
-        (asks(shown.question), Message("assistant", shown.answer)) for shown in _examples(chosen, example)
-    ]
+    turns = [(asks(shown.question), Message("assistant", shown.answer)) for shown in _examples(chosen, example)]
     return (*chain.from_iterable(turns), asks(question))
 
 

@@ -7,12 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
-from evalsuite.benchmarks.head_to_tail.paper_results import (
-    against_published,
-    make_published_tables,
-    models,
-    table_10,
-)
+from evalsuite.benchmarks.head_to_tail.paper_results import against_published, make_published_tables, models, table_10
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
@@ -57,9 +52,7 @@ def report(views: Sequence[RunView]) -> Section:
 
 
 def _decided_by(line: LabelledCases) -> str:
-    return (
-        f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
-    )
+    return f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
 
 
 def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
@@ -72,9 +65,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
         sentences.append(f"Right is what {decider} says{where}.")
     for line in lines:
         if lost := sum(row.outcome == "error" for row in line.tally):
-            sentences.append(
-                f"{line.label}: errors in {lost} of {number_of(len(line.tally), 'case')}, left out."
-            )
+            sentences.append(f"{line.label}: errors in {lost} of {number_of(len(line.tally), 'case')}, left out.")
     return Passage("", "\n\n".join(sentences))
 
 
@@ -92,9 +83,7 @@ def _by_verdict(lines: Sequence[LabelledCases]) -> Table:
     return Table("Right, made up, missing", _columns("Right by", lines, (COUNT, *RATES)), rows)
 
 
-def _by_tag(
-    title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]
-) -> Table:
+def _by_tag(title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]) -> Table:
     def cells(value: str, line: LabelledCases) -> list[Cell]:
         return _cells(line.tally.where(lambda row: row.tags.get(tag) == value))
 
@@ -108,9 +97,7 @@ def _rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
         part = line.tally.where(bucket=bucket)
         return [cell for rule in _RULES for cell in _cells(part, VERDICTS[rule])[1:3]]
 
-    columns = _columns(
-        "Popularity", lines, [Column(f"{rate}, {rule}", "percent") for rule in _RULES for rate in "AH"]
-    )
+    columns = _columns("Popularity", lines, [Column(f"{rate}, {rule}", "percent") for rule in _RULES for rate in "AH"])
     return Table("By popularity and rule", columns, _rows(BUCKETS, lines, cells))
 
 
@@ -158,9 +145,7 @@ def _rows(
     values: Iterable[str], lines: Sequence[LabelledCases], cells: Callable[[str, LabelledCases], list[Cell]]
 ) -> list[list[Cell]]:
     return [
-        [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)]
-        for value in values
-        for line in lines
+        [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)] for value in values for line in lines
     ]
 
 
@@ -382,9 +367,7 @@ def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell
     return shown
 
 
-def _combinations(
-    judged: Sequence[Tally], by_judge: str, by_rule: str
-) -> Iterator[tuple[list[float], list[float]]]:
+def _combinations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> Iterator[tuple[list[float], list[float]]]:
     domains = sorted({domain for tally in judged for domain in tally.groups("domain")})
     for domain in domains:
         for bucket in BUCKETS:

@@ -88,9 +88,7 @@ class ByJudge:
             ModelError: a call of the judge failed for good.
         """
         missing = says_nothing(sample, transcript)
-        correct = (
-            Score(0.0, "a missing answer") if missing else await self._verdict(sample, transcript, judge)
-        )
+        correct = Score(0.0, "a missing answer") if missing else await self._verdict(sample, transcript, judge)
         shares = _shares(correct.value, float(missing))
         scores: dict[str, float | Score] = {
             "correct": correct,
@@ -119,9 +117,7 @@ def acceptable(sample: Sample) -> tuple[str, ...]:
 
 def spoken(transcript: Transcript) -> str:
     """Return the answer without a leading label."""
-    return (
-        _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
-    )
+    return _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
 
 
 def says_nothing(sample: Sample, transcript: Transcript) -> bool:
@@ -376,11 +372,7 @@ def in_words(number: int) -> str:
     return f"{hundreds} and {in_words(number % 100)}" if number % 100 else hundreds
 
 
-_FIGURES = {
-    spelt: number
-    for number in range(1000)
-    for spelt in (in_words(number), in_words(number).replace("-", " "))
-}
+_FIGURES = {spelt: number for number in range(1000) for spelt in (in_words(number), in_words(number).replace("-", " "))}
 
 
 def _whole(answer: str) -> int | None:

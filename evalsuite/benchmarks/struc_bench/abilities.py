@@ -262,9 +262,7 @@ def abilities(
         "coverage": _share(covered, wanted.total()),
         "formatting": form,
         "reasoning": _reasoning(comparison, text),
-        "comprehension": _comprehension(_share(len(right), covered) or 0.0, comparison.sums)
-        if wanted
-        else None,
+        "comprehension": _comprehension(_share(len(right), covered) or 0.0, comparison.sums) if wanted else None,
         "pragmatics": (markup + (_share(in_form, len(right)) or 0.0) + share) / 3 if wanted else None,
         "hallucination_control": _share_supported(comparison, text, wanted),
     }

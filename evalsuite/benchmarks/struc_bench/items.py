@@ -86,9 +86,7 @@ def read_human_scores(path: Path) -> list[HumanScores]:
 def _read(record: object, path: Path, where: str) -> HumanScores:
     fields = expect(record, dict, path, where)
     content, form = (_score(fields, aspect, path, where) for aspect in ASPECTS)
-    model, rater = (
-        expect(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
-    )
+    model, rater = (expect(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater"))
     sample = take(fields, "sample", str, path, where)
     return HumanScores(sample, content, form, model, rater, _errors(fields.get("errors"), path, where))
 
@@ -106,9 +104,7 @@ def _errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
         return None
     names = expect(labels, list, path, f"{where}, field 'errors'")
     if unknown := [name for name in names if name not in ERROR_TYPES]:
-        raise DatasetError(
-            path, f"{where}, field 'errors'", repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}"
-        )
+        raise DatasetError(path, f"{where}, field 'errors'", repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
     return tuple(names)
 
 
@@ -123,9 +119,7 @@ def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput
         if score.model in ("", model):
             by_sample.setdefault(score.sample, []).append(score)
     # Records must not contain the names of people.
-    numbers = {
-        rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)
-    }
+    numbers = {rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)}
     return {sample: _together(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
@@ -232,22 +226,17 @@ def read_items(path: Path) -> list[TableItem]:
 
 def _read_item(record: object, path: Path, where: str) -> TableItem:
     fields = expect(record, dict, path, where)
-    instruction, text, output = (
-        take(fields, name, str, path, where) for name in ("instruction", "input", "output")
-    )
+    instruction, text, output = (take(fields, name, str, path, where) for name in ("instruction", "input", "output"))
     if not output.strip():
         raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")
-    description = expect(
-        fields.get("format_description", ""), str, path, f"{where}, field 'format_description'"
-    )
+    description = expect(fields.get("format_description", ""), str, path, f"{where}, field 'format_description'")
     return TableItem(instruction, text, output, description)
 
 
 def items_json(items: Iterable[TableItem]) -> str:
     """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
     records = [
-        {name: value for name, value in asdict(item).items() if value} | _required_fields(item)
-        for item in items
+        {name: value for name, value in asdict(item).items() if value} | _required_fields(item) for item in items
     ]
     text = json.dumps(records, ensure_ascii=False, indent=1)
     return f"{text}\n".encode("utf-8", "replace").decode()
@@ -290,9 +279,7 @@ def _the_one(folder: Path, written: Format, paths: list[Path]) -> Path:
     chosen = tests or paths
     if len(chosen) > 1:
         names = ", ".join(path.name for path in chosen)
-        raise DatasetError(
-            folder, "", f"several files of {written} items: {names}", "one, or one named ..._test.json"
-        )
+        raise DatasetError(folder, "", f"several files of {written} items: {names}", "one, or one named ..._test.json")
     return chosen[0]
 
 
@@ -392,12 +379,7 @@ def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) ->
 
 
 def _sample(
-    name: str,
-    item: TableItem,
-    written: Format,
-    mode: str,
-    modes: tuple[str, ...],
-    people: Mapping[str, RatedOutput],
+    name: str, item: TableItem, written: Format, mode: str, modes: tuple[str, ...], people: Mapping[str, RatedOutput]
 ) -> Sample:
     variant = f"{name}-{mode}"
     ratings = people.get(variant) or people.get(name)

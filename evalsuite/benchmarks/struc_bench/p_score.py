@@ -109,9 +109,7 @@ async def p_score(
         )
         for order in orders
     )
-    content, structure = (
-        sum(judgement.value[aspect] for judgement in both.judgements) / 2 for aspect in ASPECTS
-    )
+    content, structure = (sum(judgement.value[aspect] for judgement in both.judgements) / 2 for aspect in ASPECTS)
     written = signature("p_score", [judge], system, _prompt(prompt, "", "", "any format"), params)
     return PScore(content, structure, both.log, written)
 
@@ -150,9 +148,7 @@ def _prompt(prompt: str, first: str, second: str, written: str) -> str:
         format={"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(written, written),
         form=FORM,
         highest=HIGHEST,
-        tables=mark_sections(
-            [("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]
-        ),
+        tables=mark_sections([("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]),
         half=HIGHEST // 2,
         input1=first or "(nothing)",
         input2=second or "(nothing)",

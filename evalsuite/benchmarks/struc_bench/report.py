@@ -12,25 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
-from evalsuite.benchmarks.struc_bench.scoring import (
-    COMPILES,
-    FORM,
-    METRICS,
-    RELEASED,
-    TABLE_SCORE,
-    corpus_bleu,
-)
+from evalsuite.benchmarks.struc_bench.scoring import COMPILES, FORM, METRICS, RELEASED, TABLE_SCORE, corpus_bleu
 from evalsuite.output.reports.generic import cut_off
-from evalsuite.output.reports.section import (
-    Chart,
-    Column,
-    LabelledCases,
-    Passage,
-    Section,
-    Series,
-    Table,
-    lines_of,
-)
+from evalsuite.output.reports.section import Chart, Column, LabelledCases, Passage, Section, Series, Table, lines_of
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -127,12 +111,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
 def _table_scores(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the table score, which is the benchmark's main metric, by format."""
     rows: list[list[Cell]] = [
-        [
-            name,
-            label,
-            len(tally.scored("table_score")),
-            *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES)),
-        ]
+        [name, label, len(tally.scored("table_score")), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
         for name, label, tally in _by_format(lines)
     ]
     columns = [
@@ -165,9 +144,7 @@ def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         ]
     columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), Column("Fulfilled", "percent", 1)]
     if rows:
-        yield Table(
-            "Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below."
-        )
+        yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
 def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
@@ -239,11 +216,7 @@ def _errors(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, *(tally.estimate(kind) for kind in shown)] for name, label, tally in _by_format(lines)
     ]
-    columns = [
-        Column("Format"),
-        Column("Run"),
-        *(Column(heading, "percent", 1) for heading in shown.values()),
-    ]
+    columns = [Column("Format"), Column("Run"), *(Column(heading, "percent", 1) for heading in shown.values())]
     note = (
         "The share of outputs that have at least one such error. Structure: rows, columns or tables missing, too "
         "many or in another place. Naming: other names of rows or columns. Element: a value differs, is missing or "
@@ -257,22 +230,14 @@ def _errors_chart(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
     series = [Series(name, [tally.estimate(kind) for kind in shown]) for name, tally in _polygons(lines)]
     title = "Share of outputs with each type of error"
     yield Chart(
-        "bars",
-        "struc_bench_errors",
-        title,
-        list(shown.values()),
-        series,
-        "percent",
-        (0.0, 1.0),
-        y_title="Outputs",
+        "bars", "struc_bench_errors", title, list(shown.values()), series, "percent", (0.0, 1.0), y_title="Outputs"
     )
 
 
 def _abilities(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the numbers of Figure 5."""
     rows: list[list[Cell]] = [
-        [name, label, *(tally.share(ability) for ability in ABILITIES)]
-        for name, label, tally in _by_format(lines)
+        [name, label, *(tally.share(ability) for ability in ABILITIES)] for name, label, tally in _by_format(lines)
     ]
     columns = [Column("Format"), Column("Run"), *(Column(name, "percent", 1) for name in ABILITIES.values())]
     note = "How each is computed from the tables and the text: docs/struc_bench.md."
@@ -281,9 +246,7 @@ def _abilities(lines: Sequence[LabelledCases]) -> Table:
 
 def _ability_map(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
     """Draw Figure 5."""
-    series = [
-        Series(name, [tally.mean(ability) for ability in ABILITIES]) for name, tally in _polygons(lines)
-    ]
+    series = [Series(name, [tally.mean(ability) for ability in ABILITIES]) for name, tally in _polygons(lines)]
     labels = list(ABILITIES.values())
     yield Chart("radar", "struc_bench_abilities", "Ability map", labels, series, "percent", limits=(0.0, 1.0))
 
@@ -358,9 +321,7 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
         if (rated := [row for row in outputs if metric in row.scores])
     ]
     columns = [Column("Metric"), Column("Outputs", "count")]
-    columns += [
-        Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS
-    ]
+    columns += [Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS]
     note = (
         f"Over outputs; a dash below {FEWEST} outputs, or where either side is constant. Intervals of 95% by "
         f"bootstrap, drawing items with all their outputs.{_alpha_note(outputs)}"
@@ -376,16 +337,12 @@ def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
     lines: list[list[Cell]] = []
     for name, heading in ERROR_TYPES.items():
         pairs = [
-            (row.scores[name] > 0, row.facts["people"]["errors"][name] > 0.5)
-            for row in labelled
-            if name in row.scores
+            (row.scores[name] > 0, row.facts["people"]["errors"][name] > 0.5) for row in labelled if name in row.scores
         ]
         if pairs:
             computed, people = zip(*pairs, strict=True)
             kappa = kappa_interval(computed, people)
-            agreed = (
-                None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
-            )
+            agreed = None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
             shares = (sum(side) / len(pairs) for side in (people, computed))
             lines.append([heading, len(pairs), *shares, agreed])
     columns = [
@@ -396,9 +353,7 @@ def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
     return Table(title, columns, lines, note) if lines else None
 
 
-def _correlations(
-    values: Sequence[float | None], outputs: Sequence[Row], draws: ClusterDraws
-) -> list[Estimate | None]:
+def _correlations(values: Sequence[float | None], outputs: Sequence[Row], draws: ClusterDraws) -> list[Estimate | None]:
     import numpy as np
 
     from evalsuite.stats.correlation import correlations
@@ -438,9 +393,7 @@ def _each_and_others(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], 
     ratings = _ratings(outputs, place)
     present = ~np.isnan(ratings)
     total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
-    others = np.where(
-        present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan
-    )
+    others = np.where(present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan)
     return ratings, others, count > 1
 
 

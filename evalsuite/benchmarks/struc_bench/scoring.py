@@ -6,13 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from evalsuite.benchmarks.struc_bench.abilities import (
-    TableComparison,
-    abilities,
-    compare,
-    error_types,
-    markup_used,
-)
+from evalsuite.benchmarks.struc_bench.abilities import TableComparison, abilities, compare, error_types, markup_used
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
 from evalsuite.core.errors import JudgeError, ScoringError
@@ -38,11 +32,7 @@ FACT = "bleu"
 def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
     """Count matching n-grams and all n-grams of order 1 to 4 in sacrebleu's tokens, and measure both texts' lengths."""
     score = _bleu().corpus_score([prediction], [[reference]])
-    return {
-        "matched": list(score.counts),
-        "all": list(score.totals),
-        "lengths": [score.sys_len, score.ref_len],
-    }
+    return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
 
 def corpus_bleu(tally: Tally) -> Estimate | None:
@@ -86,10 +76,7 @@ COMPILES = "form_compiles"
 """The fact of form that an output contains no LaTeX that TeX refuses; only LaTeX outputs have it."""
 FORM = "form"
 """The name under which a record keeps the checklist of form."""
-RELEASED = {
-    "h_content_released": "Content H-Score, released",
-    "h_format_released": "Format H-Score, released",
-}
+RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 
 def solver(setup: Setup) -> Solver:
@@ -139,11 +126,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
         **error_types(comparison, ours.facts),
         **abilities(
-            comparison,
-            source=sample.metadata["text"],
-            form=ours.form,
-            markup=markup_used(ours.facts),
-            share=share,
+            comparison, source=sample.metadata["text"], form=ours.form, markup=markup_used(ours.facts), share=share
         ),
     }
 
@@ -185,9 +168,7 @@ class NeuralScorer:
         baseline: the file with BERTScore's baselines.
     """
 
-    def __init__(
-        self, folders: Mapping[str, str], layer: int | None = None, baseline: str | None = None
-    ) -> None:
+    def __init__(self, folders: Mapping[str, str], layer: int | None = None, baseline: str | None = None) -> None:
         self._folders = folders
         self._layer, self._baseline = layer, Path(baseline) if baseline else None
         self._loaded: dict[str, Any] = {}

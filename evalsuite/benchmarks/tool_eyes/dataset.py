@@ -174,9 +174,7 @@ def load(setup: Setup) -> Dataset:
     chosen = _first_of_each(_runnable(queries, options), options.queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
-    samples = [
-        _sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes
-    ]
+    samples = [_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
     return Dataset(samples, source)
 
 
@@ -295,9 +293,7 @@ def _query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, 
     if not text.strip():
         raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
     if scenario not in SCENARIOS:
-        raise DatasetError(
-            path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}"
-        )
+        raise DatasetError(path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}")
     counts[scenario] = counts.get(scenario, 0) + 1
     numbered = f"{scenario.lower()}-{counts[scenario]}"
     replies = take(record, "user", list, path, where) if "user" in record else []
@@ -314,9 +310,7 @@ def _query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, 
 def _subject(written: str, path: Path, where: str) -> str:
     parts = PurePosixPath(written).parts
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
-        raise DatasetError(
-            path, where, repr(written), f"a path that ends in {LIBRARY}/<category>/<subcategory>"
-        )
+        raise DatasetError(path, where, repr(written), f"a path that ends in {LIBRARY}/<category>/<subcategory>")
     return "/".join(parts[-2:])
 
 
@@ -350,9 +344,7 @@ def _documents(path: Path) -> tuple[ToolDocument, ...]:
 def _document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
     name = take(record, "name", str, path, where)
     if not _NAME.fullmatch(name):
-        raise DatasetError(
-            path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -"
-        )
+        raise DatasetError(path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -")
     where = f"{where} ({name})"
     schema = take(record, "parameters", dict, path, where)
     properties = take(schema, "properties", dict, path, where)

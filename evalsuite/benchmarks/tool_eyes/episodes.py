@@ -63,9 +63,7 @@ class ToolEyesSolver:
         # Without a judge, the model under test also plays the tools and the user; records and report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(
-            setup.judge or setup.model,
-            setup.judge_base_url if setup.judge else None,
-            ObservationLibrary(kept),
+            setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationLibrary(kept)
         )
         self.executor, self.user = self._players(shipped=setup.data is None)
         self.loops = {mode: self._loop(mode) for mode in setup.modes}
@@ -137,10 +135,7 @@ class ToolEyesSolver:
 
             return SUBJECTS[subject](sample)
         executor = self.executor(sample)
-        return [
-            Tool(ToolDocument(**document, origin=subject), executor)
-            for document in sample.metadata["documents"]
-        ]
+        return [Tool(ToolDocument(**document, origin=subject), executor) for document in sample.metadata["documents"]]
 
 
 def _folder(name: str | None, option: str, kind: str) -> Path:

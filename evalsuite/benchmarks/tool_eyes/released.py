@@ -139,9 +139,7 @@ def _given_up(module: ast.Module, path: Path) -> str:
                 for key, value in _pairs(statement):
                     if key == "value":
                         return value
-    raise DatasetError(
-        path, "", "no message for an episode that reaches max_turn", "the code as it was released"
-    )
+    raise DatasetError(path, "", "no message for an episode that reaches max_turn", "the code as it was released")
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -164,11 +162,7 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     system, user = assigned.get("sys_prompt"), assigned.get("user_input")
-    if (
-        not isinstance(system, ast.Constant)
-        or not isinstance(system.value, str)
-        or not isinstance(user, ast.JoinedStr)
-    ):
+    if not isinstance(system, ast.Constant) or not isinstance(system.value, str) or not isinstance(user, ast.JoinedStr):
         raise DatasetError(
             path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
         )
@@ -327,9 +321,7 @@ def reality_of(sample: Sample, steps: Sequence[Step]) -> float:
     `steps` excludes the turn that finishes. After the first unknown tool, parameters are no longer checked. A required
     parameter that was given once counts as given in all later calls of its tool.
     """
-    documents = {
-        document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])
-    }
+    documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
     due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
     unknown_tools = wrong_parameters = 0
     calls = [call for step in steps if step.valid for call in step.calls]
@@ -396,9 +388,7 @@ class _JudgeQuestions:
         answer: the answer for the user.
     """
 
-    def __init__(
-        self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
-    ) -> None:
+    def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
         self.judge, self.prompts = judge, prompts
         self.common = {"document": documents_json(sample), "query": str(sample.input)}
         written = [message.content for message in transcript.messages if message.role == "assistant"]
@@ -418,10 +408,7 @@ class _JudgeQuestions:
         message = Message("user", question.fill({**self.common, **values}))
         completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
         self.answers[criterion + place] = [
-            {
-                "role": "user",
-                "content": message.content.replace(self.common["document"], "(the tools' documents)"),
-            },
+            {"role": "user", "content": message.content.replace(self.common["document"], "(the tools' documents)")},
             {"role": "assistant", "content": completion.text},
         ]
         return read_score(completion.text)
@@ -435,18 +422,14 @@ class _JudgeQuestions:
                 lines.append(f"User request:\n{self.prompts.reminder}")
             if replies:
                 lines += [
-                    f"User request:\n{call['observation']}"
-                    for call in step.calls
-                    if call["tool"] == ASK_TO_USER.name
+                    f"User request:\n{call['observation']}" for call in step.calls if call["tool"] == ASK_TO_USER.name
                 ]
         return "\n\n".join(lines)
 
     @property
     def log(self) -> list[Mapping[str, Any]]:
         return [
-            {"speaker": f"judge of {name}", **entry}
-            for name in sorted(self.answers)
-            for entry in self.answers[name]
+            {"speaker": f"judge of {name}", **entry} for name in sorted(self.answers) for entry in self.answers[name]
         ]
 
 

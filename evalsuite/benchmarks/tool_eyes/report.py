@@ -66,10 +66,7 @@ def report(views: Sequence[RunView]) -> Section:
         _metrics_table("Five capabilities", (*CAPABILITIES, OVERALL), lines),
         radars[0],
         _metrics_table(
-            "Tool selection: reality and match",
-            ("reality", "match", "tool_selection"),
-            lines,
-            _SELECTION_NOTE,
+            "Tool selection: reality and match", ("reality", "match", "tool_selection"), lines, _SELECTION_NOTE
         ),
         failures,
         *(table for line in lines for table in _episode_tables(line)),
@@ -78,9 +75,7 @@ def report(views: Sequence[RunView]) -> Section:
         _count_asked(lines),
         *radars[1:],
         _rules(lines),
-        _metrics_table(
-            "Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE
-        ),
+        _metrics_table("Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE),
         *(
             _by_scenario(f"{_heading(metric)} by scenario", metric, lines)
             for metric in dict.fromkeys((*RULES, *CAPABILITIES))
@@ -100,9 +95,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
     for view in views:
         modes = ", ".join(view.tally.groups("mode"))
         judge = f"judged by {view.judge}" if view.judge else "no judge, so only the rule parts are measured"
-        paragraphs.append(
-            f"{view.label}: {view.source or 'source not recorded'}; mode {modes or 'none'}; {judge}."
-        )
+        paragraphs.append(f"{view.label}: {view.source or 'source not recorded'}; mode {modes or 'none'}; {judge}.")
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {number_of(len(line.tally), 'case')}, left out" if lost else ""
@@ -158,19 +151,13 @@ def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Tab
     present = _scenarios_of(lines)
     columns = [Column("Run"), *(Column(name, "percent") for name in (*present, "all"))]
     rows: list[list[Cell]] = [
-        [
-            line.label,
-            *(line.tally.where(scenario=name).share(metric) for name in present),
-            line.tally.share(metric),
-        ]
+        [line.label, *(line.tally.where(scenario=name).share(metric) for name in present), line.tally.share(metric)]
         for line in lines
     ]
     return Table(title, columns, rows)
 
 
-def _metrics_table(
-    title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = ""
-) -> Table:
+def _metrics_table(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
     """Tabulate metrics over all cases: the five capabilities (Figure 5), tool selection (Table 4) and parts."""
     columns = [Column("Run"), *(Column(_heading(name), "percent") for name in metrics)]
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
@@ -288,11 +275,7 @@ def _failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     rows: list[list[Cell]] = [
         [
             FAULTS[fault],
-            *(
-                cell
-                for found, share in zip(counts, shares, strict=True)
-                for cell in (found[fault], share[fault])
-            ),
+            *(cell for found, share in zip(counts, shares, strict=True) for cell in (found[fault], share[fault])),
         ]
         for fault in present
     ]
@@ -303,8 +286,7 @@ def _failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         title="What went wrong",
         labels=[fault.replace("_", " ") for fault in present],
         series=[
-            Series(line.label, [share[fault] for fault in present])
-            for line, share in zip(lines, shares, strict=True)
+            Series(line.label, [share[fault] for fault in present]) for line, share in zip(lines, shares, strict=True)
         ],
         unit="percent",
         y_title="of turns",
@@ -365,9 +347,7 @@ def _correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | 
     return _matrix(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
 
 
-def _matrix(
-    values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
-) -> tuple[Table, Chart]:
+def _matrix(values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str) -> tuple[Table, Chart]:
     """Correlate all pairs of metrics over units (samples or runs), as a table and a picture."""
     matrix = {name: [_correlation(values[name], values[other]) for other in values] for name in values}
     labels = [_heading(name) for name in values]
@@ -418,8 +398,7 @@ def _turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
     return [
-        (str(turn["turn"]), _one_line(said), _one_line(came))
-        for turn, (said, came) in zip(turns, cells, strict=True)
+        (str(turn["turn"]), _one_line(said), _one_line(came)) for turn, (said, came) in zip(turns, cells, strict=True)
     ]
 
 
@@ -427,9 +406,7 @@ def _cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, 
     if turn["fault"] is not None:
         return message or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
     calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]
-    written = "; ".join(
-        f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls
-    )
+    written = "; ".join(f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls)
     return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
 
 

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes import released
-from evalsuite.benchmarks.tool_eyes.dataset import (
-    CAPABILITIES,
-    OVERALL,
-    is_finished,
-    is_real,
-    is_released,
-    steps_of,
-)
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, is_finished, is_real, is_released, steps_of
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
@@ -93,9 +86,7 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # 
     }
 
 
-async def judge_capabilities(
-    sample: Sample, transcript: Transcript, judge: Model
-) -> dict[str, float | Score]:
+async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
     """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
 
     An episode costs 3 questions, one per call of a valid turn with a thought, and one about the answer if the
@@ -160,10 +151,7 @@ class _Questions:
         if not is_finished(transcript):
             return None
         results = [
-            part
-            for number, step in enumerate(self.steps, 1)
-            for part in self.results(number, step)
-            if step.valid
+            part for number, step in enumerate(self.steps, 1) for part in self.results(number, step) if step.valid
         ]
         return await self.ask("quality", [*results, ("answer", transcript.answer)])
 
@@ -283,12 +271,7 @@ def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
 
 
 def judge_prompt(
-    criterion: str,
-    documents: Sequence[Mapping[str, Any]],
-    request: str,
-    shown: Sequence[Part],
-    *,
-    native: bool = False,
+    criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
     """Write a question to the judge by one of `_CRITERIA`, about the sections `shown`.
 
@@ -306,11 +289,7 @@ def judge_prompt(
 
 def judge_templates() -> list[str]:
     """List every question to the judge with empty fields, for the judge's signature."""
-    return [
-        judge_prompt(criterion, (), "", (), native=native)
-        for criterion in _CRITERIA
-        for native in (False, True)
-    ]
+    return [judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)]
 
 
 def parse_score(text: str) -> float:

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.
-METRICS = {
-    "rouge_l": "ROUGE-L",
-    "bleu": "BLEU",
-    "judge": "Judge",
-    "exact_match": "Exact match of numbers",
-}
+METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
 # The same metrics as the authors' code computes them, which was used for the published rows.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
@@ -91,14 +86,11 @@ def _weights(scored: Iterable[Row]) -> list[float]:
     for row in scored:
         cells[column_of(row)][row.tags["subtask"]] += 1
     return [
-        1 / (len(cells) * len(cells[column_of(row)]) * cells[column_of(row)][row.tags["subtask"]])
-        for row in scored
+        1 / (len(cells) * len(cells[column_of(row)]) * cells[column_of(row)][row.tags["subtask"]]) for row in scored
     ]
 
 
-def _records(
-    scored: Iterable[Row], weights: Sequence[float]
-) -> dict[str, dict[str, list[tuple[Row, float]]]]:
+def _records(scored: Iterable[Row], weights: Sequence[float]) -> dict[str, dict[str, list[tuple[Row, float]]]]:
     """Group the cases with their weights by subtask and record."""
     records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
     for row, weight in zip(scored, weights, strict=True):
@@ -108,9 +100,7 @@ def _records(
 
 def _heaviest(records: Mapping[str, Mapping[str, Sequence[tuple[Row, float]]]]) -> float:
     """Return the greatest weight of a record, summed over its cases."""
-    return max(
-        math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values()
-    )
+    return max(math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values())
 
 
 def _totals(records: Mapping[str, Sequence[tuple[Row, float]]], metric: str) -> list[float]:

@@ -87,9 +87,7 @@ def load(setup: Setup) -> Dataset:
     if is_quick(setup):
         pairs = list(in_turn(records))
     else:
-        pairs = [
-            (each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted
-        ]
+        pairs = [(each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted]
     published = options.published
     samples = [_sample(record, mode, published=published) for record, mode in pairs]
     return Dataset(samples, _source(setup, paths, len(records), len({record.id for record, _ in pairs})))
@@ -109,9 +107,7 @@ def files(root: Path) -> list[Path]:
         if path.suffix in (".json", ".jsonl") and (subtask := find_subtask(path.stem))
     ]
     if not ordered:
-        expected = (
-            f"files named after subtasks ({SUBTASKS[6].file}.json, ...), there or in English/ and Chinese/"
-        )
+        expected = f"files named after subtasks ({SUBTASKS[6].file}.json, ...), there or in English/ and Chinese/"
         raise DatasetError(root, "", "no file of a subtask", expected)
     return [path for _, _, path in sorted(ordered)]
 

@@ -192,9 +192,7 @@ def _rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str
     if "rules" not in raw:
         return None
     place = f"{source.where}, field 'rules'"
-    rules = [
-        expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)
-    ]
+    rules = [expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)]
     try:
         broken_rules("", rules)  # rules that cannot be checked fail for any answer, so try an empty one
     except ScoringError as error:
@@ -228,17 +226,13 @@ def _number(value: Any, answer: str, source: RecordSource) -> str | None:
     if not number:
         raise source.fault("number_answer", repr(value), "a number, or an empty text")
     percentages = map(parse_number, _PERCENTAGE.findall(answer))
-    if number.unit != "%" and any(
-        each and numeric_match(str(each.value), str(number.value)) for each in percentages
-    ):
+    if number.unit != "%" and any(each and numeric_match(str(each.value), str(number.value)) for each in percentages):
         return f"{number.value}%"
     return str(value)
 
 
 def _tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tuple[Mapping[str, Any], ...]:
-    files, markdown, html = (
-        _texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html")
-    )
+    files, markdown, html = (_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
     count = max(len(files), len(markdown))
     headers = raw.get("columnslable", [])
     tables = [
@@ -414,9 +408,5 @@ class _JsonList:
         return bool(data)
 
     def _fault(self, place: str, expected: str) -> DatasetError:
-        ahead = (
-            repr(self._text[self._at : self._at + 20])
-            if self._at < len(self._text)
-            else "the end of the file"
-        )
+        ahead = repr(self._text[self._at : self._at + 20]) if self._at < len(self._text) else "the end of the file"
         return DatasetError(self._path, place, ahead, expected)

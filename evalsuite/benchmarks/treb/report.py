@@ -90,9 +90,7 @@ def _own_row(view: RunView, metric: str) -> list[Cell]:
 
 
 def _note(views: Sequence[RunView], metric: str) -> str:
-    note = (
-        "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
-    )
+    note = "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
     if metric == "judge":
         judges = sorted({view.judge for view in views if view.judge})
         note += f" Scores from 0 to 10, times ten, by {', '.join(judges) or 'no judge: not measured'}."
@@ -124,8 +122,7 @@ def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
         else:
             labels = [" ".join(column) for column in COLUMNS]
             series = [
-                Series(view.label, [column_mean(view.tally, metric, column) for column in COLUMNS])
-                for view in views
+                Series(view.label, [column_mean(view.tally, metric, column) for column in COLUMNS]) for view in views
             ]
         kind: ChartKind = "bars" if len(views) == 1 else "radar"
         name = "treb_by_skill_and_mode"
@@ -141,13 +138,7 @@ def _subtask_table(views: Sequence[RunView]) -> Table:
             if len(cases):
                 scores = [cases.share(metric) for metric in (*METRICS, RULES)]
                 rows.append([subtask.skill, subtask.name, view.label, len(cases), errors, *scores])
-    heads = [
-        Column("Skill"),
-        Column("Subtask"),
-        Column("Run"),
-        Column("Cases", "count"),
-        Column("Errors", "count"),
-    ]
+    heads = [Column("Skill"), Column("Subtask"), Column("Run"), Column("Cases", "count"), Column("Errors", "count")]
     shown = [Column(title, "percent", 1) for title in (*METRICS.values(), "Rules kept")]
     note = (
         "All modes together; errors are not scored. Rules kept: the share of answers to Instruction Following "
@@ -170,9 +161,7 @@ def _files(views: Sequence[RunView]) -> Iterator[Table]:
             f"Pictures and texts that programs wrote{left_out}: shown with their case in report.html, and kept in the "
             f"run's folder `{FOLDER}`."
         )
-        yield Table(
-            "Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note
-        )
+        yield Table("Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note)
 
 
 def _programs(views: Sequence[RunView]) -> Iterator[Table]:
@@ -186,16 +175,12 @@ def _programs(views: Sequence[RunView]) -> Iterator[Table]:
             del counts[None]  # cases with errors have no facts
             if counts:
                 held = Counter(
-                    " with ".join(
-                        str(row.facts[fact]) for fact in ("sandbox", "environment") if row.facts.get(fact)
-                    )
+                    " with ".join(str(row.facts[fact]) for fact in ("sandbox", "environment") if row.facts.get(fact))
                     for row in cases
                     if row.facts.get("sandbox")
                 )
                 tiers = ", ".join(sorted(held))
-                rows.append(
-                    [view.label, title, tiers, counts.total(), *(counts[state] for state in PROGRAM_STATES)]
-                )
+                rows.append([view.label, title, tiers, counts.total(), *(counts[state] for state in PROGRAM_STATES)])
                 packages.update(str(row.facts["package"]) for row in cases if row.facts.get("package"))
     if rows:
         heads = [
@@ -257,11 +242,7 @@ def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]
             f" Rows marked as published: {board['source']}; their judge is not this run's, and "
             "in those of May 2026 the overall is not the mean of the five."
         )
-    heads = [
-        Column("Run"),
-        *(Column(skill, "percent", 2) for skill in (*RANKED, "Overall")),
-        Column("Best modes"),
-    ]
+    heads = [Column("Run"), *(Column(skill, "percent", 2) for skill in (*RANKED, "Overall")), Column("Best modes")]
     yield Table(LEADERBOARD_TITLE, heads, rows, note)
 
 
@@ -269,9 +250,7 @@ def _leaderboard_row(view: RunView) -> list[Cell]:
     scores = [skill_score(view.tally, skill) for skill in RANKED]
     measured = [score for score in scores if score is not None]
     overall = math.fsum(measured) / len(measured) if len(measured) == len(scores) else None
-    best = [
-        pair[1] for subtask in SUBTASKS if subtask.table and (pair := best_mode(view.tally, subtask.name))
-    ]
+    best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := best_mode(view.tally, subtask.name))]
     counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
     return [view.label, *scores, overall, counts if best else None]
 
@@ -307,9 +286,7 @@ def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterat
         row = [*means, estimate.value if estimate is not None else None]
         kinds.setdefault(kind_of(view.label), []).append(row)
     by_column = {
-        kind: [_mean(values) for values in zip(*kinds[kind], strict=True)]
-        for kind in reversed(KINDS)
-        if kind in kinds
+        kind: [_mean(values) for values in zip(*kinds[kind], strict=True)] for kind in reversed(KINDS) if kind in kinds
     }
     rows: list[list[Cell]] = [[kind, len(kinds[kind]), *means] for kind, means in by_column.items()]
     labels = [" ".join(column) for column in columns]
@@ -318,17 +295,14 @@ def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterat
     if published and metric == "judge":
         board = read_json(PUBLISHED_KINDS, dict)
         rows += [
-            [f"{kind} (published)", count, *(value / 100 for value in values)]
-            for kind, count, *values in board["rows"]
+            [f"{kind} (published)", count, *(value / 100 for value in values)] for kind, count, *values in board["rows"]
         ]
         note += f" Rows marked as published: {board['source']}."
     heads = [Column("Kind"), Column("Models", "count"), *(Column(label, "percent", 2) for label in labels)]
     yield Table("By kind of model", (*heads, Column("Overall", "percent", 2)), rows, note)
     if len(series) > 1:
         title = f"TReB by kind of model: {METRICS[metric]}"
-        yield Chart(
-            "radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric]
-        )
+        yield Chart("radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -370,9 +344,7 @@ def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
     """
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
-        raise SettingsError(
-            f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}"
-        )
+        raise SettingsError(f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}")
     questions: dict[str, dict[str, Row]] = {}
     for row in tally:
         if row.epoch == 1:
@@ -393,11 +365,7 @@ def _in_one_mode(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -
 def write_line(record: Record, model: str) -> dict[str, Any]:
     """Convert a record to a line of the submission: all messages of the model, reasoning first, and the answer."""
     transcript = record.transcript
-    written = (
-        [message.content for message in transcript.messages if message.role == "assistant"]
-        if transcript
-        else []
-    )
+    written = [message.content for message in transcript.messages if message.role == "assistant"] if transcript else []
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {

@@ -123,9 +123,7 @@ class AnswerJudge:
         return sign_scores({"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED, ASKED_WITH))
 
     async def _mark(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        if note := failed_program(sample, transcript) or (
-            "no answer" if not transcript.answer.strip() else ""
-        ):
+        if note := failed_program(sample, transcript) or ("no answer" if not transcript.answer.strip() else ""):
             return Score(0.0, note)
         asked = mark_sections(
             [
@@ -134,9 +132,7 @@ class AnswerJudge:
                 ("answer of the student", beginning(transcript.answer, JUDGED)),
             ]
         )
-        reading = await ask_until_parsed(
-            judge, [Message("system", JUDGE), Message("user", asked)], mark, **ASKED_WITH
-        )
+        reading = await ask_until_parsed(judge, [Message("system", JUDGE), Message("user", asked)], mark, **ASKED_WITH)
         return Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)
 
 

@@ -58,8 +58,7 @@ class InWords:
         mode = sample.tags["mode"]
         form = "html" if mode == "tcot_html" else "markdown"
         return [
-            table_text(self.cache.read(source), source[form], mode, self.limit)
-            for source in sample.metadata["tables"]
+            table_text(self.cache.read(source), source[form], mode, self.limit) for source in sample.metadata["tables"]
         ]
 
 
@@ -126,9 +125,7 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, Sent]:
     }
 
 
-def _clipping(
-    prompt: Callable[[Sample, str], list[Message]], tokens: int
-) -> Callable[[Sample, str], list[Message]]:
+def _clipping(prompt: Callable[[Sample, str], list[Message]], tokens: int) -> Callable[[Sample, str], list[Message]]:
     """Shorten the table descriptions in a prompt to about this many tokens; the paper does not say how."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: prompt(sample, beginning(described, limit))

@@ -92,9 +92,7 @@ def from_markdown(text: str, header_rows: int) -> SourceTable:
 
 def _table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     if len(lines) < header_rows:
-        raise ValueError(
-            f"{number_of(len(lines), 'row')}, fewer than its {number_of(header_rows, 'header row')}"
-        )
+        raise ValueError(f"{number_of(len(lines), 'row')}, fewer than its {number_of(header_rows, 'header row')}")
     width = max(map(len, lines), default=0)
     full = tuple((*(cell.strip() for cell in line), *[""] * (width - len(line))) for line in lines)
     return SourceTable(full[:header_rows], full[header_rows:])

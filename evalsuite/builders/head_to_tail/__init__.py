@@ -43,12 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("source", choices=sorted(SOURCES), help="the knowledge source")
     parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="where its files lie, as downloaded",
+        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="where its files lie, as downloaded"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
     parser.add_argument(
@@ -66,9 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "included, and as many questions of each as its scripts make",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the choice among questions; 0 by default")
-    parser.add_argument(
-        "--templates", type=Path, metavar="FILE", help="question templates a predicate, for dbpedia"
-    )
+    parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates a predicate, for dbpedia")
 
 
 def run(args: Namespace) -> int:
@@ -171,9 +164,7 @@ def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: 
 
 def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
     questions = [
-        (template, candidate)
-        for template, buckets in selection.questions.items()
-        for candidate in buckets[bucket]
+        (template, candidate) for template, buckets in selection.questions.items() for candidate in buckets[bucket]
     ]
 
     def by_popularity(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
@@ -186,25 +177,18 @@ def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], buc
         )
 
     lines = ",\n".join(
-        f"  {_write_line(template, candidate)}"
-        for template, candidate in sorted(questions, key=by_popularity)
+        f"  {_write_line(template, candidate)}" for template, candidate in sorted(questions, key=by_popularity)
     )
     return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
 
 
 def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
-    answer: Answer | list[Answer] = (
-        candidate.answers[0] if len(candidate.answers) == 1 else [*candidate.answers]
-    )
+    answer: Answer | list[Answer] = candidate.answers[0] if len(candidate.answers) == 1 else [*candidate.answers]
     return json.dumps([candidate.entity, template.id, candidate.question, answer], ensure_ascii=False)
 
 
 def _write_stats(
-    source: str,
-    seed: int,
-    selection: Selection,
-    partitions: Mapping[str, Partition],
-    dropped: Mapping[str, str],
+    source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
 ) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates.
 

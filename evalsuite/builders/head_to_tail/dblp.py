@@ -73,10 +73,7 @@ class Thesis:
                 [self.title],
             ),
             "year": (f"In which year did {self.person} complete a {word}{school}?", [self.year]),
-            "school": (
-                f'At which institution did {self.person} write the {word} "{self.title}"?',
-                self.schools,
-            ),
+            "school": (f'At which institution did {self.person} write the {word} "{self.title}"?', self.schools),
         }
         return questions[subject]
 
@@ -165,16 +162,7 @@ def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
                 yield person, None, None, None, None
 
 
-WORKS = (
-    "article",
-    "book",
-    "data",
-    "incollection",
-    "inproceedings",
-    "mastersthesis",
-    "phdthesis",
-    "proceedings",
-)
+WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
 # Pages about persons, which are removed from the tree like works.
 _OTHERS = ("person", "www")
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
@@ -334,9 +322,7 @@ def _read_declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
     return characters
 
 
-def _number_reference(
-    reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int
-) -> bytes:
+def _number_reference(reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int) -> bytes:
     name = reference[1]
     if name in _PREDEFINED:
         return reference[0]

@@ -145,8 +145,7 @@ def cut_by_popularity(workspace: Workspace, entities: str) -> Partition:
 def start_draw(workspace: Workspace) -> None:
     """Create the empty tables `drawn`, and `pools`, which marks exhausted pools."""
     workspace.sql(
-        "CREATE OR REPLACE TABLE drawn (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT,"
-        " lot UBIGINT)"
+        "CREATE OR REPLACE TABLE drawn (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)"
     )
     workspace.sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
 
@@ -186,9 +185,7 @@ def _draw(workspace: Workspace, salted: str, cut: Partition, size: int) -> None:
         """)
         workspace.sql("INSERT INTO pools SELECT template, bucket, exhausted FROM first")
     else:
-        workspace.sql(
-            f"INSERT INTO drawn SELECT DISTINCT template, bucket, id, popularity, ticket FROM {pool}"
-        )
+        workspace.sql(f"INSERT INTO drawn SELECT DISTINCT template, bucket, id, popularity, ticket FROM {pool}")
         workspace.sql("INSERT INTO pools SELECT DISTINCT template, bucket, true FROM drawn")
 
 
@@ -217,9 +214,7 @@ def candidates_drawn(
     for those in candidates.values():
         those.sort(key=lambda each: (each.turn, each.lot, each.entity))
     return {
-        template: {
-            bucket: Drawn(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
-        }
+        template: {bucket: Drawn(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS}
         for name, template in by_id.items()
     }
 

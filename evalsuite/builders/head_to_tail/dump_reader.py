@@ -73,9 +73,7 @@ def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
     except (zlib.error, _zstd_error()) as error:
         raise DatasetError(path, f"about byte {at}", str(error), "undamaged compressed data") from error
     if not decode.complete:
-        raise DatasetError(
-            path, f"byte {at}", "the end amid compressed data", "a complete file: download it again"
-        )
+        raise DatasetError(path, f"byte {at}", "the end amid compressed data", "a complete file: download it again")
 
 
 class _Decoding:

@@ -47,17 +47,7 @@ _BOOKS = {
     ISBN_13: "isbn13 IS NOT NULL",
     ISBN_10: "isbn10 IS NOT NULL",
 }
-_TEXT = (
-    "book_id",
-    "work_id",
-    "title",
-    "publication_year",
-    "publisher",
-    "num_pages",
-    "ratings_count",
-    "isbn",
-    "isbn13",
-)
+_TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count", "isbn", "isbn13")
 # Splits name and series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
 _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 

@@ -220,10 +220,7 @@ class Imdb(QuestionSource):
     """
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
-    paper_templates = (
-        *(*_TITLES, BIRTH_YEAR, DEATH_YEAR),
-        *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR),
-    )
+    paper_templates = (*(*_TITLES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
@@ -254,11 +251,7 @@ class Imdb(QuestionSource):
         return candidates_drawn(self._workspace, sizes, Facts(self._workspace, self._folder).ask)
 
     def _read_titles(self) -> None:
-        rating = tsv(
-            self._workspace,
-            self._file("title.ratings.tsv.gz"),
-            {"tconst": "VARCHAR", "numVotes": "UINTEGER"},
-        )
+        rating = tsv(self._workspace, self._file("title.ratings.tsv.gz"), {"tconst": "VARCHAR", "numVotes": "UINTEGER"})
         with rating as stream:
             self._workspace.sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
         # A few rows of the real file have words in the columns of years and minutes; they are left out.
@@ -306,9 +299,7 @@ class Imdb(QuestionSource):
                 SELECT tconst AS id, directors, writers
                 FROM {stream} SEMI JOIN {ids_drawn_for(DIRECTOR, WRITER)} ON id = tconst
             """)
-        wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {
-            "ordering": "INTEGER"
-        }
+        wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
         with tsv(self._workspace, self._file("title.principals.tsv.gz"), wanted) as stream:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE part AS

@@ -110,9 +110,7 @@ _TRIPLE = "'<subject> <predicate> <object> .'"
 
 
 @contextmanager
-def tsv(
-    workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
-) -> Iterator[str]:
+def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()) -> Iterator[str]:
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
@@ -130,9 +128,7 @@ def tsv(
     line, blocks = first_line(without_returns(decompress(path, workspace.progress.advance)), path)
     if names:
         blocks = chain((f"{line}\n".encode(),), blocks)
-    heads = (
-        _name_columns(names, line.split("\t"), path) if names else _header(line.split("\t"), columns, path)
-    )
+    heads = _name_columns(names, line.split("\t"), path) if names else _header(line.split("\t"), columns, path)
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     read = _Reading(workspace, path, lambda text: _row(text, types), skip=0 if names else 1)
     with read(check_lengths(blocks), lambda file: _csv(file, "\t", types)) as relation:

@@ -36,9 +36,7 @@ STEPS = {
         texts.FORMAT_COT_WHAT, texts.FORMAT_COT_ABOUT, texts.add_format_cot_arguments, texts.run_format_cot
     ),
     "statistics": BuildStep(table_sizes.WHAT, table_sizes.ABOUT, table_sizes.add_arguments, table_sizes.run),
-    "sheet": BuildStep(
-        ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet
-    ),
+    "sheet": BuildStep(ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet),
     "ratings": BuildStep(
         ratings.RATINGS_WHAT, ratings.RATINGS_ABOUT, ratings.add_ratings_arguments, ratings.run_ratings
     ),

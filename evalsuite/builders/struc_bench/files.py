@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables import CellGrid, Format
 
 
-NAMES: dict[Format, str] = {
-    "markdown": "table_test.json",
-    "html": "html_test.json",
-    "latex": "latex_test.json",
-}
+NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}
 
 
 def must_tell(target: Path, written: Format) -> None:
@@ -51,9 +47,7 @@ def format_by_name(path: Path) -> Format:
     """
     written = format_of(path)
     if written is None:
-        raise DatasetError(
-            path, "", "a name that stands for no format", f"a name like {', '.join(NAMES.values())}"
-        )
+        raise DatasetError(path, "", "a name that stands for no format", f"a name like {', '.join(NAMES.values())}")
     return written
 
 
@@ -171,9 +165,7 @@ def word(tables: Sequence[CellGrid]) -> str:
     other cell that spans several places counts in each, blank cells are left out, and a column without a name is
     called by its number.
     """
-    return "\n\n".join(
-        "\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1)
-    )
+    return "\n\n".join("\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
 
 def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
@@ -186,9 +178,7 @@ def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
         yield _across(rows.pop(0))
         head -= 1
     head = head if 0 < head < len(rows) else 1
-    columns = [
-        " ".join(dict.fromkeys(filter(None, names))) for names in zip_longest(*rows[:head], fillvalue="")
-    ]
+    columns = [" ".join(dict.fromkeys(filter(None, names))) for names in zip_longest(*rows[:head], fillvalue="")]
     rows = rows[head:]
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
@@ -246,12 +236,7 @@ class BuiltItems:
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what `run` needs to know."""
     parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of .tex and .html files",
+        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="folder of .tex and .html files"
     )
     parser.add_argument(
         "--to",
@@ -311,9 +296,7 @@ def source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
     if paths:
         return paths
     missing = "no such file in it" if folder.is_dir() else "no such folder"
-    raise DatasetError(
-        folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}"
-    )
+    raise DatasetError(folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}")
 
 
 def build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:

@@ -44,11 +44,7 @@ def add_sheet_arguments(parser: ArgumentParser) -> None:
     """Add what `run` needs to know."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="names or folders of runs, or `last`")
     parser.add_argument(
-        "--reports",
-        type=Path,
-        default=Path("reports"),
-        metavar="DIR",
-        help="folder of the runs (default: reports)",
+        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the CSV file to write")
     parser.add_argument("--outputs", type=count_of, metavar="N", help="how many (default: all)")
@@ -70,9 +66,7 @@ def run_sheet(args: Namespace) -> int:
         SettingsError: the sheet is there already and may hold ratings, or cannot be written.
     """
     if args.to.suffix != ".csv" or args.to.exists():
-        problem = (
-            "is there already and may hold ratings" if args.to.exists() else "is not the name of a .csv file"
-        )
+        problem = "is there already and may hold ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; name another")
     records = {_output_id(name, record): record for name, record in _answered_rows(args.reports, args.runs)}
     if not records:
@@ -148,16 +142,10 @@ NO = frozenset({"", "no", "n", "0", "false", "-"})
 def add_ratings_arguments(parser: ArgumentParser) -> None:
     """Add what `run` needs to know."""
     parser.add_argument(
-        "sheets",
-        nargs="+",
-        type=Path,
-        metavar="SHEET",
-        help="filled-in copies; a file's name names the person",
+        "sheets", nargs="+", type=Path, metavar="SHEET", help="filled-in copies; a file's name names the person"
     )
     parser.add_argument("--key", type=Path, required=True, metavar="FILE", help="the sheet's .key.json")
-    parser.add_argument(
-        "--to", type=Path, required=True, metavar="FILE", help=f"such as data/struc_bench/{RATINGS}"
-    )
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help=f"such as data/struc_bench/{RATINGS}")
 
 
 def run_ratings(args: Namespace) -> int:
@@ -173,9 +161,7 @@ def run_ratings(args: Namespace) -> int:
     outputs = _read_key(args.key)
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
-        raise DatasetError(
-            args.sheets[0], "", "no line with marks", "marks in the columns content and format"
-        )
+        raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")
     with ending_cleanly(), building(args.to) as folder:
         write(f"{json.dumps(ratings, ensure_ascii=False, indent=1)}\n", args.to, folder)
     rated = len({(rating["sample"], rating["model"]) for rating in ratings})
@@ -202,9 +188,7 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
         if None not in marks.values():
             ratings[output] = {**outputs[output], "rater": path.stem, **marks, "errors": errors}
         elif any(mark is not None for mark in marks.values()):
-            raise DatasetError(
-                path, line, "one mark of two", "marks for both content and format, or for neither"
-            )
+            raise DatasetError(path, line, "one mark of two", "marks for both content and format, or for neither")
     if not any(rating["errors"] for rating in ratings.values()):
         for rating in ratings.values():
             del rating["errors"]

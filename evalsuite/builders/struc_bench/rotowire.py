@@ -197,10 +197,7 @@ def pairs(sentence: str) -> frozenset[tuple[str, str]]:
 
 
 def narrow(
-    name: str,
-    columns: Sequence[BoxColumn],
-    rows: Mapping[str, Mapping[str, str]],
-    mentioned: Mapping[str, set[str]],
+    name: str, columns: Sequence[BoxColumn], rows: Mapping[str, Mapping[str, str]], mentioned: Mapping[str, set[str]]
 ) -> CellGrid:
     """Return a table of the rows and columns with at least one value that the report gives; the other cells are blank.
 
@@ -389,19 +386,10 @@ EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what `run` needs to know."""
     parser.add_argument(
-        "--from",
-        dest="source",
-        type=Path,
-        required=True,
-        metavar="FILE_OR_DIR",
-        help=f"{EXPECTED}, or a folder",
+        "--from", dest="source", type=Path, required=True, metavar="FILE_OR_DIR", help=f"{EXPECTED}, or a folder"
     )
     parser.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the JSON file to write, such as table_test.json",
+        "--to", type=Path, required=True, metavar="FILE", help="the JSON file to write, such as table_test.json"
     )
     parser.add_argument(
         "--larger-than-3x3",

@@ -40,17 +40,10 @@ MOST_NAMED = 10
 def add_text_arguments(parser: ArgumentParser) -> None:
     """Add the items, the output and the model."""
     parser.add_argument(
-        "file",
-        type=Path,
-        metavar="FILE",
-        help="items, such as html_test.json, whose name stands for the format",
+        "file", type=Path, metavar="FILE", help="items, such as html_test.json, whose name stands for the format"
     )
     parser.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the JSON file to write, named after the same format",
+        "--to", type=Path, required=True, metavar="FILE", help="the JSON file to write, named after the same format"
     )
     add_model_options(parser)
 
@@ -144,9 +137,7 @@ def _tell(work: ModelTexts, cut_off: int, args: Namespace, noun: str) -> int:
             f"{cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
         )
     if work.texts:
-        sys.stdout.write(
-            f"{len(work.texts):,} of {number_of(len(work.items), 'item')} with {noun} in {args.to}\n"
-        )
+        sys.stdout.write(f"{len(work.texts):,} of {number_of(len(work.items), 'item')} with {noun} in {args.to}\n")
     else:
         sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
     return int(bool(work.failures))
@@ -238,9 +229,7 @@ ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
 
 
-async def describe(
-    item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
-) -> str:
+async def describe(item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any) -> str:
     """Ask a model to describe the format of an item's table.
 
     `plain` asks without the list of what to describe and without an example; `model` is asked up to `ATTEMPTS` times.
@@ -256,18 +245,12 @@ async def describe(
         return text.strip()
 
     example, description = EXAMPLES[written]
-    parts = [
-        ("example of a table", example),
-        ("its description", description),
-        ("table to describe", item.output),
-    ]
+    parts = [("example of a table", example), ("its description", description), ("table to describe", item.output)]
     sections = mark_sections(parts[-1:] if plain else parts)
     prompt = (PLAIN_PROMPT if plain else DESCRIPTION_PROMPT).format(
         format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
     )
-    answer = await ask_until_parsed(
-        model, prompt, without_code, attempts=ATTEMPTS, read_cut_off=True, **params
-    )
+    answer = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, read_cut_off=True, **params)
     return answer.value
 
 
@@ -286,11 +269,7 @@ def code_in(description: str, table: str, written: Format) -> str:
 
 def _row_in(description: str, table: str, written: Format) -> str:
     """Return a line in which bars or ampersands separate at least two cells of one of the table's rows."""
-    rows = [
-        {cell for cell in row if cell}
-        for read_table in read_tables(table, written)
-        for row in read_table.rows
-    ]
+    rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
     cells_of = _latex_cells if written == "latex" else _raw_cells
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = cells_of(line)
@@ -364,8 +343,7 @@ def instructions_path(target: Path) -> Path:
 def instruction_set(items: Iterable[TableItem]) -> str:
     """Write one `{instruction, input, output}` per line, with the description in the instruction."""
     lines = (
-        {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output}
-        for item in items
+        {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output} for item in items
     )
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     return text.encode("utf-8", "replace").decode()
@@ -426,9 +404,7 @@ def missing_values(text: str, table: str, written: Format) -> list[str]:
     """List the cells and captions of a table whose words and numbers are not all in a text."""
     text_values = Text(text)
     tables = read_wanted(table, written).tables
-    cells = dict.fromkeys(
-        plain_text(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
-    )
+    cells = dict.fromkeys(plain_text(cell) for read_table in tables for cell in (read_table.name, *read_table.cells))
     return [cell for cell in cells if not is_blank(cell) and not text_values.holds_all_of(cell)]
 
 

@@ -25,13 +25,7 @@ from evalsuite.builders.treb.lookups import (
     same_answer,
     speaks_chinese,
 )
-from evalsuite.builders.treb.model_pairs import (
-    SUBTASKS,
-    BuiltPairs,
-    add_model_pairs,
-    add_panel_options,
-    record,
-)
+from evalsuite.builders.treb.model_pairs import SUBTASKS, BuiltPairs, add_model_pairs, add_panel_options, record
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.phrases import number_of
@@ -59,17 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("tables", type=Path, help="folder of CSV tables, each with one header row")
     parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        help="folder for the JSON files and csv/; for --data, call it .../treb",
+        "--out", type=Path, required=True, help="folder for the JSON files and csv/; for --data, call it .../treb"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)"
-    )
-    parser.add_argument(
-        "--each", type=int, default=1, help="pairs per template and table at most (default 1)"
-    )
+    parser.add_argument("--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)")
+    parser.add_argument("--each", type=int, default=1, help="pairs per template and table at most (default 1)")
     add_panel_options(parser)
 
 
@@ -110,9 +97,7 @@ def csv_files(folder: Path) -> list[Path]:
         DatasetError: the folder does not exist or has no tables.
     """
     if not folder.is_dir():
-        raise DatasetError(
-            folder, "", "a file" if folder.exists() else "no such folder", "a folder of tables as *.csv"
-        )
+        raise DatasetError(folder, "", "a file" if folder.exists() else "no such folder", "a folder of tables as *.csv")
     if tables := sorted(folder.glob("*.csv")):
         return tables
     raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
@@ -156,9 +141,7 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
         execution = await sandbox.run(pair.program, sent)
         printed = execution.stdout.strip()
         if execution.error is not None or not same_answer(printed, pair.answer):
-            built.refuted[name] = (
-                execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
-            )
+            built.refuted[name] = execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
         else:
             more = {"question_en": english.question} if pair is not english else {}
             built.records.append(record(name, pair, sheet) | more)

@@ -71,9 +71,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     part = math.fsum(_present([cell for row, cell in enumerate(cells) if condition.holds(row)]))
     question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}{ROUNDED}?'
     return _make_rounded_pair(
-        question,
-        100 * part / whole,
-        f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()",
+        question, 100 * part / whole, f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()"
     )
 
 
@@ -112,9 +110,7 @@ def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     key = sheet.columns[sheet.key][row]
     above = sum(cell > value for cell in _present(sheet.numeric[name]))
-    question = (
-        f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", the greatest value being 1?'
-    )
+    question = f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", the greatest value being 1?'
     ranks = f"df[{name!r}].rank(ascending=False, method='min')"
     return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
 
@@ -203,9 +199,7 @@ def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = chosen
-    question = (
-        f'What is the statistic W of the Shapiro-Wilk test for the column "{name}", rounded to 3 decimals?'
-    )
+    question = f'What is the statistic W of the Shapiro-Wilk test for the column "{name}", rounded to 3 decimals?'
     program = f"{IMPORT}print(round(float(stats.shapiro(df[{name!r}].dropna()).statistic), 3))"
     return make_number_pair(question, round(float(stats.shapiro(values).statistic), 3), program)
 
@@ -238,9 +232,7 @@ def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     count, mean = len(values), math.fsum(values) / len(values)
     second, third = (math.fsum((value - mean) ** power for value in values) / count for power in (2, 3))
     value = math.sqrt(count * (count - 1)) / (count - 2) * third / second**1.5
-    question = (
-        f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson), rounded to 2 decimals?'
-    )
+    question = f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson), rounded to 2 decimals?'
     return make_number_pair(question, round(value, 2), f"print(round(float(df[{name!r}].skew()), 2))")
 
 
@@ -262,13 +254,7 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _verdict(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")
 
 
-DISTRIBUTION_TEMPLATES: tuple[QuestionMaker, ...] = (
-    normal,
-    normality_statistic,
-    uniform,
-    skewness,
-    evenly_spread,
-)
+DISTRIBUTION_TEMPLATES: tuple[QuestionMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
 
 
 def _frequencies(sheet: Sheet, name: str) -> list[int]:
@@ -277,9 +263,7 @@ def _frequencies(sheet: Sheet, name: str) -> list[int]:
 
 def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
     present = {name: [cell for cell in cells if cell is not None] for name, cells in sheet.measured.items()}
-    suited = [
-        name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2
-    ]
+    suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
     if not suited:
         return None
     name = random.choice(suited)

@@ -153,9 +153,7 @@ def _cell(question: str, cell: str | None, program: str) -> TemplatePair | None:
     if cell is None:
         return None
     return (
-        make_number_pair(question, float(cell), program)
-        if is_number(cell)
-        else make_text_pair(question, cell, program)
+        make_number_pair(question, float(cell), program) if is_number(cell) else make_text_pair(question, cell, program)
     )
 
 
@@ -254,14 +252,7 @@ def count_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _counting(sheet, text.both(number) if text and number else None)
 
 
-SELECTION_TEMPLATES: tuple[QuestionMaker, ...] = (
-    list_one,
-    list_value,
-    list_both,
-    list_either,
-    count_one,
-    count_both,
-)
+SELECTION_TEMPLATES: tuple[QuestionMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
 
 
 def _listing(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
@@ -271,9 +262,7 @@ def _listing(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     if not 0 < len(keys) <= MOST_LISTED:
         return None
     program = f"print(', '.join(df.loc[{condition.program}, {sheet.key!r}].astype(str)))"
-    return make_list_pair(
-        f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program
-    )
+    return make_list_pair(f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program)
 
 
 def _counting(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:

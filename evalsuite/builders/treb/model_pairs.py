@@ -44,9 +44,7 @@ COLUMN_NAMING = "Table_Column_Naming"
 MOST_COLUMNS = 3
 """Columns of a table that are tried in turn until one is kept."""
 
-ASKED_NAME = (
-    'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called?'
-)
+ASKED_NAME = 'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called?'
 ENGLISH = f"{ASKED_NAME} Answer with the name only."
 CHINESE = "表格第{number}列的名称丢失了，显示为“{stand_in}”。这一列应当叫什么？只回答名称。"  # noqa: RUF001 - Chinese signs
 NAMER = f"""\
@@ -130,15 +128,11 @@ def _panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
         for number, name in enumerate(islice(cycle(args.models), args.votes))
     ]
-    judge = (
-        model.peer(args.judge_model, args.judge_base_url or args.model_base_url) if args.judge_model else None
-    )
+    judge = model.peer(args.judge_model, args.judge_base_url or args.model_base_url) if args.judge_model else None
     return QuestionPanel(model, voters, judge, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
 
 
-async def _make(
-    panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], progress: BuildProgress
-) -> None:
+async def _make(panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], progress: BuildProgress) -> None:
     jobs = [
         _add(panel, built, Sheet(name.removesuffix(".csv"), from_csv(text, 1)), subtask, progress)
         for name, text in built.tables.items()
@@ -212,9 +206,7 @@ async def _name_column(voter: Model, words: str) -> str:
         return ""
 
 
-async def _same(
-    judge: Model | None, hidden: Sheet, column: int, name: str, names: Sequence[str]
-) -> list[bool]:
+async def _same(judge: Model | None, hidden: Sheet, column: int, name: str, names: Sequence[str]) -> list[bool]:
     """Tell for each name whether it means the same as the lost one, by the judge or else by its words."""
     if judge is None:
         return [bool(_words(other)) and _words(other) == _words(name) for other in names]

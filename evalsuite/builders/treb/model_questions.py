@@ -88,9 +88,7 @@ class QuestionPanel:
         words = AUTHOR.format(
             task=brief.task,
             steps=STEPS,
-            ending="a program in Python that prints the answer and nothing else."
-            if brief.proven
-            else "nothing else.",
+            ending="a program in Python that prints the answer and nothing else." if brief.proven else "nothing else.",
             answer="" if brief.proven else ', "answer": "..."',
             program=PROGRAM if brief.proven else "",
             table=table,
@@ -128,16 +126,9 @@ class QuestionPanel:
             except Dropped:
                 continue  # an abstention
         if 2 * agreeing <= len(self.voters):
-            raise Dropped(
-                f"{agreeing} of {len(self.voters)} programs come to its answer {draft.answer[:60]!r}"
-            )
+            raise Dropped(f"{agreeing} of {len(self.voters)} programs come to its answer {draft.answer[:60]!r}")
         return ModelPair(
-            draft.question,
-            draft.long_question,
-            draft.chain,
-            draft.answer,
-            draft.program,
-            (agreeing, len(self.voters)),
+            draft.question, draft.long_question, draft.chain, draft.answer, draft.program, (agreeing, len(self.voters))
         )
 
     async def _judge(self, judge: Model, pair: ModelPair, brief: Brief, table: str) -> None:
@@ -207,32 +198,23 @@ BRIEFS = {
     "Table_Fact_Checking": Brief(
         "state something about the table that is true or false, and ask whether it is; the answer is True or False"
     ),
-    "Table_Summary": Brief(
-        "ask for a summary of the table; the answer is one, of at most 100 words", proven=False
-    ),
+    "Table_Summary": Brief("ask for a summary of the table; the answer is one, of at most 100 words", proven=False),
     "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", proven=False),
     "Table_Plausibility_Verification": Brief(
-        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
-        proven=False,
+        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so", proven=False
     ),
     "Table_Domain-specific_Operations": Brief(
         "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"
     ),
     "Table_Outlier_Detection": Brief("find outliers of a column by a rule that the question states"),
-    "Table_Correlation_Analysis": Brief(
-        "measure how two columns go together, by a coefficient that is named"
-    ),
+    "Table_Correlation_Analysis": Brief("measure how two columns go together, by a coefficient that is named"),
     "Table_Hypothesis_Testing": Brief("test a hypothesis about columns, by a named test at a named level"),
     "Multi-step_Retrieval": Brief("find a cell over several dependent look-ups"),
-    "Multi-step_Fact_Checking": Brief(
-        "check a statement that takes several calculations; the answer is True or False"
-    ),
+    "Multi-step_Fact_Checking": Brief("check a statement that takes several calculations; the answer is True or False"),
     "Multi-step_Operations": Brief("calculate a number over several dependent operations"),
     "Multi-step_Correlation_Analysis": Brief("derive two columns and then measure how they go together"),
     "Multi-step_Hypothesis_Testing": Brief("select or derive groups, then test a hypothesis by a named test"),
-    "Multi-step_Conditional_Calculation": Brief(
-        "calculate a number whose formula depends on conditions in the data"
-    ),
+    "Multi-step_Conditional_Calculation": Brief("calculate a number whose formula depends on conditions in the data"),
 }
 STEPS = 3
 

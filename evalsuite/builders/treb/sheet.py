@@ -100,9 +100,7 @@ class Sheet:
     @cached_property
     def named(self) -> dict[str, list[str | None]]:
         """Return the text columns that name things, so that a question can refer to rows and groups."""
-        return {
-            name: cells for name, cells in self.texts.items() if name_things(cells) and not says_nothing(name)
-        }
+        return {name: cells for name, cells in self.texts.items() if name_things(cells) and not says_nothing(name)}
 
     @cached_property
     def key(self) -> str | None:
@@ -289,9 +287,7 @@ def _head(name: str) -> str:
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _without_brackets(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
     kept = [
-        word
-        for word in re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0].split()
-        if not word.isdigit()
+        word for word in re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0].split() if not word.isdigit()
     ]
     return kept[-1] if kept else ""
 
@@ -321,17 +317,13 @@ def are_codes(cells: Sequence[str | None]) -> bool:
 
 def are_row_numbers(cells: Sequence[float | None]) -> bool:
     """Tell whether they are 1, 2, 3, ... or 0, 1, 2, ... from top to bottom."""
-    return (
-        len(cells) > 1 and cells[0] in {0, 1} and list(cells) == [cells[0] + row for row in range(len(cells))]
-    )
+    return len(cells) > 1 and cells[0] in {0, 1} and list(cells) == [cells[0] + row for row in range(len(cells))]
 
 
 def rise(cells: Sequence[float | None]) -> bool:
     """Tell whether they are strictly increasing whole numbers, which in the first column are row numbers."""
     present = [cell for cell in cells if cell is not None]
-    return all(map(float.is_integer, present)) and all(
-        below > above for above, below in itertools.pairwise(present)
-    )
+    return all(map(float.is_integer, present)) and all(below > above for above, below in itertools.pairwise(present))
 
 
 def are_flags(cells: Sequence[float | None]) -> bool:

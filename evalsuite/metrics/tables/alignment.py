@@ -42,9 +42,7 @@ MOST_CHARACTERS = 64
 """Maximum characters of a value that count in its profile."""
 
 
-def align(
-    first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
-) -> tuple[Pairs, Pairs]:
+def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
     """Align rows and columns of two tables of cell values; within each table, all rows have the same length.
 
     Args:
@@ -69,9 +67,7 @@ def _fits(table: _Table) -> bool:
     return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
 
 
-def _align_cells(
-    first: _Table, second: _Table, *, row_order: bool, column_order: bool
-) -> tuple[Pairs, Pairs]:
+def _align_cells(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
     one, two = _codes(first, second)
     likely_rows = _likeness(first, second)
     likely_columns = _likeness(list(zip(*first, strict=True)), list(zip(*second, strict=True)))
@@ -225,9 +221,7 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
             rows += [(a[one], b[two]) for one, two in within]
     rows.sort()
     head = rows[:size]
-    columns = (
-        align_block([first[one] for one, _ in head], [second[two] for _, two in head])[1] if head else []
-    )
+    columns = align_block([first[one] for one, _ in head], [second[two] for _, two in head])[1] if head else []
     return rows, columns
 
 
@@ -263,9 +257,7 @@ def _longest_series(pairs: Pairs) -> Pairs:
     return series[::-1]
 
 
-def _gaps(
-    anchors: Pairs, height: int, other: int, *, ordered: bool
-) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+def _gaps(anchors: Pairs, height: int, other: int, *, ordered: bool) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Yield the lines between neighbouring anchors; if order does not matter, all lines without an anchor."""
     if not ordered:
         taken, others = ({pair[side] for pair in anchors} for side in (0, 1))

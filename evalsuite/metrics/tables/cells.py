@@ -82,9 +82,7 @@ def _without_markup(text: str) -> str:
     text = EMPHASIS.sub(r"\2", text)
     if not text.isascii():
         text = SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text).translate(
-            ROUND
-        )
+        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text).translate(ROUND)
     return POWER.sub(r"e\1", text) if "^" in text else text
 
 
@@ -110,11 +108,7 @@ TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "nin
 NUMBER_WORDS = (
     {word: str(number) for number, word in enumerate(["zero", *UNITS, *TEENS])}
     | {word: f"{tens}0" for tens, word in enumerate(TENS, 2)}
-    | {
-        f"{word}-{unit}": f"{tens}{digit}"
-        for tens, word in enumerate(TENS, 2)
-        for digit, unit in enumerate(UNITS, 1)
-    }
+    | {f"{word}-{unit}": f"{tens}{digit}" for tens, word in enumerate(TENS, 2) for digit, unit in enumerate(UNITS, 1)}
 )
 """Number words from zero to ninety-nine, with their digits."""
 
@@ -231,11 +225,7 @@ CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing"
 MISSING_SIGN = 0.5
 """The similarity of two cells if one lacks a sign: its value is right, but the statement is incomplete."""
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
-SIGNS = (
-    re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"),
-    re.compile(r"[*†‡]+(?!\w)"),
-    re.compile("[%‰#$€£¥₹]"),
-)
+SIGNS = (re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"), re.compile(r"[*†‡]+(?!\w)"), re.compile("[%‰#$€£¥₹]"))
 """Arrows, marks of significance, and units: two different signs of the same group contradict each other."""
 IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
 """A number in parentheses, which is negative in accounting."""
@@ -288,8 +278,7 @@ def _agreement_of_signs(one: str, other: str) -> float:
     if len(scripts[0]) == len(scripts[1]) and scripts[0] != scripts[1]:
         return 0.0
     lacks |= scripts[0] != scripts[1] and any(
-        POWER_OF_NUMBER.search(text) and not there
-        for text, there in ((first, scripts[1]), (second, scripts[0]))
+        POWER_OF_NUMBER.search(text) and not there for text, there in ((first, scripts[1]), (second, scripts[0]))
     )
     first, second = (EMPHASIZED.sub(r"\1", text) for text in (first, second))
     for group in SIGNS:

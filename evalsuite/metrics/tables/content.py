@@ -125,11 +125,7 @@ class ContentComparison:
 
 
 def compare_content(
-    predicted: Sequence[CellGrid],
-    wanted: Sequence[CellGrid],
-    *,
-    row_order: bool = True,
-    column_order: bool = True,
+    predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], *, row_order: bool = True, column_order: bool = True
 ) -> ContentComparison:
     """Compare predicted tables with the wanted ones.
 
@@ -139,9 +135,7 @@ def compare_content(
     order = {"row_order": row_order, "column_order": column_order}
     left = [ValueGrid(table.rows) for table in predicted]
     right = [ValueGrid(table.rows) for table in wanted]
-    chosen, leftover = _choose(
-        left, right, [table.name for table in predicted], [table.name for table in wanted]
-    )
+    chosen, leftover = _choose(left, right, [table.name for table in predicted], [table.name for table in wanted])
     pairs = [
         _pair(left[one] if one is not None else ValueGrid([]), right[place], one, place, order)
         for place, one in enumerate(chosen)
@@ -179,9 +173,7 @@ def _choose(
     return chosen, surplus
 
 
-def _assign(
-    shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
-) -> list[int | None]:
+def _assign(shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]) -> list[int | None]:
     """Pair the tables that share most values; ties are broken by equal names, then by equal positions."""
     if not shares:
         return [None] * len(wanted_names)

@@ -116,9 +116,7 @@ def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
     ]
 
 
-def _merge_lines(
-    pairs: Sequence[tuple[int, int]], height: int, other: int
-) -> Iterator[tuple[int | None, int | None]]:
+def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[tuple[int | None, int | None]]:
     """Yield the lines of both sides in the wanted order; a line of one side comes before its next aligned neighbour."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
@@ -198,8 +196,7 @@ def html_page(*scores: ShownScore) -> str:
 def html_block(score: ShownScore) -> str:
     """Write a score as HTML for a page or a notebook."""
     facts = "".join(
-        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>"
-        for fact in score.facts
+        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>" for fact in score.facts
     )
     tables = "".join(map(_html_table, score.compared))
     return (

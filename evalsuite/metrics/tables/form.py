@@ -38,9 +38,7 @@ class FormFact:
     fulfilled: bool
 
 
-def form_facts(
-    predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison
-) -> tuple[FormFact, ...]:
+def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:
     """Make the checklist. An answer without a table fulfils no fact.
 
     Args:
@@ -73,9 +71,7 @@ def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[
         text = "The markup is complete: whatever begins also ends, and no row is too long"
         yield FormFact("well_formed", text, not faults(predicted))
     if wanted.markup == "latex" and not any(what_tex_refuses(wanted)):
-        text = (
-            "TeX accepts it: columns are specified, rules stand between rows, signs of formulas in formulas"
-        )
+        text = "TeX accepts it: columns are specified, rules stand between rows, signs of formulas in formulas"
         accepted = predicted.markup == "latex" and not any(what_tex_refuses(predicted))
         yield FormFact("compiles", text, accepted)
     count = len(wanted.tables)
@@ -87,9 +83,7 @@ def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[
         if targets := Counter(pattern.findall(wanted.text)):
             listed = ", ".join(targets)
             have = Counter(pattern.findall(predicted.text))
-            yield FormFact(
-                fact, f"It has the {noun}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have
-            )
+            yield FormFact(fact, f"It has the {noun}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have)
 
 
 def _facts_of_table(
@@ -129,9 +123,7 @@ def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFa
     if wanted.alignment:
         letters = " ".join(wanted.alignment)
         yield FormFact(
-            "alignment",
-            f"The columns are aligned {letters}",
-            table is not None and table.alignment == wanted.alignment,
+            "alignment", f"The columns are aligned {letters}", table is not None and table.alignment == wanted.alignment
         )
     has_rules, has_borders = wanted.rules > 0, wanted.borders > 0
     text = "Horizontal rules part the rows" if has_rules else "The table has no horizontal rules"
@@ -159,8 +151,7 @@ PAIRED_TAG = re.compile(
     r"<(/?)(table|thead|tbody|caption|b|strong|i|em|a|sup|sub|span|div)\b[^<>]*?(/?)>", re.IGNORECASE
 )
 LATEX_PIECE = re.compile(
-    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)",
-    re.DOTALL,
+    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)", re.DOTALL
 )
 NAMES = re.compile(
     r"\\(?:label|[a-zA-Z]*ref|cite[a-z]*|url|href|includegraphics|input|bibliography)\*?(?:\[[^\]]*\])*\s*\{[^{}]*\}"
@@ -187,9 +178,7 @@ def _html_faults(reading: MarkupReading) -> Iterator[str]:
         if not itself:
             opened[tag.lower()] += -1 if ends else 1
     # HTML's rules allow these end tags to be left out.
-    yield from (
-        f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"}
-    )
+    yield from (f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"})
 
 
 def _latex_faults(reading: MarkupReading) -> Iterator[str]:

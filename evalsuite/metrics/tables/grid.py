@@ -102,9 +102,7 @@ class SourceCell:
     rows: int = 1
 
 
-def lay_out(
-    rows: Sequence[Sequence[SourceCell]], allowance: int, groups: Collection[int] = ()
-) -> list[list[str]]:
+def lay_out(rows: Sequence[Sequence[SourceCell]], allowance: int, groups: Collection[int] = ()) -> list[list[str]]:
     """Fill the places that cells cover with copies of their texts, according to HTML's table model.
 
     Spans are cut off at the last row of their group.

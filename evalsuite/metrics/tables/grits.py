@@ -62,9 +62,7 @@ def grits_topology(prediction: str, reference: str, *, format: Format) -> float:
 
 
 def _content(predicted: CellGrid, wanted: CellGrid) -> float:
-    grids = [
-        [[*row, *[""] * (table.width - len(row))] for row in table.rows] for table in (wanted, predicted)
-    ]
+    grids = [[[*row, *[""] * (table.width - len(row))] for row in table.rows] for table in (wanted, predicted)]
     return _grits(grids[0], grids[1], matching_ratio)
 
 
@@ -92,17 +90,13 @@ def _overlap(one: Box, two: Box) -> float:
 
 
 def _grits(
-    wanted: Sequence[Sequence[Any]],
-    predicted: Sequence[Sequence[Any]],
-    similarity: Callable[[Any, Any], float],
+    wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
 ) -> float:
     import numpy as np
 
     sizes = [len(grid) * len(grid[0]) for grid in (wanted, predicted)]
     if sizes[0] * sizes[1] > MOST_COMPARISONS:
-        raise ScoringError(
-            f"GriTS compares each cell with each other: {sizes[0]} times {sizes[1]} cells are too many"
-        )
+        raise ScoringError(f"GriTS compares each cell with each other: {sizes[0]} times {sizes[1]} cells are too many")
     numbers = [
         {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
         for grid in (wanted, predicted)

@@ -165,9 +165,7 @@ class _Table:
     def _head_rows(self) -> int:
         """Count the rows at the top that contain only head cells."""
         rows = [row for row in self.rows if row]
-        return next(
-            (place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows)
-        )
+        return next((place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows))
 
 
 class PageTables(HtmlListener):

@@ -34,9 +34,7 @@ def format_named(name: str) -> Format:
     try:
         return ALIASES[name.lower()]
     except (KeyError, AttributeError):
-        raise ValueError(
-            f"table scores know the formats markdown (md), html and latex (tex), not {name!r}"
-        ) from None
+        raise ValueError(f"table scores know the formats markdown (md), html and latex (tex), not {name!r}") from None
 
 
 def find_format(text: str) -> Format:
@@ -71,22 +69,17 @@ def as_rows(table: Any) -> list[list[str]]:
         names = list(dict.fromkeys(name for record in table for name in record))
         records = ([record.get(name) for name in names] for record in table)
         return [list(map(_as_text, row)) for row in (names, *records)]
-    if isinstance(table, Sequence) and all(
-        isinstance(row, Sequence) and not isinstance(row, str) for row in table
-    ):
+    if isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
         return [list(map(_as_text, row)) for row in table]
     raise TypeError(
-        f"a table is a text, a pandas or polars frame, a list of rows or a list of records, "
-        f"not {type(table).__name__}"
+        f"a table is a text, a pandas or polars frame, a list of rows or a list of records, not {type(table).__name__}"
     )
 
 
 def write_table(rows: Sequence[Sequence[str]], written: Format, name: str = "") -> str:
     """Write rows of cell texts as markup, with a caption if a name is given."""
     if written == "html":
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         return f"<table>{f'<caption>{html.escape(name)}</caption>' if name else ''}{body}</table>"
     if written == "latex":
         lines = " \\\\\n".join(" & ".join(map(_escape_latex, row)) for row in rows)

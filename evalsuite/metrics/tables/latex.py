@@ -370,9 +370,7 @@ def _whole_number(text: str) -> int:
 FLOATS = frozenset({
     "table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable", "figure", "figure*",
 })  # fmt: skip
-HEAD_APART = frozenset(
-    {"supertabular", "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular"}
-)
+HEAD_APART = frozenset({"supertabular", "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular"})
 """Environments whose head is defined before they begin."""
 
 
@@ -403,11 +401,7 @@ def read_latex(text: str) -> list[CellGrid]:
             open_[-1].tables.append(len(tables))
             tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
             place, head = tables[-1].end, (0, 0)
-        elif (
-            token.kind == "macro"
-            and token.value in TABLE_HEADS
-            and not (head[1] and token.value == "tablehead")
-        ):
+        elif token.kind == "macro" and token.value in TABLE_HEADS and not (head[1] and token.value == "tablehead"):
             place, head = _read_head(source, place)
             continue
         elif token.kind == "begin" and token.value in FLOATS:
@@ -418,9 +412,7 @@ def read_latex(text: str) -> list[CellGrid]:
             open_[-1].captions.append(caption)
             continue
         place += 1
-    names = {
-        table: name for float_ in floats for table, name in zip(float_.tables, float_.captions, strict=False)
-    }
+    names = {table: name for float_ in floats for table, name in zip(float_.tables, float_.captions, strict=False)}
     read = [table.read(names.get(place, "")) for place, table in enumerate(tables)]
     return [table for table in read if table.rows]
 

@@ -31,15 +31,11 @@ SILENT = {
     **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
     **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
     **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
-    **dict.fromkeys(
-        ("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1
-    ),
+    **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
     **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
     # macros that the table environments of journals put around their rows
     **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
-    **dict.fromkeys(
-        ("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1
-    ),
+    **dict.fromkeys(("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1),
     # struts
     **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,
@@ -122,9 +118,7 @@ LETTER_ACCENTS = {
 """Accents by the sign or letter of their macro, as Unicode characters that combine with the character before them."""
 
 
-TokenKind = Literal[
-    "begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "verbatim", "blank"
-]
+TokenKind = Literal["begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "verbatim", "blank"]
 TOKEN = re.compile(
     r"""(?P<comment>%[^\n]*(?:\n[ \t]*)?)
     |\\begin[ \t]*\{(?P<begin>[^{}\\]*)\}
@@ -378,11 +372,7 @@ class TextReader:
             self._add(sign)
 
     def _read_macro(self, name: str, place: int) -> int:
-        if (
-            name in FRACTIONS
-            and self._fractions < DEEPEST_FRACTION
-            and (end := self.source.group_end(place)) > place
-        ):
+        if name in FRACTIONS and self._fractions < DEEPEST_FRACTION and (end := self.source.group_end(place)) > place:
             return self._read_fraction(place, end)
         if name in CHARACTERS:
             self._add(CHARACTERS[name])

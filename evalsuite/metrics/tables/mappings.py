@@ -42,8 +42,7 @@ def _rms(predicted: CellGrid, wanted: CellGrid) -> float:
     width = predicted.width
     filled = [[*row, *[""] * (width - len(row))] for row in predicted.rows]
     return max(
-        _f1_of_points(_points(rows, predicted.name), target)
-        for rows in (filled, list(zip(*filled, strict=True)))
+        _f1_of_points(_points(rows, predicted.name), target) for rows in (filled, list(zip(*filled, strict=True)))
     )
 
 
@@ -123,9 +122,7 @@ def cell_f1(
     for pair in match.content.pairs:
         wanted = _elements(match.wanted.tables[pair.wanted])
         predicted = (
-            _elements(match.predicted.tables[pair.predicted])
-            if pair.predicted is not None
-            else (set(), set(), set())
+            _elements(match.predicted.tables[pair.predicted]) if pair.predicted is not None else (set(), set(), set())
         )
         for place in range(3):
             totals[place] += _f1_of_elements(predicted[place], wanted[place], compare)
@@ -137,10 +134,7 @@ def _elements(table: CellGrid) -> tuple[set[Element], set[Element], set[Element]
     rows: set[Element] = {(row[0] if row else "",) for row in table.rows[1:]}
     columns: set[Element] = {(name,) for name in head[1:]}
     cells: set[Element] = {
-        (row[0], name, cell)
-        for row in table.rows[1:]
-        for name, cell in zip(head[1:], row[1:], strict=False)
-        if cell
+        (row[0], name, cell) for row in table.rows[1:] for name, cell in zip(head[1:], row[1:], strict=False) if cell
     }
     return rows, columns, cells
 

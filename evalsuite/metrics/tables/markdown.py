@@ -84,9 +84,7 @@ class _Block:
             return []
         split = [_cells(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
         separators = [_is_separator(place, row) for place, row in enumerate(split)]
-        rows = [
-            row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator
-        ]
+        rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
         head = sum(map(any, split[: separators.index(True)])) if True in separators else 0
         bold = tuple(cell for row in rows for cell in row if BOLD.search(cell))
         return [CellGrid(tuple(rows), name=_plain(self.name), head_rows=head, bold=bold)] if rows else []

@@ -315,9 +315,7 @@ def _alignment(tabular: Any) -> str:
     from pylatexenc.latexwalker import LatexCharsNode
 
     argument_nodes = _walk(tabular.nodeargd.argnlist[:1], groups=False)
-    return "".join(
-        node.chars for node, entering in argument_nodes if entering and isinstance(node, LatexCharsNode)
-    )
+    return "".join(node.chars for node, entering in argument_nodes if entering and isinstance(node, LatexCharsNode))
 
 
 def _rows(nodes: Sequence[Any]) -> list[list[str]]:
@@ -401,10 +399,7 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
         _table_parts(read_released_markdown(predicted), read_released_markdown(wanted))
         for predicted, wanted in zip(cut_tables(prediction), cut_tables(reference), strict=True)
     ]
-    return {
-        name: sum(table[name] for table in scored) / len(scored)
-        for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)
-    }
+    return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
 def cut_tables(text: str) -> tuple[str, str]:

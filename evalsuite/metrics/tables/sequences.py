@@ -114,9 +114,7 @@ class Matching:
                 rest += around
         return matched, rest
 
-    def _take(
-        self, rectangle: Rectangle, length: int, a_start: int, b_start: int
-    ) -> tuple[int, list[Rectangle]]:
+    def _take(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
         """Take a run and the equal elements around it, including frequent ones; return their number and the rest."""
         a_low, a_high, b_low, b_high = rectangle
         before = self._common_end((a_low, a_start, b_low, b_start))
@@ -147,14 +145,10 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
-        codes = [
-            np.frombuffer(sequence.encode("utf-32-le"), dtype="<u4").astype(np.int64) for sequence in (a, b)
-        ]
+        codes = [np.frombuffer(sequence.encode("utf-32-le"), dtype="<u4").astype(np.int64) for sequence in (a, b)]
     else:
         numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
-        codes = [
-            np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)
-        ]
+        codes = [np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)]
     counts = np.bincount(codes[1], minlength=max(int(np.max(code, initial=0)) for code in codes) + 1)
     counts[counts > frequent] = 0
     for code in codes:

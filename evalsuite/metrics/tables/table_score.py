@@ -152,9 +152,7 @@ def table_score(
         "cell_exact_f1": 2 * overlap.equal / max(1, overlap.predicted + overlap.wanted),
         **_means(facts),
     }
-    order = (
-        "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
-    )
+    order = "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
     if not (row_order and column_order):
         order += f"|assigned:{MOST_ASSIGNED}"
     signature = (
@@ -190,9 +188,7 @@ def table_scores(
         else:
             (prediction, reference), own = pair, format
         try:
-            score = table_score(
-                prediction, reference, format=own, row_order=row_order, column_order=column_order
-            )
+            score = table_score(prediction, reference, format=own, row_order=row_order, column_order=column_order)
         except ScoringError as error:
             raise ScoringError(f"pair {place}: {error}") from error
         scores.append(score)

@@ -62,10 +62,7 @@ def teds_structure(prediction: str, reference: str, *, format: Format) -> float:
 def _teds(prediction: str, reference: str, written: Format, *, with_content: bool) -> float:
     match = match_tables(prediction, reference, format=written)
     sides = (match.predicted, match.wanted)
-    if (
-        all(side.markup == "html" for side in sides)
-        and (trees := [_html_trees(side.text) for side in sides])[1]
-    ):
+    if all(side.markup == "html" for side in sides) and (trees := [_html_trees(side.text) for side in sides])[1]:
         predicted, wanted = trees
     else:
         predicted, wanted = ([_grid_tree(table) for table in side.tables] for side in sides)
@@ -90,13 +87,10 @@ def _html_trees(markup: str) -> list[tuple[Node, int]]:
 def _html_node(element: Any) -> Node:
     if element.name in {"td", "th"}:
         spans = tuple(
-            int(text) if (text := str(element.get(name, "1"))).isdecimal() else 1
-            for name in ("colspan", "rowspan")
+            int(text) if (text := str(element.get(name, "1"))).isdecimal() else 1 for name in ("colspan", "rowspan")
         )
         return Node("td", (spans[0], spans[1]), list(_tokens(element)))
-    return Node(
-        element.name, children=[_html_node(child) for child in element.find_all(True, recursive=False)]
-    )
+    return Node(element.name, children=[_html_node(child) for child in element.find_all(True, recursive=False)])
 
 
 def _tokens(element: Any) -> list[str]:
@@ -173,12 +167,7 @@ class _Postorder:
 
 
 def _fill(
-    left_one: list[int],
-    left_two: list[int],
-    i: int,
-    j: int,
-    rename: list[list[float]],
-    trees: list[list[float]],
+    left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
 ) -> None:
     """Compute the distances between all subtrees on the paths that end in these two nodes."""
     low_i, low_j = left_one[i], left_two[j]

@@ -32,11 +32,7 @@ OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
 def read_cases(
-    file: Path,
-    number: int,
-    chunks: Chunks,
-    table: CaseTable,
-    keep: Callable[[PageRow], bool] = lambda _row: True,
+    file: Path, number: int, chunks: Chunks, table: CaseTable, keep: Callable[[PageRow], bool] = lambda _row: True
 ) -> None:
     """Read a run's records into rows and chunks.
 
@@ -130,9 +126,7 @@ class CaseTable:
     def __init__(self) -> None:
         # A database without a name is a temporary file, which keeps only a few megabytes in memory.
         self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute(
-            'CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID'
-        )
+        self._database.execute('CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID')
         self._database.execute("BEGIN")
 
     def __enter__(self) -> Self:

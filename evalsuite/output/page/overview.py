@@ -223,9 +223,7 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
             bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
             metrics = (*bench.tally.metrics(), *bench.derived)
             names |= {
-                f"{name}.{metric}"
-                for metric in metrics
-                if metric in bounded or run.lower_is_better(name, metric)
+                f"{name}.{metric}" for metric in metrics if metric in bounded or run.lower_is_better(name, metric)
             }
     return sorted(names)
 
@@ -278,8 +276,7 @@ def _chart(chart: Chart) -> dict[str, Any]:
         "title": chart.title,
         "labels": list(chart.labels),
         "series": [
-            {"name": series.name, "values": [_point(value) for value in series.values]}
-            for series in chart.series
+            {"name": series.name, "values": [_point(value) for value in series.values]} for series in chart.series
         ],
         "unit": chart.unit,
         "limits": chart.limits,

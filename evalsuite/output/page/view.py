@@ -72,10 +72,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def follow(
-    folder: RunFolder,
-    declarations: Declarations,
-    tell: Callable[[int], None],
-    wait: Callable[[], None],
+    folder: RunFolder, declarations: Declarations, tell: Callable[[int], None], wait: Callable[[], None]
 ) -> None:
     """Update the page of a run until the run ends.
 
@@ -114,9 +111,7 @@ INDEX = "index.html"
 
 def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
     """Write an index of all runs into their folder; unreadable runs are listed with the reason."""
-    rows = sorted(
-        (_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"])
-    )
+    rows = sorted((_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"]))
     overview = {
         "kind": "index",
         "runs": rows,
@@ -185,9 +180,7 @@ def _trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "series": [
                     {
                         "name": model or "no model",
-                        "values": [
-                            row["metrics"][metric] if row["model"] == model else None for row in measured
-                        ],
+                        "values": [row["metrics"][metric] if row["model"] == model else None for row in measured],
                     }
                     for model in models
                 ],

@@ -102,8 +102,7 @@ def write_comparison_page(
         "benchmarks": compared_benchmarks(runs),
         "lower_is_better": falling_metrics(runs),
         "estimates": [
-            estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()})
-            for run in runs
+            estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
         ],
         # A history has too many pairs, and compares each release only with its references.
         "differences": differences(runs, list(combinations(range(len(runs)), 2)) if history is None else []),

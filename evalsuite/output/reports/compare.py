@@ -123,9 +123,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     names = sorted({name for run in runs for name in run.benchmarks})
     sections = [_runs(runs, labels), _at_a_glance(runs, labels, names)]
     for name in names:
-        views = [
-            view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
-        ]
+        views = [view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
         section = benchmark_section(name, views, _bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
@@ -179,9 +177,7 @@ def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
     """Compare all pairs of runs on the questions that both have, with corrected p-values and intervals."""
     tallies = [
-        (label, run.benchmarks[name].tally)
-        for run, label in zip(runs, labels, strict=True)
-        if name in run.benchmarks
+        (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
     metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
     ranges, comparisons = metric_ranges(runs), math.comb(len(tallies), 2)
@@ -262,9 +258,7 @@ def radar(
     The spokes are the metrics that are shares in every run. If these are too few, the spokes are the values
     of the first tag with enough values, each with the mean of the primary metric.
     """
-    drawn = any(
-        isinstance(block, Chart) and block.kind == "radar" and _is_seen(block) for block in section.blocks
-    )
+    drawn = any(isinstance(block, Chart) and block.kind == "radar" and _is_seen(block) for block in section.blocks)
     if drawn:
         return None
     if len(metrics := [metric for metric in _shares(views) if not falls(metric)][:MOST]) >= FEWEST:
@@ -304,9 +298,7 @@ def _means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[f
 def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
     # The name is used as a file name.
     file = re.sub(r"\W+", "_", f"{name}_runs")
-    return Chart(
-        "radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0)
-    )
+    return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
 
 
 HISTORY = "history.md"
@@ -368,12 +360,7 @@ def _flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
 
 def _course_table(course: Course) -> Table:
     references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
-    columns = [
-        Column("release"),
-        Column("started"),
-        Column("model"),
-        Column("value with 95% interval", "number", 4),
-    ]
+    columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
     for name in references:
         columns += [
             Column(f"against {name}", "number", 4),

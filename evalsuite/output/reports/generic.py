@@ -54,10 +54,7 @@ def generic_section(
         primary: the most important metric, which comes first; None keeps the order of the scores.
     """
     metrics = _primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
-    blocks: list[Table | Chart | Passage] = [
-        _overall(runs, metrics, derived, first=primary),
-        *_failures(derived),
-    ]
+    blocks: list[Table | Chart | Passage] = [_overall(runs, metrics, derived, first=primary), *_failures(derived)]
     if len(runs) == 1:
         blocks += _by_tags(name, runs[0], metrics)
     return Section(title, [*blocks, *judge_blocks(runs)])
@@ -68,11 +65,7 @@ def _primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
 
 
 def _overall(
-    runs: Sequence[RunView],
-    metrics: Sequence[str],
-    derived: Mapping[str, DerivedMetric],
-    *,
-    first: str | None,
+    runs: Sequence[RunView], metrics: Sequence[str], derived: Mapping[str, DerivedMetric], *, first: str | None
 ) -> Table:
     measures: dict[str, Callable[[RunView], Estimate | None]] = {
         metric: partial(_estimate, metric) for metric in metrics
@@ -87,9 +80,7 @@ def _overall(
 def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
     """Say how many cases have each score that some case lacks."""
     scored = (
-        (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally))
-        for run in runs
-        for metric in metrics
+        (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally)) for run in runs for metric in metrics
     )
     lacking = [
         f"{metric} on {count} of {cases}" + (f" ({run.label})" if len(runs) > 1 else "")
@@ -112,8 +103,7 @@ def _by_tags(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table 
     for tag in _tags(run.tally):
         groups = run.tally.groups(tag)
         rows: list[list[Cell]] = [
-            [value, len(cases), *(run.estimate(metric, cases) for metric in metrics)]
-            for value, cases in groups.items()
+            [value, len(cases), *(run.estimate(metric, cases) for metric in metrics)] for value, cases in groups.items()
         ]
         yield Table(f"By {tag}", [Column(tag), *columns], rows)
         if metrics and len(groups) > 1:
@@ -168,9 +158,7 @@ def attempts_table(views: Sequence[RunView]) -> Table | None:
     columns = [Column("run"), Column("pass@1", "percent")]
     columns += [Column(f"pass{sign}{k}", "percent") for _, sign in kinds for k in range(2, most + 1)]
     names = ["pass_at_1", *(f"pass_{kind}_{k}" for kind, _ in kinds for k in range(2, most + 1))]
-    rows: list[list[Cell]] = [
-        [view.label, *(_pass_metric(name, view.tally) for name in names)] for view in views
-    ]
+    rows: list[list[Cell]] = [[view.label, *(_pass_metric(name, view.tally) for name in names)] for view in views]
     note = (
         "The chance that one of k attempts at a sample passes its test (pass@k), and that all of them do (pass^k); a "
         "dash where a sample has fewer attempts. Gates can name them: pass_at_2, pass_hat_2."
@@ -260,15 +248,11 @@ def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
         return metric
     name = str(getattr(metric, "__name__", "<"))
     if not name.isidentifier():
-        raise SettingsError(
-            f"metrics: {metric!r} is not a metric; give macro_f1() or the like, or a named function"
-        )
+        raise SettingsError(f"metrics: {metric!r} is not a metric; give macro_f1() or the like, or a named function")
     return CaseMetric(name, metric)
 
 
-def report_with(
-    metrics: Sequence[CaseMetric], title: str, name: str
-) -> Callable[[Sequence[RunView]], Section]:
+def report_with(metrics: Sequence[CaseMetric], title: str, name: str) -> Callable[[Sequence[RunView]], Section]:
     """Make a benchmark's report function: it shows metrics and tags, and the tables and charts of these metrics."""
     return partial(_make_report, tuple(metrics), title, name)
 
@@ -322,9 +306,7 @@ def confusion_matrix() -> CaseMetric:
     Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
     no label.
     """
-    return CaseMetric(
-        "labels_confused", _share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range
-    )
+    return CaseMetric("labels_confused", _share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range)
 
 
 def _share_confused(tally: Tally) -> Estimate | None:
@@ -352,9 +334,7 @@ def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
         "Rows are targets, columns the labels that the answers named.",
     )
     series = [Series(row, list(map(float, line))) for row, line in zip(rows, counts, strict=True)]
-    chart = Chart(
-        "heatmap", f"{name}_confusion", f"{name}: confusion matrix", heads, series, "count", x_title="answer"
-    )
+    chart = Chart("heatmap", f"{name}_confusion", f"{name}: confusion matrix", heads, series, "count", x_title="answer")
     return [table, chart] if rows else []
 
 
@@ -381,10 +361,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
     def draw(name: str, run: RunView) -> Sequence[Table | Chart]:
         rows = classification.reliability(*_both(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
-        series = [
-            Series("right", [share for _, share, _ in rows]),
-            Series("sure", [sure for sure, _, _ in rows]),
-        ]
+        series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
         chart = Chart(
             "lines",
             f"{name}_calibration",

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, for_terminal
 from evalsuite.core.phrases import both_ends
-from evalsuite.output.reports.section import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    Passage,
-    Section,
-    Table,
-    without_unmeasured,
-)
+from evalsuite.output.reports.section import Block, Cell, Chart, Column, Passage, Section, Table, without_unmeasured
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:

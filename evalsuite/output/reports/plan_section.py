@@ -37,9 +37,7 @@ SIGHTS = (
 
 def expense_table(expenses: Sequence[Expense]) -> Table:
     """Tabulate the expected expense of each benchmark, and the total."""
-    rows: list[list[Cell]] = [
-        _expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
-    ]
+    rows: list[list[Cell]] = [_expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses]
     measured = [expense for expense in expenses if expense.usage is not None]
     if len(expenses) > 1 and measured:
         usage = sum((expense.usage for expense in measured if expense.usage), Usage())

@@ -135,10 +135,7 @@ def _axes(chart: Chart, figure: Any) -> Any:
 def _name_labels(chart: Chart, axes: Any) -> None:
     crowded = sum(map(len, chart.labels)) > 60
     axes.set_xticks(
-        range(len(chart.labels)),
-        chart.labels,
-        rotation=35 if crowded else 0,
-        ha="right" if crowded else "center",
+        range(len(chart.labels)), chart.labels, rotation=35 if crowded else 0, ha="right" if crowded else "center"
     )
 
 
@@ -228,9 +225,7 @@ def _heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
     cells = [_points(chart, series.values)[0] for series in chart.series]
     low, high = (_scale(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
-    image = axes.imshow(
-        cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto"
-    )
+    image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
     _name_labels(chart, axes)
     for row, values in enumerate(cells):

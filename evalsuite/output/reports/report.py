@@ -71,9 +71,7 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
     section = generic_section(declared.title if declared else name, name, views, bench.derived, bench.primary)
     if not why:
         return section
-    note = Passage(
-        "", f"This is the generic report of {name}, without what the benchmark itself adds: {why}."
-    )
+    note = Passage("", f"This is the generic report of {name}, without what the benchmark itself adds: {why}.")
     return Section(section.title, [note, *section.blocks])
 
 
@@ -86,8 +84,7 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
     if len(run.benchmarks) > 1:
         sections.append(_overview(run, measured))
     by_name = {
-        name: benchmark_section(name, [view(run, name, bench.model)], bench)
-        for name, bench in run.benchmarks.items()
+        name: benchmark_section(name, [view(run, name, bench.model)], bench) for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
     sections += _errors(run)
@@ -100,24 +97,16 @@ def _facts(run: Run, verdict: Verdict) -> Section:
     info, settings = run.info, run.info.get("settings", {})
     usage = info.get("usage") or {}
     rows: list[list[Cell]] = [
-        [
-            "model",
-            _describe_model(info.get("model"), settings.get("model_base_url"), settings.get("model_param")),
-        ],
+        ["model", _describe_model(info.get("model"), settings.get("model_base_url"), settings.get("model_param"))],
         [
             "judge",
-            _describe_model(
-                settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")
-            ),
+            _describe_model(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
         ],
         *_of_user(settings),
         ["date", str(info.get("started", ""))],
         ["cases", _count_outcomes(verdict)],
         ["tokens", _tokens(usage)],
-        [
-            "cost",
-            f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known",
-        ],
+        ["cost", f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known"],
         *_of_judge(run),
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
@@ -214,8 +203,7 @@ def _errors(run: Run) -> list[Section]:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     rows: list[list[Cell]] = [
-        [len(alike), cause, both_ends(alike[0][0], 300), alike[0][1]]
-        for (cause, _), alike in ranked[:MOST_CAUSES]
+        [len(alike), cause, both_ends(alike[0][0], 300), alike[0][1]] for (cause, _), alike in ranked[:MOST_CAUSES]
     ]
     left = sum(len(alike) for _, alike in ranked[MOST_CAUSES:])
     note = f"{left} further errors of other causes are in records.jsonl." if left else ""

@@ -15,14 +15,7 @@ from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import blocks, cases_to_show
-from evalsuite.output.reports.markdown import (
-    contents,
-    decision_line,
-    escape,
-    plain_text,
-    render,
-    render_passage,
-)
+from evalsuite.output.reports.markdown import contents, decision_line, escape, plain_text, render, render_passage
 from evalsuite.output.reports.plots import can_draw, draw_all
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Chart, Passage, Table, plain_cell, plain_tables
@@ -134,9 +127,7 @@ def write_report(report: RunReport, target: Path) -> None:
     text = report.text(draw_all(report.charts, target))
     replace_text(target / REPORT, text)
     try:
-        write_page(
-            report.run, report.verdict, summary["benchmarks"], report.sections, report.baseline, target
-        )
+        write_page(report.run, report.verdict, summary["benchmarks"], report.sections, report.baseline, target)
     except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
         why = f"`{PAGE}` could not be written: {type(error).__name__}: {error}"
         replace_text(target / REPORT, f"{text}\n{why}\n")
@@ -176,9 +167,7 @@ def comment(report: RunReport) -> str:
             if len(text) + len(more) > LONGEST_COMMENT:
                 return f"{text}\n\nThe rest is in the report of run {report.run.folder.name}."
             text += f"\n\n{more}"
-    for title, block in blocks(
-        cases_to_show(report.run, report.verdict, MOST_CASES), report.run, report.baseline
-    ):
+    for title, block in blocks(cases_to_show(report.run, report.verdict, MOST_CASES), report.run, report.baseline):
         more = render_passage(Passage(title, block, folded=True, whole=True))
         if len(text) + len(more) <= LONGEST_COMMENT:
             text += f"\n\n{more}"
@@ -314,8 +303,7 @@ def _html_table(table: Table) -> str:
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td>{html.escape(plain_text(cell, column))}</td>"
-            for cell, column in zip(row, table.columns, strict=True)
+            f"<td>{html.escape(plain_text(cell, column))}</td>" for cell, column in zip(row, table.columns, strict=True)
         )
         + "</tr>"
         for row in table.rows

@@ -112,11 +112,7 @@ IDLE: dict[str, tuple[int | None, int | None]] = {
 }
 # Allowed only for the program's own first process; `prlimit64` also for the caller, which it calls 0.
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
-SIGNALS: dict[str, tuple[int, int]] = {
-    "kill": (62, 129),
-    "tgkill": (234, 131),
-    "pidfd_send_signal": (424, 424),
-}
+SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
 # Leases and directory notices on files that the host's processes use.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
 NAMESPACE_FLAGS = 0x7E020000  # every CLONE_NEW flag of clone: mounts, cgroups, uts, ipc, users, pids, net
@@ -186,9 +182,7 @@ def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: boo
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
 
 
-def _steps_without_namespaces(
-    column: int, own_pid: int, *, signals_closed: bool
-) -> list[tuple[int, int, int, int]]:
+def _steps_without_namespaces(column: int, own_pid: int, *, signals_closed: bool) -> list[tuple[int, int, int, int]]:
     refuse, nothing = _REFUSE | errno.EPERM, _REFUSE
     steps = []
     for calls, answer in ((UNCONFINED, refuse), (IDLE, nothing)):

@@ -59,9 +59,7 @@ class TableFiles:
 
         A table is served in the encoding that is asked for, as a program may believe the question about it.
         """
-        encoding = (
-            "" if "b" in mode else str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
-        )
+        encoding = "" if "b" in mode else str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
         plain = re.sub(r"[\W_]", "", encoding).lower()
         reads = set(mode) <= set("rbtU")
         try:
@@ -164,9 +162,7 @@ def find_encoding(content: bytes) -> str:
         codecs.getincrementaldecoder(UTF8)().decode(head)
         return UTF8
     with contextlib.suppress(UnicodeDecodeError):
-        signs = [
-            sign for sign in codecs.getincrementaldecoder("gb18030")().decode(head) if not sign.isascii()
-        ]
+        signs = [sign for sign in codecs.getincrementaldecoder("gb18030")().decode(head) if not sign.isascii()]
         # Accented letters before ASCII, and UTF-8 with an invalid byte, read as characters that hardly occur.
         usual = "".join(signs).encode("gb2312", "ignore").decode("gb2312")
         return "gb18030" if 2 * len(usual) > len(signs) else UTF8

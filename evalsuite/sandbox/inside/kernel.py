@@ -21,13 +21,7 @@ NEW_PIDS = 0x20000000
 READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
 _BIND, _WITH_ALL_BELOW, _DETACH = 4096, 16384, 2
 
-_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = (
-    1,
-    4,
-    22,
-    36,
-    38,
-)
+_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = (1, 4, 22, 36, 38)
 _FILTER_MODE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -130,9 +124,7 @@ def keep_only(descriptors: dict[int, int]) -> None:
     # Opened anew: a lock or a flag on one that they share would pass from program to program.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
     # In two steps, as the wanted numbers may be taken by others that are wanted.
-    high = {
-        n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()
-    }
+    high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)
     os.closerange(len(descriptors), resource.getrlimit(resource.RLIMIT_NOFILE)[0])

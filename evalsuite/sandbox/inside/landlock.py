@@ -92,9 +92,7 @@ class LandlockIsolation:
         self._limits, self._scratch = limits, Path(scratch)
         self._version = version()
         if self._version < OLDEST:
-            reason = (
-                f"this kernel has {self._version}" if self._version else explain_absence(ctypes.get_errno())
-            )
+            reason = f"this kernel has {self._version}" if self._version else explain_absence(ctypes.get_errno())
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._shown = tuple(shown)
         self._tasks = _own_tasks()
@@ -137,9 +135,7 @@ class LandlockIsolation:
         self._close_files(os.open(own, os.O_PATH), shown, devices)
         # Limit open files only now, because the number of shown paths may exceed the limit.
         self._limit()
-        kernel.filter_calls(
-            call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
-        )
+        kernel.filter_calls(call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6))
 
     def _become(self, user: int, own: Path) -> None:
         os.chown(own, user, user)

@@ -101,16 +101,10 @@ def _fresh_streams() -> None:
     # A line at a time, so that a program that is stopped has its output so far. `sys.__stdout__` keeps the
     # stream alive where a program puts another one over its buffer, as Python itself does.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
-        io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)),
-        "utf-8",
-        "backslashreplace",
-        line_buffering=True,
+        io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)), "utf-8", "backslashreplace", line_buffering=True
     )
     sys.stderr = io.TextIOWrapper(
-        io.BufferedWriter(io.FileIO(STDERR, "w", closefd=False)),
-        "utf-8",
-        "backslashreplace",
-        write_through=True,
+        io.BufferedWriter(io.FileIO(STDERR, "w", closefd=False)), "utf-8", "backslashreplace", write_through=True
     )
 
 

@@ -38,11 +38,7 @@ def test_pictures_are_sent_on() -> None:
 def test_a_list_of_instructions_precedes_the_conversation() -> None:
     items = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
     asked = read_response({"input": "Oslo?", "instructions": items})
-    assert asked.messages == (
-        Message("developer", "Be brief."),
-        Message("user", "Hello."),
-        Message("user", "Oslo?"),
-    )
+    assert asked.messages == (Message("developer", "Be brief."), Message("user", "Hello."), Message("user", "Oslo?"))
 
 
 def test_the_model_s_own_refusal_stays_in_the_conversation() -> None:
@@ -79,10 +75,7 @@ def test_a_choice_of_allowed_tools_keeps_them() -> None:
     choice = {"type": "allowed_tools", "mode": "required", "tools": tools}
     assert read_response({"input": "x", "tool_choice": choice}).params["tool_choice"] == {
         "type": "allowed_tools",
-        "allowed_tools": {
-            "mode": "required",
-            "tools": [{"type": "function", "function": {"name": "weather"}}],
-        },
+        "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "weather"}}]},
     }
 
 
@@ -102,10 +95,7 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
         "temperature": 0,
         "max_completion_tokens": 7,
         "reasoning_effort": "low",
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "city", "schema": {}, "strict": True},
-        },
+        "response_format": {"type": "json_schema", "json_schema": {"name": "city", "schema": {}, "strict": True}},
         "tool_choice": {"type": "function", "function": {"name": "weather"}},
     }
     assert asked.tools == ({"type": "function", "function": {"name": "weather", "parameters": {}}},)

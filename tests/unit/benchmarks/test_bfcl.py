@@ -138,9 +138,7 @@ def test_a_value_is_right_by_the_leaderboard_s_rules(value: Any, accepted: Any, 
 
 def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> None:
     accepted: dict[str, list[Any]] = {"a": [1], "b": ["", 2]}
-    assert [
-        accepts(accepted, given) for given in ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}, {"a": 1, "c": 1})
-    ] == [
+    assert [accepts(accepted, given) for given in ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}, {"a": 1, "c": 1})] == [
         True,
         True,
         False,

@@ -128,9 +128,7 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     with pytest.raises(DatasetError, match=r"airline/tasks\.json"):
         TAU2.load(setup(folder, domain="airline"))
     (folder / "tasks.json").write_text('[{"id": "1"}]')
-    with pytest.raises(
-        DatasetError, match="task 1: found only the fields 'id', expected the field 'user_scenario'"
-    ):
+    with pytest.raises(DatasetError, match="task 1: found only the fields 'id', expected the field 'user_scenario'"):
         TAU2.load(setup(folder))
 
 

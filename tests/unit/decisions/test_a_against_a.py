@@ -26,9 +26,7 @@ def scripted(rng: random.Random, often: dict[str, tuple[float, float]], epochs: 
             epoch=epoch,
             outcome="passed",
             tags={"cluster": f"c{int(name) // shared}"} if shared > 1 else {},
-            scores={
-                metric: float(rng.random() < chance) for metric, chance in zip(METRICS, chances, strict=True)
-            },
+            scores={metric: float(rng.random() < chance) for metric, chance in zip(METRICS, chances, strict=True)},
         )
         for name, chances in often.items()
         for epoch in range(1, epochs + 1)
@@ -36,10 +34,7 @@ def scripted(rng: random.Random, often: dict[str, tuple[float, float]], epochs: 
     gates = [f"answers.{metric} >= 0" for metric in METRICS]
     bench = Bench(Tally.of(rows), "scripted", "m")
     return Run(
-        RunFolder(Path("run")),
-        {"settings": {"gate": gates}, "stopped": None, "seconds": 1.0},
-        {"answers": bench},
-        {},
+        RunFolder(Path("run")), {"settings": {"gate": gates}, "stopped": None, "seconds": 1.0}, {"answers": bench}, {}
     )
 
 

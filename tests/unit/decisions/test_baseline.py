@@ -39,13 +39,7 @@ class Pair:
     """Two runs, compared; their metrics lie in [0, 1] unless declared otherwise."""
 
     def __init__(
-        self,
-        desk: Desk,
-        before: list[Record],
-        after: list[Record],
-        name: str = "",
-        metrics: Any = None,
-        **info: Any,
+        self, desk: Desk, before: list[Record], after: list[Record], name: str = "", metrics: Any = None, **info: Any
     ) -> None:
         declared = SCALE if metrics is None else metrics
         self.baseline = desk.run(before, f"{name}before", metrics=declared)
@@ -66,9 +60,7 @@ def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
     assert one.pvalue == stats.mcnemar(before, after)
     assert (one.n, one.baseline, one.candidate, one.difference) == (100, 0.6, 0.52, -0.08)
     assert verdict == "worse"
-    assert against.regressions() == [
-        f"capitals.m is worse than in before: 0.52 after 0.6 (p = {one.pvalue:.2g})"
-    ]
+    assert against.regressions() == [f"capitals.m is worse than in before: 0.52 after 0.6 (p = {one.pvalue:.2g})"]
 
 
 def test_other_scores_are_compared_by_the_paired_t_test(desk: Desk) -> None:
@@ -94,9 +86,7 @@ def test_where_less_is_better_a_rise_is_a_loss(desk: Desk) -> None:
 
 def test_the_epochs_of_a_sample_are_averaged_whatever_their_number(desk: Desk) -> None:
     before = [desk.record(f"{n}", {"m": float(n % 2)}) for n in range(40)]
-    after = [
-        desk.record(f"{n}", {"m": float((n + epoch) % 2)}, epoch=epoch) for n in range(40) for epoch in (1, 2)
-    ]
+    after = [desk.record(f"{n}", {"m": float((n + epoch) % 2)}, epoch=epoch) for n in range(40) for epoch in (1, 2)]
     ((_, one, _),) = Pair(desk, before, after).against("capitals.m >= 0").found
     assert (one.n, one.baseline, one.candidate) == (40, 0.5, 0.5)
 
@@ -136,9 +126,7 @@ def test_what_else_has_changed_between_the_runs_is_told(desk: Desk) -> None:
     after = scored(desk, [1] * 10, fingerprints={"input": "a", "prompt": "d", "scorers": "s"})
     against = Pair(desk, before, after).against("capitals.m >= 0")
     assert len(against.found) == 1
-    assert against.remarks() == [
-        "capitals: since before, of 10 questions have changed: prompt of 10, judge of 10"
-    ]
+    assert against.remarks() == ["capitals: since before, of 10 questions have changed: prompt of 10, judge of 10"]
 
 
 def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
@@ -163,9 +151,7 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
 
 
 def test_scores_outside_of_the_declared_range_are_not_compared(desk: Desk) -> None:
-    (reason,) = (
-        Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").lacking()
-    )
+    (reason,) = Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").lacking()
     assert "m is declared to lie in [0, 1], and 1.5 does not" in reason
 
 
@@ -210,8 +196,7 @@ def test_a_known_improvement_and_a_hopeless_sample_are_told_apart(desk: Desk) ->
 def test_metrics_share_the_error_as_far_as_they_differ(desk: Desk) -> None:
     def both(m: Sequence[float], k: Sequence[float]) -> list[Record]:
         return [
-            desk.record(f"{n:03}", {"m": float(a), "k": float(b)})
-            for n, (a, b) in enumerate(zip(m, k, strict=True))
+            desk.record(f"{n:03}", {"m": float(a), "k": float(b)}) for n, (a, b) in enumerate(zip(m, k, strict=True))
         ]
 
     # Six of six changed cases lost: p = 2 * 0.5^6 = 0.031, which is not enough where there are two metrics.
@@ -281,11 +266,7 @@ def test_the_pass_rate_can_be_compared_too(desk: Desk) -> None:
 
 def test_cases_without_a_score_on_either_side_are_no_pairs(desk: Desk) -> None:
     before = [*scored(desk, [1, 1, 1, 1]), desk.record("old", {"m": 1.0})]
-    after = [
-        *scored(desk, [1, 1, 1]),
-        desk.record("003", {"m": 0.0}, "error"),
-        desk.record("new", {"m": 0.0}),
-    ]
+    after = [*scored(desk, [1, 1, 1]), desk.record("003", {"m": 0.0}, "error"), desk.record("new", {"m": 0.0})]
     against = Pair(desk, before, after).against("capitals.m > 0", margin=0.3)
     ((_, one, _),) = against.found
     assert (one.n, one.baseline, one.candidate) == (3, 1.0, 1.0)
@@ -325,9 +306,7 @@ def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str
 def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
     against = Pair(desk, scored(desk, [1, 1], benchmark="rivers"), scored(desk, [1, 1])).against()
     (line,) = against.lacking()
-    assert line.startswith(
-        "capitals.m is not compared with before: before holds no such case (it holds rivers)"
-    )
+    assert line.startswith("capitals.m is not compared with before: before holds no such case (it holds rivers)")
 
 
 def test_the_margin_is_a_share_of_the_declared_range(desk: Desk) -> None:
@@ -388,8 +367,6 @@ def test_verdicts_against_several_baselines_are_corrected_together(desk: Desk) -
     alone = compare_to_baseline(base, run, gates).found[0]
     assert (alone[1].pvalue < 0.05, alone[2]) == (True, "worse")
     rng = random.Random(4)
-    noise = [
-        desk.run(scored(desk, [float(rng.random() < 0.05) for _ in range(100)]), f"n{at}") for at in range(9)
-    ]
+    noise = [desk.run(scored(desk, [float(rng.random() < 0.05) for _ in range(100)]), f"n{at}") for at in range(9)]
     among = compare_to_baselines([base, *noise], run, gates)
     assert among[0].found[0][2] == "undecided"

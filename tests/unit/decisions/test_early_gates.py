@@ -62,9 +62,7 @@ def test_where_samples_share_a_source_a_gate_with_a_confidence_waits() -> None:
     assert heard(POINT, *shared).verdict == "met"
 
 
-@pytest.mark.parametrize(
-    "gate", ["numbers.* >= 0.5", "*.right >= 0.5", "numbers[eu].right >= 0.5", "other.right > 0"]
-)
+@pytest.mark.parametrize("gate", ["numbers.* >= 0.5", "*.right >= 0.5", "numbers[eu].right >= 0.5", "other.right > 0"])
 def test_what_a_gate_does_not_name_alone_decides_nothing(gate: str) -> None:
     assert heard(gate, *(row(str(n), 1.0, region="asia") for n in range(50))).verdict == "open"
 
@@ -84,9 +82,7 @@ def cases_until_decided(*gates: str) -> int:
 
 
 def test_several_gates_share_the_error_and_so_need_more_cases() -> None:
-    assert cases_until_decided(POINT) < cases_until_decided(
-        POINT, *[f"numbers.right >= 0.{n}" for n in range(10, 20)]
-    )
+    assert cases_until_decided(POINT) < cases_until_decided(POINT, *[f"numbers.right >= 0.{n}" for n in range(10, 20)])
 
 
 def wrong_decision(seed: int) -> bool:

@@ -112,10 +112,7 @@ def test_a_score_beyond_0_and_1_takes_a_decision_back(score: float) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.sampled_from([0.0, 1.0]), max_size=30),
-    st.lists(st.floats(0, 1, exclude_max=True), max_size=10),
-)
+@given(st.lists(st.sampled_from([0.0, 1.0]), max_size=30), st.lists(st.floats(0, 1, exclude_max=True), max_size=10))
 def test_a_score_in_between_counts_as_if_the_sequence_had_been_for_such_from_the_start(
     certain: list[float], later: list[float]
 ) -> None:
@@ -130,9 +127,7 @@ def test_a_score_in_between_counts_as_if_the_sequence_had_been_for_such_from_the
     assert early.verdict == ("met" if above else "missed" if below else "open")
 
 
-@pytest.mark.parametrize(
-    ("gate", "score"), [("numbers.right > 0.99", 1.0), ("numbers.right >= 0.5 @99.9%", 1.0)]
-)
+@pytest.mark.parametrize(("gate", "score"), [("numbers.right > 0.99", 1.0), ("numbers.right >= 0.5 @99.9%", 1.0)])
 def test_the_stricter_the_gate_the_more_cases_it_takes(gate: str, score: float) -> None:
     def needed(text: str) -> int:
         early = EarlyGate(parse_gate(text))

@@ -25,9 +25,7 @@ def run(desk: Desk, name: str, *outcomes: Outcome, asked: str = "a", model: str 
 
 
 def test_a_flip_between_epochs_or_runs_of_one_model_is_flaky(desk: Desk) -> None:
-    assert flaky_cases([run(desk, "e", "passed", "failed", "passed")]) == [
-        FlakyCase("gpt-4", "capitals", "fr", 2, 1)
-    ]
+    assert flaky_cases([run(desk, "e", "passed", "failed", "passed")]) == [FlakyCase("gpt-4", "capitals", "fr", 2, 1)]
     two = [run(desk, "a", "passed"), run(desk, "b", "failed")]
     assert flaky_cases(two) == [FlakyCase("gpt-4", "capitals", "fr", 1, 1)]
 

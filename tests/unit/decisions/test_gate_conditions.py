@@ -136,10 +136,7 @@ def test_a_gate_looks_at_its_cases_alone(text: str, verdict: str, value: float, 
 
 def test_a_star_stands_for_every_metric_and_every_benchmark() -> None:
     rows = [Row("c", "s", 1, "passed", {}, {"m": 1.0, "k": 0.2})]
-    measured = {
-        "b": Measured(Tally.of(rows), {"d": lambda _: Estimate(0.9)}),
-        "a": Measured(Tally.of(rows), {}),
-    }
+    measured = {"b": Measured(Tally.of(rows), {"d": lambda _: Estimate(0.9)}), "a": Measured(Tally.of(rows), {})}
     decisions = decide([parse_gate("*.* >= 0.5")], measured)
     assert [(one.subject, one.verdict) for one in decisions] == [
         ("a.m", "met"),
@@ -161,13 +158,7 @@ def test_the_pass_rate_counts_neither_errors_nor_skipped_cases() -> None:
 
 @pytest.mark.parametrize(
     ("errors", "share", "verdict"),
-    [
-        (1, 0.1, "met"),
-        (2, 0.1, "too many errors"),
-        (0, 0.0, "met"),
-        (1, 0.0, "too many errors"),
-        (10, 1.0, "no data"),
-    ],
+    [(1, 0.1, "met"), (2, 0.1, "too many errors"), (0, 0.0, "met"), (1, 0.0, "too many errors"), (10, 1.0, "no data")],
 )
 def test_a_gate_puts_up_with_so_many_errors_and_no_more(errors: int, share: float, verdict: str) -> None:
     rows = [row(n, "error" if n < errors else "passed") for n in range(10)]
@@ -214,9 +205,7 @@ def test_without_a_declared_range_a_missing_score_is_not_bounded() -> None:
 def test_a_gate_is_met_only_if_it_is_met_whatever_the_missing_scores_are(
     scores: list[float | None], threshold: float, comparison: str
 ) -> None:
-    rows = [
-        replace(row(n), scores={} if score is None else {"m": score}) for n, score in enumerate(scores, 10)
-    ]
+    rows = [replace(row(n), scores={} if score is None else {"m": score}) for n, score in enumerate(scores, 10)]
     measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 1))})
     (decision,) = decide([parse_gate(f"bench.m {comparison} {threshold}")], {"bench": measured})
     means = [math.fsum(end if one is None else one for one in scores) / len(scores) for end in (0.0, 1.0)]
@@ -242,10 +231,7 @@ def test_errors_are_counted_among_the_gates_own_cases() -> None:
         ("bench.pas_rate >= 1", "no such metric; did you mean pass_rate?"),
         ("bench[ue].m >= 1", "no case has the tag ue; available: asia, eu, small"),
         ("bench[asai].m >= 1", "no case has the tag asai; did you mean asia?"),
-        (
-            "bench[size=eu].m >= 1",
-            "no case has the tag size=eu; available: region=asia, region=eu, size=small",
-        ),
+        ("bench[size=eu].m >= 1", "no case has the tag size=eu; available: region=asia, region=eu, size=small"),
     ],
 )
 def test_a_gate_about_nothing_says_what_there_is(text: str, reason: str) -> None:
@@ -260,10 +246,7 @@ def test_no_benchmark_at_all_is_no_data() -> None:
 
 def test_a_metric_that_no_case_has_measured_is_no_data() -> None:
     assert one("bench.kappa >= 0", ROWS, {"kappa": lambda _: None}).reason == "not measured"
-    assert (
-        one("bench.m >= 0", [row(1, "skipped").with_scores({})], {"m": lambda _: None}).reason
-        == "not measured"
-    )
+    assert one("bench.m >= 0", [row(1, "skipped").with_scores({})], {"m": lambda _: None}).reason == "not measured"
 
 
 def test_a_metric_that_is_undefined_on_these_cases_is_no_data() -> None:

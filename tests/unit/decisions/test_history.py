@@ -39,13 +39,9 @@ def falling(desk: Desk) -> Sequence[Run]:
     return [release(desk, number, number) for number in range(11)]
 
 
-def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(
-    falling: Sequence[Run],
-) -> None:
+def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(falling: Sequence[Run]) -> None:
     gates = [parse_gate(GATE)]
-    steps = [
-        compare_to_baseline(before, after, gates).found[0][2] for before, after in itertools.pairwise(falling)
-    ]
+    steps = [compare_to_baseline(before, after, gates).found[0][2] for before, after in itertools.pairwise(falling)]
     assert steps.count("worse") <= 1  # by the luck of one draw; nine gates and more are passed
     (course,) = trace(falling, falling[:1])
     assert course.drifts(latest_only=True)
@@ -80,15 +76,12 @@ def test_a_model_that_does_not_change_is_rarely_ever_called_drifting() -> None:
         reference = rng.random(300) < chance
         looks = [rng.random(300) < chance for _ in range(12)]
         alarms += any(
-            mcnemar(reference.astype(float), now.astype(float)) <= level_at(look)
-            for look, now in enumerate(looks, 1)
+            mcnemar(reference.astype(float), now.astype(float)) <= level_at(look) for look, now in enumerate(looks, 1)
         )
     assert alarms / runs <= 0.05 + 0.03  # two standard errors; either direction counts here
 
 
-def test_pruning_keeps_the_baselines_of_the_runs_that_stay(
-    desk: Desk, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pruning_keeps_the_baselines_of_the_runs_that_stay(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     for day, (name, baselines) in enumerate([("protected", []), ("old", []), ("new", ["protected"])], 1):
         settings = {"baseline": baselines}
         desk.folder([desk.record("fr")], name, started=f"2026-01-0{day}T00:00:00+00:00", settings=settings)

@@ -13,9 +13,7 @@ from evalsuite.results.tally import Row
 
 
 @given(st.lists(st.integers(0, 30), unique=True), st.randoms())
-def test_whatever_the_order_of_arrival_results_come_out_as_planned(
-    numbers: list[int], rng: random.Random
-) -> None:
+def test_whatever_the_order_of_arrival_results_come_out_as_planned(numbers: list[int], rng: random.Random) -> None:
     ids = [str(number) for number in numbers]
     order: PlannedOrder[str] = PlannedOrder(ids)
     arriving = list(ids)

@@ -36,9 +36,7 @@ def run_of(desk: Desk, name: str, epochs: Sequence[Sequence[float]], **info: obj
     return desk.run(records, name, **info)
 
 
-def seen(
-    desk: Desk, epochs: Sequence[Sequence[float]], earlier: Run | None = None, detect: float = 0.02
-) -> Sight:
+def seen(desk: Desk, epochs: Sequence[Sequence[float]], earlier: Run | None = None, detect: float = 0.02) -> Sight:
     asked = PlannedBenchmark("capitals", len(epochs[0]) * len(epochs), len(epochs[0]), len(epochs))
     (sight,) = sights([asked], run_of(desk, "before", epochs), earlier, GATES, detect)
     return sight
@@ -90,11 +88,7 @@ def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
         lambda usage: (usage.prompt_tokens + 2 * usage.completion_tokens) / 1000,
     )
     assert expense.usage is not None
-    assert (expense.usage.calls, expense.usage.prompt_tokens, expense.usage.completion_tokens) == (
-        30,
-        300,
-        150,
-    )
+    assert (expense.usage.calls, expense.usage.prompt_tokens, expense.usage.completion_tokens) == (30, 300, 150)
     assert expense.usage.cost == pytest.approx(0.6)
     assert expense.minutes == pytest.approx(3.0)
 

@@ -83,9 +83,7 @@ def test_a_benchmark_that_is_wholly_in_quarantine_leaves_its_gate_without_data(d
 
 def test_an_entry_that_names_nothing_is_told(desk: Desk) -> None:
     gone = Quarantine((Quarantined("capitals", "nobody", "?", "2099-01-01"),), "2026-11-22")
-    assert verdict(desk, gone).asides == (
-        "the quarantine names capitals nobody, which this suite does not have",
-    )
+    assert verdict(desk, gone).asides == ("the quarantine names capitals nobody, which this suite does not have",)
     misspelt = Quarantine((Quarantined("capitols", "b0", "?", "2099-01-01"),), "2026-11-22")
     assert verdict(desk, misspelt).asides == (
         "the quarantine names capitols b0, and no case of capitols is here; did you mean capitals?",
@@ -105,17 +103,12 @@ def test_a_quarantine_travels_as_plain_data(file: Path) -> None:
         ("[[cases]]", "found 'cases'"),
         ("[[case]]\nbenchmark = 'b'", "it needs exactly benchmark, sample, reason, until"),
         (FILE.replace('"was flaky"', '" "'), "case 2: reason is ' '; write some words"),
-        (
-            FILE.replace("2026-12-31", '"2026-12-31"'),
-            "case 1: until is '2026-12-31'; write a day without quotes",
-        ),
+        (FILE.replace("2026-12-31", '"2026-12-31"'), "case 1: until is '2026-12-31'; write a day without quotes"),
         (FILE.replace("2026-12-31", "2026-12-31T00:00:00Z"), "write a day without quotes"),
         ("[[case]", "not TOML"),
     ],
 )
-def test_a_file_of_another_form_is_one_message_that_says_what_to_write(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_a_file_of_another_form_is_one_message_that_says_what_to_write(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "q.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:

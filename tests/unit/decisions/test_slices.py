@@ -25,9 +25,7 @@ def against(desk: Desk, before: Sequence[float], after: Sequence[float], values:
     old, new = (
         desk.run(
             [
-                desk.record(
-                    f"{n:03}", {"m": float(score)}, tags={"skill": f"s{n % values}", "cluster": f"{n}"}
-                )
+                desk.record(f"{n:03}", {"m": float(score)}, tags={"skill": f"s{n % values}", "cluster": f"{n}"})
                 for n, score in enumerate(scores)
             ],
             name,
@@ -63,15 +61,7 @@ def test_metadata_make_slices_like_tags(desk: Desk) -> None:
 
 
 def test_what_can_be_grouped_by_is_short_and_plain() -> None:
-    metadata = {
-        "source": "wiki",
-        "hops": 2,
-        "hard": True,
-        "text": "x" * 41,
-        "list": [1],
-        "none": None,
-        "no": "",
-    }
+    metadata = {"source": "wiki", "hops": 2, "hard": True, "text": "x" * 41, "list": [1], "none": None, "no": ""}
     assert groups_in(metadata) == {"source": "wiki", "hops": "2", "hard": "True"}
 
 

@@ -115,9 +115,7 @@ def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk) -> None:
     verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.9", shard="1/2")))
     assert verdict.status is Status.GOOD
     assert not verdict.decisions
-    assert verdict.remarks == [
-        "shard 1/2: gates are decided when `evalsuite runs merge` has joined all shards"
-    ]
+    assert verdict.remarks == ["shard 1/2: gates are decided when `evalsuite runs merge` has joined all shards"]
 
 
 def test_a_gate_is_not_decided_on_one_shard_alone(desk: Desk) -> None:
@@ -165,9 +163,7 @@ def test_what_was_decided_early_stands(desk: Desk, said: str, status: Status) ->
     verdict = judge_run(desk.run(records(desk), settings=settings(gate), early=early))
     assert verdict.status is status
     assert verdict.decisions[0].reason == "decided early"
-    assert verdict.remarks == [
-        "stopped early, as every gate was decided: 10 of 40 cases ran, 75% of them were saved"
-    ]
+    assert verdict.remarks == ["stopped early, as every gate was decided: 10 of 40 cases ran, 75% of them were saved"]
 
 
 def test_an_early_decision_does_not_make_up_for_missing_data(desk: Desk) -> None:
@@ -200,10 +196,7 @@ def test_a_sample_holds_if_enough_of_its_epochs_do_and_errors_leave_it_open() ->
 
 
 def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:
-    made = [
-        desk.record("s", {"m": 0.0}, "failed", epoch=n, excused="epochs", facts={"at_least": 1})
-        for n in (1, 2)
-    ]
+    made = [desk.record("s", {"m": 0.0}, "failed", epoch=n, excused="epochs", facts={"at_least": 1}) for n in (1, 2)]
     verdict = judge_run(desk.run(made))
     assert verdict.status is Status.FAILED
     assert verdict.reasons == (
@@ -217,17 +210,13 @@ def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk)
 def test_too_few_epochs_fail_the_run_under_a_gate_too_unless_it_is_about_them(
     desk: Desk, gate: str, status: Status
 ) -> None:
-    made = [
-        desk.record("s", {"m": 1.0}, "failed", epoch=n, excused="gate", facts={"at_least": 1}) for n in (1, 2)
-    ]
+    made = [desk.record("s", {"m": 1.0}, "failed", epoch=n, excused="gate", facts={"at_least": 1}) for n in (1, 2)]
     assert judge_run(desk.run(made, settings={"gate": [gate]})).status is status
 
 
 def test_the_pass_rate_counts_samples_where_some_of_their_epochs_may_fail(desk: Desk) -> None:
     made = [
-        desk.record(
-            f"s{sample}", {}, "passed" if epoch <= right else "failed", epoch=epoch, facts={"at_least": 2}
-        )
+        desk.record(f"s{sample}", {}, "passed" if epoch <= right else "failed", epoch=epoch, facts={"at_least": 2})
         for sample, right in enumerate((3, 2, 1, 0))
         for epoch in (1, 2, 3)
     ]
@@ -238,9 +227,7 @@ def test_the_pass_rate_counts_samples_where_some_of_their_epochs_may_fail(desk: 
 
 def test_what_could_not_be_compared_leaves_the_run_incomplete(desk: Desk) -> None:
     baseline = desk.run([desk.record("1", {"m": 1.0}, benchmark="rivers")], "base")
-    run = desk.run(
-        [desk.record(f"{n}", {"m": 1.0}) for n in range(9)], settings={"gate": ["capitals.m >= 0"]}
-    )
+    run = desk.run([desk.record(f"{n}", {"m": 1.0}) for n in range(9)], settings={"gate": ["capitals.m >= 0"]})
     verdict = judge_run(run, baseline)
     assert verdict.status is Status.INCOMPLETE
     assert "capitals.m is not compared with base" in verdict.reasons[0]
@@ -257,13 +244,10 @@ def test_what_is_undecided_passes_or_fails_as_was_asked(desk: Desk, choice: str,
 
 
 @pytest.mark.parametrize(
-    ("metric", "status"),
-    [("cost", Status.INCOMPLETE), ("total_cost", Status.INCOMPLETE), ("judge_cost", Status.GOOD)],
+    ("metric", "status"), [("cost", Status.INCOMPLETE), ("total_cost", Status.INCOMPLETE), ("judge_cost", Status.GOOD)]
 )
 def test_a_gate_on_costs_has_no_data_where_no_price_is_known(desk: Desk, metric: str, status: Status) -> None:
-    run = desk.run(
-        records(desk), settings=settings(f"capitals.{metric} <= 0.5"), unpriced={"model": "gpt-own"}
-    )
+    run = desk.run(records(desk), settings=settings(f"capitals.{metric} <= 0.5"), unpriced={"model": "gpt-own"})
     verdict = judge_run(run)
     assert verdict.status is status
     assert any("no price of gpt-own is known" in line for line in verdict.reasons) == bool(status)

@@ -29,11 +29,7 @@ def length(sample: Sample, transcript: Transcript) -> dict[str, float]:
         (generate, [], "benchmark own: a solver takes .sample, model.; generate takes .*write generate"),
         (single(), [], "benchmark own: JudgeScorer is not a solver"),
         (generate(), exact_match(), "scorers must be a list; write scorers=.* around TargetScorer"),
-        (
-            generate(),
-            [exact_match],
-            r"a scorer takes .sample, transcript.; exact_match takes .*exact_match\(\)",
-        ),
+        (generate(), [exact_match], r"a scorer takes .sample, transcript.; exact_match takes .*exact_match\(\)"),
         (generate(), ["exact_match"], "str is not a scorer"),
         (generate(), [lambda answer: {"length": len(answer)}], "a scorer takes"),
         (generate(), [exact_match(), exact_match()], "two scorers give the score 'exact_match'"),

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
     solved: list[Any] = []
 
     async def solve(case: Any, _models: Any) -> Any:

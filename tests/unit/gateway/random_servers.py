@@ -294,15 +294,7 @@ def draw(dice: random.Random) -> Drawn:
     if "header" in kind:
         own["lie"] = dice.choice((5.0, 60.0))
     return Drawn(
-        kind,
-        make,
-        real,
-        calls,
-        connections,
-        latency,
-        dice.uniform(0.0, 0.6),
-        dice.uniform(0.004, 0.06),
-        **own,
+        kind, make, real, calls, connections, latency, dice.uniform(0.0, 0.6), dice.uniform(0.004, 0.06), **own
     )
 
 
@@ -483,9 +475,7 @@ def with_knowledge(drawn: Drawn, seed: int) -> float:
         rule, free = drawn.make(dice), asyncio.Semaphore(drawn.connections)
 
         async def call() -> None:
-            await asyncio.sleep(
-                drawn.wire + drawn.latency * dice.lognormvariate(-(drawn.spread**2) / 2, drawn.spread)
-            )
+            await asyncio.sleep(drawn.wire + drawn.latency * dice.lognormvariate(-(drawn.spread**2) / 2, drawn.spread))
             # Only now does the client know that a place is free again.
             rule.end()
             free.release()

@@ -140,11 +140,7 @@ def test_request_and_answer_arrive_whole(wire: Wire) -> None:
     gateway = Answers(lambda _: FULL)
     asker, loop, _ = wire.worker(gateway)
     asked = request(
-        "half \U0001f600",
-        params={"stop": ["a"], "seed": 1},
-        tools=({"name": "f"},),
-        base_url="http://h",
-        epoch=3,
+        "half \U0001f600", params={"stop": ["a"], "seed": 1}, tools=({"name": "f"},), base_url="http://h", epoch=3
     )
     assert loop.submit(asker.ask(asked)).result(WAIT) == FULL
     assert gateway.heard == [asked]
@@ -165,9 +161,7 @@ def test_many_requests_at_once_get_each_its_own_answer(wire: Wire) -> None:
     assert loop.submit(main()).result(WAIT) == [str(number) for number in range(50)]
 
 
-@pytest.mark.parametrize(
-    "error", [RequestRefused("400: no"), CallFailed("gave up"), SettingsError("no such kind")]
-)
+@pytest.mark.parametrize("error", [RequestRefused("400: no"), CallFailed("gave up"), SettingsError("no such kind")])
 def test_an_error_arrives_as_what_it_is(wire: Wire, error: Exception) -> None:
     asker, loop, _ = wire.worker(Answers(refuse(error)))
     with pytest.raises(type(error), match=str(error)):

@@ -78,9 +78,7 @@ def test_cases_and_epochs_never_share_an_answer(house: House, virtual: Virtual) 
 
     async def main() -> None:
         gateway = house.gateway(backend)
-        answers = [
-            await ask(handle(gateway, case, epoch), temperature=0) for case in "abcd" for epoch in (1, 2)
-        ]
+        answers = [await ask(handle(gateway, case, epoch), temperature=0) for case in "abcd" for epoch in (1, 2)]
         assert len({text for (text,) in answers}) == 8
         await gateway.aclose()
 
@@ -114,9 +112,7 @@ def test_greedy_requests_share_an_answer_if_the_user_says_so(house: House, virtu
     virtual(main())
 
 
-def test_a_peer_with_an_epoch_of_its_own_and_embeddings_share_an_answer(
-    house: House, virtual: Virtual
-) -> None:
+def test_a_peer_with_an_epoch_of_its_own_and_embeddings_share_an_answer(house: House, virtual: Virtual) -> None:
     backend = house.Backend(counting())
 
     async def main() -> None:
@@ -135,9 +131,7 @@ def test_several_answers_of_one_request_are_refused_with_advice() -> None:
         asyncio.run(model.chat("VOTE", n=3))
 
 
-def test_a_journal_from_before_draws_still_answers_every_equal_request(
-    house: House, virtual: Virtual
-) -> None:
+def test_a_journal_from_before_draws_still_answers_every_equal_request(house: House, virtual: Virtual) -> None:
     backend = house.Backend(counting())
 
     async def main() -> None:
@@ -183,9 +177,7 @@ def test_a_journal_whose_draws_name_the_epoch_still_answers(house: House, virtua
     virtual(main())
 
 
-def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(
-    house: House, virtual: Virtual
-) -> None:
+def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(house: House, virtual: Virtual) -> None:
     backend = house.Backend(counting())
 
     async def play(gateway: Gateway) -> tuple[list[str], Usage, Usage, Any]:

@@ -11,9 +11,7 @@ import pytest
 from evalsuite.core.errors import CallFailed, RequestRefused, RunError
 from evalsuite.core.types import Completion
 from evalsuite.gateway.gateway import GRACE
-from evalsuite.models.protocol import (
-    RateLimited,
-)
+from evalsuite.models.protocol import RateLimited
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script, slow
 
 if TYPE_CHECKING:
@@ -39,8 +37,7 @@ def test_an_answer_is_kept_and_the_same_request_is_not_asked_again(house: House,
 
 
 @pytest.mark.parametrize(
-    "other",
-    [{"text": "hello!"}, {"epoch": 2}, {"params": {"temperature": 1}}, {"tools": ({"name": "f"},)}],
+    "other", [{"text": "hello!"}, {"epoch": 2}, {"params": {"temperature": 1}}, {"tools": ({"name": "f"},)}]
 )
 def test_another_request_is_asked(house: House, virtual: Virtual, other: dict[str, Any]) -> None:
     backend = house.Backend(house.echo)
@@ -105,9 +102,7 @@ def test_an_asker_that_gives_up_takes_nobody_along(house: House, virtual: Virtua
     assert len(backend.asked) == 1
 
 
-def test_an_answer_that_nobody_waits_for_any_more_is_kept_all_the_same(
-    house: House, virtual: Virtual
-) -> None:
+def test_an_answer_that_nobody_waits_for_any_more_is_kept_all_the_same(house: House, virtual: Virtual) -> None:
     backend = house.Backend(slow(3.0))
 
     async def main() -> Completion:
@@ -156,12 +151,8 @@ def test_a_backend_with_few_places_holds_up_itself_alone(house: House, virtual: 
     assert virtual(main()) == [1.0, 2.0, 3.0, 4.0] + [1.0] * 4
 
 
-@pytest.mark.parametrize(
-    "error", [ZeroDivisionError("oops"), KeyError("x"), TimeoutError(), RecursionError("deep")]
-)
-def test_a_backends_own_fault_is_a_failed_call_that_names_it(
-    house: House, virtual: Virtual, error: Exception
-) -> None:
+@pytest.mark.parametrize("error", [ZeroDivisionError("oops"), KeyError("x"), TimeoutError(), RecursionError("deep")])
+def test_a_backends_own_fault_is_a_failed_call_that_names_it(house: House, virtual: Virtual, error: Exception) -> None:
     backend = house.Backend(script(error))
 
     async def main() -> None:
@@ -234,18 +225,14 @@ def test_the_end_waits_no_longer_than_a_moment_and_not_for_what_is_free(
         task = asyncio.create_task(gateway.ask(house.request()))
         await asyncio.sleep(0.5)
         await gateway.aclose()
-        assert task.cancelled() or isinstance(
-            (await asyncio.gather(task, return_exceptions=True))[0], BaseException
-        )
+        assert task.cancelled() or isinstance((await asyncio.gather(task, return_exceptions=True))[0], BaseException)
         return house.now()
 
     assert virtual(main()) == ends
     assert backend.closed
 
 
-def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(
-    house: House, virtual: Virtual
-) -> None:
+def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(house: House, virtual: Virtual) -> None:
     backend = house.Backend(house.echo, "openai http://host/v1")
 
     async def main() -> str:
@@ -260,17 +247,13 @@ def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(
     assert "secret" not in kept
 
 
-def test_once_an_answer_cannot_be_kept_nobody_else_is_asked_and_the_run_is_told(
-    house: House, virtual: Virtual
-) -> None:
+def test_once_an_answer_cannot_be_kept_nobody_else_is_asked_and_the_run_is_told(house: House, virtual: Virtual) -> None:
     backend = house.Backend(house.echo)
 
     async def main() -> None:
         gateway = house.gateway(backend)
         pages = journal_of(gateway)._database._db.execute("PRAGMA page_count").fetchone()[0]
-        journal_of(gateway)._database._db.execute(
-            f"PRAGMA max_page_count = {pages}"
-        )  # SQLite's own full disk
+        journal_of(gateway)._database._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
         with pytest.raises(RunError, match="database or disk is full"):
             await gateway.ask(house.request("x" * 100_000))
         with pytest.raises(RunError, match="not asked, as no answer can be kept any more"):
@@ -297,8 +280,7 @@ def test_a_slow_judge_holds_up_nobody_but_its_own_askers(house: House, virtual: 
         gateway = house.gateway(backends["model"])
         gateway._open_backend = lambda name, _: backends[name]
         slow_ones = [
-            asyncio.create_task(gateway.ask(replace(house.request(str(number)), model="judge")))
-            for number in range(20)
+            asyncio.create_task(gateway.ask(replace(house.request(str(number)), model="judge"))) for number in range(20)
         ]
         await asyncio.sleep(1)
         asks = [gateway.ask(replace(house.request(str(number)), model="model")) for number in range(300)]

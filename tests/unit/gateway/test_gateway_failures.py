@@ -10,13 +10,7 @@ import pytest
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
 from evalsuite.gateway.gateway import NEVER_REACHED, PATIENCE
 from evalsuite.gateway.upstream import ATTEMPTS
-from evalsuite.models.protocol import (
-    Hopeless,
-    Outage,
-    RateLimited,
-    Transient,
-    Unreachable,
-)
+from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient, Unreachable
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
 
 if TYPE_CHECKING:
@@ -71,9 +65,7 @@ def test_a_request_that_the_server_refuses_is_asked_once(house: House, virtual: 
     assert not house.told
 
 
-def test_where_no_call_can_succeed_it_is_told_once_and_the_others_are_not_made(
-    house: House, virtual: Virtual
-) -> None:
+def test_where_no_call_can_succeed_it_is_told_once_and_the_others_are_not_made(house: House, virtual: Virtual) -> None:
     async def refuse(_: Request) -> Completion:
         await asyncio.sleep(0.1)
         raise BackendUnavailable("401: wrong key")
@@ -88,16 +80,12 @@ def test_where_no_call_can_succeed_it_is_told_once_and_the_others_are_not_made(
         return answers
 
     answers = virtual(main())
-    assert [(type(answer), str(answer)) for answer in answers] == [
-        (BackendUnavailable, "401: wrong key")
-    ] * 10
+    assert [(type(answer), str(answer)) for answer in answers] == [(BackendUnavailable, "401: wrong key")] * 10
     assert [str(error) for error in house.told] == ["401: wrong key"]
     assert len(backend.asked) == 2
 
 
-def test_a_key_that_is_withdrawn_midway_ends_its_calls_but_not_the_run(
-    house: House, virtual: Virtual
-) -> None:
+def test_a_key_that_is_withdrawn_midway_ends_its_calls_but_not_the_run(house: House, virtual: Virtual) -> None:
     backend = house.Backend(script(ANSWER, BackendUnavailable("401"), ANSWER))
 
     async def main() -> None:
@@ -126,9 +114,7 @@ def test_a_server_that_is_not_there_is_given_up_soon(house: House, virtual: Virt
     assert len(backend.asked) == NEVER_REACHED
 
 
-def test_calls_under_way_when_a_server_goes_down_do_not_delay_the_next_try(
-    virtual: Virtual, house: House
-) -> None:
+def test_calls_under_way_when_a_server_goes_down_do_not_delay_the_next_try(virtual: Virtual, house: House) -> None:
     async def down_for_three_seconds(request: Request) -> Completion:
         # Those under way fail one after another, long after the first did.
         await asyncio.sleep(int(request.messages[-1].content.split()[1]) / 20)
@@ -237,9 +223,7 @@ def test_the_wait_for_ones_turn_does_not_count_as_being_refused(house: House, vi
     assert virtual(main()) > PATIENCE
 
 
-def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(
-    house: House, virtual: Virtual
-) -> None:
+def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(house: House, virtual: Virtual) -> None:
     backend = house.Backend(script(RateLimited("429: daily limit", 40_000.0)))
 
     async def main() -> float:
@@ -274,10 +258,7 @@ def test_no_case_is_lost_in_an_outage_shorter_than_the_patience_and_few_calls_ar
 
     notices = virtual(main())
     assert len(backend.asked) < 51 + 60
-    assert [notice.partition(": ")[2][:20] for notice in notices] == [
-        "all calls wait, and ",
-        "the server is back a",
-    ]
+    assert [notice.partition(": ")[2][:20] for notice in notices] == ["all calls wait, and ", "the server is back a"]
 
 
 def test_an_outage_longer_than_the_patience_is_an_error_of_each_case(house: House, virtual: Virtual) -> None:

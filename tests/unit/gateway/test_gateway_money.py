@@ -17,11 +17,7 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, prompt_bound
 from evalsuite.models import chat_format, responses_format
-from evalsuite.models.protocol import (
-    LostAnswer,
-    Transient,
-    Withheld,
-)
+from evalsuite.models.protocol import LostAnswer, Transient, Withheld
 from tests.unit.gateway.conftest import ScriptedBackend, now
 from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
@@ -30,9 +26,7 @@ if TYPE_CHECKING:
     from tests.unit.gateway.conftest import House, Virtual
 
 
-def test_the_cost_is_that_of_the_tokens_used_and_is_kept_with_the_answer(
-    house: House, virtual: Virtual
-) -> None:
+def test_the_cost_is_that_of_the_tokens_used_and_is_kept_with_the_answer(house: House, virtual: Virtual) -> None:
     backend = house.Backend(house.echo)
 
     async def main() -> None:
@@ -170,9 +164,7 @@ def test_where_money_is_limited_an_answer_without_a_bound_gets_one_and_is_kept_u
     assert [asked.params for asked in backend.asked] == [{"max_tokens": UNBOUNDED_ANSWER}]
 
 
-def test_what_failed_but_may_be_billed_counts_with_all_that_was_set_aside(
-    house: House, virtual: Virtual
-) -> None:
+def test_what_failed_but_may_be_billed_counts_with_all_that_was_set_aside(house: House, virtual: Virtual) -> None:
     backend = house.Backend(script(LostAnswer("cut off"), Transient("500"), ANSWER))
 
     async def main() -> Ledger:
@@ -187,9 +179,7 @@ def test_what_failed_but_may_be_billed_counts_with_all_that_was_set_aside(
     assert ledger.paid.cost == pytest.approx(ledger.uncertain + (10 * 30 + 5 * 60) / 1e6)
 
 
-def test_usage_that_the_server_does_not_count_is_estimated_and_flagged(
-    house: House, virtual: Virtual
-) -> None:
+def test_usage_that_the_server_does_not_count_is_estimated_and_flagged(house: House, virtual: Virtual) -> None:
     async def main() -> Usage:
         silent = Completion("a long answer " * 20, usage=Usage(1, 0, 0))
         gateway = house.gateway(house.Backend(script(silent)), 8, Ledger(5.0), PRICES)
@@ -205,9 +195,7 @@ def test_usage_that_the_server_does_not_count_is_estimated_and_flagged(
     assert usage.cost > 0
 
 
-def test_usage_that_no_call_can_have_is_not_believed_and_stops_nothing(
-    house: House, virtual: Virtual
-) -> None:
+def test_usage_that_no_call_can_have_is_not_believed_and_stops_nothing(house: House, virtual: Virtual) -> None:
     async def main() -> Usage:
         boastful = Completion("an answer", usage=Usage(1, 10, 10**30))
         gateway = house.gateway(house.Backend(script(boastful)), 8, Ledger(5.0), PRICES)
@@ -245,11 +233,8 @@ def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: 
 
 NUMBERS = st.sampled_from([None, 0, -1, 1, 7, 500, 20_000, "900", 12.5, "many", True])
 FIELDS = st.dictionaries(
-    st.sampled_from(
-        ["max_tokens", "max_completion_tokens", "max_output_tokens", "n", "n_predict", "options"]
-    ),
-    NUMBERS
-    | st.dictionaries(st.sampled_from(["max_tokens", "budget_tokens", "num_predict"]), NUMBERS, max_size=2),
+    st.sampled_from(["max_tokens", "max_completion_tokens", "max_output_tokens", "n", "n_predict", "options"]),
+    NUMBERS | st.dictionaries(st.sampled_from(["max_tokens", "budget_tokens", "num_predict"]), NUMBERS, max_size=2),
     max_size=4,
 )
 
@@ -302,17 +287,12 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
 
 def test_text_is_reserved_by_its_bytes_in_every_part_that_is_not_a_picture() -> None:
     text = "word " * 10_000
-    parts: list[dict[str, Any]] = [
-        {"type": "input_text", "text": text},
-        {"type": "file", "file": {"file_data": text}},
-    ]
+    parts: list[dict[str, Any]] = [{"type": "input_text", "text": text}, {"type": "file", "file": {"file_data": text}}]
     for part in parts:
         assert prompt_bound(Request("gpt-test", (Message("user", parts=(part,)),))) >= len(text)
 
 
-@pytest.mark.parametrize(
-    "params", [{"extra_body": {"model": "dear"}}, {"model": "dear"}, {"models": ["dear"]}]
-)
+@pytest.mark.parametrize("params", [{"extra_body": {"model": "dear"}}, {"model": "dear"}, {"models": ["dear"]}])
 def test_a_body_that_names_another_model_is_refused_where_money_is_limited(
     house: House, virtual: Virtual, params: dict[str, Any]
 ) -> None:

@@ -60,11 +60,7 @@ def test_a_request_bears_model_address_epoch_parameters_and_tools() -> None:
 
 def test_what_the_user_sets_for_the_run_goes_over_what_a_benchmark_asks_for() -> None:
     handle = ModelHandle(Asker(), "m", overrides={"temperature": 1, "top_p": 0.5})
-    assert ask(handle, "x", temperature=0, max_tokens=5).params == {
-        "temperature": 1,
-        "top_p": 0.5,
-        "max_tokens": 5,
-    }
+    assert ask(handle, "x", temperature=0, max_tokens=5).params == {"temperature": 1, "top_p": 0.5, "max_tokens": 5}
 
 
 def test_usage_is_counted_over_all_models_that_a_case_asks() -> None:

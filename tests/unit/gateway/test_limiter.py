@@ -45,8 +45,7 @@ async def admit_all(limits: Limiter, count: int, lasting: float = 0.0, tokens: i
 
 
 @given(
-    connections=st.integers(1, 5),
-    calls=st.lists(st.tuples(st.floats(0, 3), st.floats(0, 3)), min_size=1, max_size=25),
+    connections=st.integers(1, 5), calls=st.lists(st.tuples(st.floats(0, 3), st.floats(0, 3)), min_size=1, max_size=25)
 )
 @settings(max_examples=40, deadline=None)
 def test_no_more_calls_than_connections_are_ever_in_flight(
@@ -119,9 +118,7 @@ def test_tokens_a_minute_hold_back_the_call_after_a_large_one(virtual: Virtual) 
     assert virtual(main()) == pytest.approx([0, 5, 10])
 
 
-def test_tokens_that_were_not_used_are_given_back_and_those_above_the_estimate_are_paid(
-    virtual: Virtual,
-) -> None:
+def test_tokens_that_were_not_used_are_given_back_and_those_above_the_estimate_are_paid(virtual: Virtual) -> None:
     async def main(used: int) -> list[float]:
         limits = limiter(100, tpm=6000)
         async with admitted(limits, 500):

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 def replay(house: House, backend: ScriptedBackend) -> Gateway:
     store = Answers.open(house.path / "store.sqlite", read_only=True)
     house.stores.append(store)
-    return Gateway(
-        lambda *_: ReplayBackend(backend, "first"), store, Limiter(8, clock=house.now), clock=house.now
-    )
+    return Gateway(lambda *_: ReplayBackend(backend, "first"), store, Limiter(8, clock=house.now), clock=house.now)
 
 
 async def outcome(gateway: Gateway, request: Any) -> Completion | tuple[type[Exception], str]:
@@ -38,8 +36,7 @@ async def outcome(gateway: Gateway, request: Any) -> Completion | tuple[type[Exc
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"),
-    [(RequestRefused("400: context length"), RequestRefused), (Transient("broken"), CallFailed)],
+    ("error", "kind"), [(RequestRefused("400: context length"), RequestRefused), (Transient("broken"), CallFailed)]
 )
 def test_a_replay_repeats_a_failure_in_its_own_words(
     house: House, virtual: Virtual, error: Exception, kind: type[Exception]
@@ -112,9 +109,7 @@ def test_a_request_that_its_case_cancelled_is_cancelled_again(
     assert len(backend.asked) == 1
 
 
-def test_a_run_and_its_replay_count_no_answer_that_came_after_its_case_gave_up(
-    house: House, virtual: Virtual
-) -> None:
+def test_a_run_and_its_replay_count_no_answer_that_came_after_its_case_gave_up(house: House, virtual: Virtual) -> None:
     backend = house.Backend(slow(3.0))
 
     async def main() -> None:

@@ -61,18 +61,7 @@ def test_a_users_price_goes_before_the_shipped_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "gpt-4",
-        "gpt-4=",
-        "gpt-4=3",
-        "gpt-4=a/b",
-        "=1/2",
-        "gpt-4=1/2/3/4/5",
-        "gpt-4=-1/2",
-        "x=nan/1",
-        "x=1/inf",
-    ],
+    "text", ["gpt-4", "gpt-4=", "gpt-4=3", "gpt-4=a/b", "=1/2", "gpt-4=1/2/3/4/5", "gpt-4=-1/2", "x=nan/1", "x=1/inf"]
 )
 def test_a_malformed_price_is_told_with_the_right_form(text: str) -> None:
     with pytest.raises(SettingsError, match="not a price; write MODEL=PROMPT/COMPLETION"):
@@ -97,9 +86,7 @@ def test_prices_are_read_from_a_users_file(tmp_path: Path) -> None:
     assert read_prices(prices_of_file(file))["gpt-6.9"] == Price(1, 2.5)
 
 
-@pytest.mark.parametrize(
-    "text", ["gpt-4 = 3", "gpt-4 = [1]", 'gpt-4 = ["1", 2]', "gpt-4 = [true, 1]", "=", "[a"]
-)
+@pytest.mark.parametrize("text", ["gpt-4 = 3", "gpt-4 = [1]", 'gpt-4 = ["1", 2]', "gpt-4 = [true, 1]", "=", "[a"])
 def test_a_file_that_is_not_of_prices_is_refused_with_the_right_form(tmp_path: Path, text: str) -> None:
     file = tmp_path / "prices.toml"
     file.write_text(text)
@@ -148,15 +135,9 @@ def test_an_answer_is_bounded_by_what_the_request_says(params: dict[str, Any], b
     [
         ({"max_tokens": 20_000, "n_predict": -1}, {"max_tokens": 20_000}),
         ({"max_tokens": 7, "extra_body": {"max_tokens": -1}}, {"max_tokens": 7, "extra_body": {}}),
-        (
-            {"max_tokens": 7, "options": {"num_predict": -2, "seed": 1}},
-            {"max_tokens": 7, "options": {"seed": 1}},
-        ),
+        ({"max_tokens": 7, "options": {"num_predict": -2, "seed": 1}}, {"max_tokens": 7, "options": {"seed": 1}}),
         ({"max_tokens": -1, "n_predict": 9}, {"max_tokens": UNBOUNDED_ANSWER, "n_predict": 9}),
-        (
-            {"api": "responses", "max_tokens": 9, "max_completion_tokens": -1},
-            {"api": "responses", "max_tokens": 9},
-        ),
+        ({"api": "responses", "max_tokens": 9, "max_completion_tokens": -1}, {"api": "responses", "max_tokens": 9}),
     ],
 )
 def test_a_limit_that_the_user_set_stays_beside_a_field_without_one(
@@ -208,9 +189,7 @@ def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> Non
 
 @given(
     limit=st.integers(0, 60),
-    calls=st.lists(
-        st.tuples(st.integers(0, 20), st.floats(0, 1), st.booleans(), st.floats(0, 2)), max_size=25
-    ),
+    calls=st.lists(st.tuples(st.integers(0, 20), st.floats(0, 1), st.booleans(), st.floats(0, 2)), max_size=25),
 )
 @settings(max_examples=60, deadline=None)
 def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
@@ -257,9 +236,7 @@ def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virt
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve(0.8)
         loop.call_later(5, ledger.settle, 0.8, Attempt(Usage(1, 0, 0, 0.5)))
-        with pytest.raises(
-            SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"
-        ):
+        with pytest.raises(SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"):
             await ledger.reserve(0.8)
         assert loop.time() == 5.0
 

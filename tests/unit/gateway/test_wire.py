@@ -96,9 +96,7 @@ def test_another_backend_makes_another_key_and_the_address_counts_by_its_identit
 def test_half_a_surrogate_pair_counts_as_the_question_mark_that_is_sent() -> None:
     halves = [replace(BASE, messages=(Message("user", said),)) for said in ("a\ud800b", "a\udfffb", "a?b")]
     assert len({request_key("a", one) for one in halves}) == 1
-    assert request_key("a", replace(BASE, messages=(Message("user", "a\U0001f600b"),))) != request_key(
-        "a", halves[0]
-    )
+    assert request_key("a", replace(BASE, messages=(Message("user", "a\U0001f600b"),))) != request_key("a", halves[0])
 
 
 def test_the_key_of_a_request_stays_what_it_is() -> None:
@@ -140,9 +138,7 @@ def test_an_error_keeps_kind_and_words_on_its_way(error: errors.EvalsuiteError) 
     assert (type(back), str(back)) == (type(error), str(error))
 
 
-@pytest.mark.parametrize(
-    "kind", ["Exception", "KeyboardInterrupt", "TYPE_CHECKING", "annotations", "", "NoSuch"]
-)
+@pytest.mark.parametrize("kind", ["Exception", "KeyboardInterrupt", "TYPE_CHECKING", "annotations", "", "NoSuch"])
 def test_an_unknown_kind_of_error_is_a_plain_one_with_the_same_words(kind: str) -> None:
     back = decode_error({"kind": kind, "message": "words"})
     assert (type(back), str(back)) == (errors.EvalsuiteError, "words")

@@ -33,8 +33,7 @@ completions = st.builds(
     tool_calls=st.lists(st.builds(ToolCall, text, text, text.filter(bool)), max_size=2).map(tuple),
     finish_reason=text,
     usage=st.builds(Usage, *(st.integers(0, 10**9),) * 3, st.floats(0, 1e6)),
-    logprobs=st.none()
-    | st.lists(st.builds(TokenLogprob, text, st.floats(-1e9, 0), likely), max_size=2).map(tuple),
+    logprobs=st.none() | st.lists(st.builds(TokenLogprob, text, st.floats(-1e9, 0), likely), max_size=2).map(tuple),
 )
 
 
@@ -52,9 +51,7 @@ def store(tmp_path: Path) -> Iterator[Answers]:
 
 @given(key=text, completion=completions)
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_was_put_comes_back_equal_and_the_first_stays(
-    store: Answers, key: str, completion: Completion
-) -> None:
+def test_what_was_put_comes_back_equal_and_the_first_stays(store: Answers, key: str, completion: Completion) -> None:
     store._database.write(("DELETE FROM answers", ()), ("DELETE FROM requests", ()))
     assert store.get(key) is None
     put(store, key, REQUEST, completion)
@@ -102,9 +99,7 @@ asyncio.run(main())
 
 def test_whatever_was_put_survives_the_death_of_its_writer(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
-    ) as writer:
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         told = [int(writer.stdout.readline()) for _ in range(300)]
         os.kill(writer.pid, signal.SIGKILL)
@@ -122,9 +117,7 @@ def test_a_reader_sees_what_a_writer_has_put_so_far(store: Answers) -> None:
     reader.close()
 
 
-def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_written(
-    tmp_path: Path,
-) -> None:
+def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_written(tmp_path: Path) -> None:
     store = Answers.open(tmp_path / "s.sqlite")
     put(store, "k", REQUEST, Completion("kept"))
     store.close()
@@ -201,10 +194,7 @@ ANSWERS = {f"{index:03}": f"{index} " * 50 for index in range(200)}
 
 async def put_all(answers: Answers) -> None:
     await asyncio.gather(
-        *(
-            answers.put(key, Request("m", (Message("user", text),)), Completion(text))
-            for key, text in ANSWERS.items()
-        )
+        *(answers.put(key, Request("m", (Message("user", text),)), Completion(text)) for key, text in ANSWERS.items())
     )
 
 
@@ -216,9 +206,7 @@ def fill(path: Path) -> None:
 
 @given(bit=st.integers(0, 8 * 60_000), more=st.integers(0, 8 * 60_000))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_flipped_bit_costs_an_answer_at_most_and_never_makes_a_wrong_one(
-    tmp_path: Path, bit: int, more: int
-) -> None:
+def test_a_flipped_bit_costs_an_answer_at_most_and_never_makes_a_wrong_one(tmp_path: Path, bit: int, more: int) -> None:
     whole = tmp_path / "whole.sqlite"
     if not whole.exists():
         fill(whole)
@@ -265,9 +253,7 @@ def test_what_may_have_been_billed_counts_as_spent(store: Answers) -> None:
 def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store: Answers) -> None:
     locked = f"import sqlite3, sys, time; db = sqlite3.connect({str(store.path)!r}, isolation_level=None)\n"
     locked += "db.execute('BEGIN IMMEDIATE'); print('locked', flush=True); sys.stdin.read(1); time.sleep(0.3)"
-    with subprocess.Popen(
-        [sys.executable, "-c", locked], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
+    with subprocess.Popen([sys.executable, "-c", locked], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdin is not None
         other.stdout.readline()

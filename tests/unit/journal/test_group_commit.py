@@ -64,9 +64,7 @@ def test_work_that_cannot_be_done_keeps_no_other_from_being_written(database: Da
 
 
 def test_notes_that_could_not_be_written_are_tried_again(database: Database) -> None:
-    database.write(
-        ("CREATE TEMP TRIGGER full BEFORE INSERT ON parts BEGIN SELECT raise(ABORT, 'full'); END", ())
-    )
+    database.write(("CREATE TEMP TRIGGER full BEFORE INSERT ON parts BEGIN SELECT raise(ABORT, 'full'); END", ()))
     database.group.add(part("a"))
     database.group.flush()
     assert parts(database.path) == []
@@ -111,10 +109,7 @@ def test_a_record_that_cannot_be_written_is_an_error_at_once(tmp_path: Path) -> 
     journal = Journal(tmp_path / "j.sqlite")
     journal.begin("now", "pytest")
     journal.database.write(
-        (
-            "CREATE TEMP TRIGGER full BEFORE INSERT ON records BEGIN SELECT raise(ABORT, 'the disk is full'); END",
-            (),
-        )
+        ("CREATE TEMP TRIGGER full BEFORE INSERT ON records BEGIN SELECT raise(ABORT, 'the disk is full'); END", ())
     )
     with pytest.raises(RunError, match="the disk is full"):
         journal.record("a", "same", "{}")

@@ -26,12 +26,7 @@ LETTERS = st.text(alphabet='aA0+/="\\\x1e ,:', max_size=20)
 
 
 def message(content: bytes = PICTURE) -> Message:
-    parts: list[Any] = [
-        "What is this?",
-        image(content),
-        audio(content, format="wav"),
-        file(content, name="a.pdf"),
-    ]
+    parts: list[Any] = ["What is this?", image(content), audio(content, format="wav"), file(content, name="a.pdf")]
     return Message("user", parts=parts)
 
 

@@ -70,9 +70,7 @@ def test_every_factory_makes_a_judged_scorer(scorer: Any) -> None:
 
 
 def test_each_aspect_is_a_score_and_the_first_carries_facts_and_log(scripted: Any) -> None:
-    found = scores(
-        panel(["critic"], turns=1, aspects=["clarity", Aspect("depth", low=1, high=5)]), scripted(answering)
-    )
+    found = scores(panel(["critic"], turns=1, aspects=["clarity", Aspect("depth", low=1, high=5)]), scripted(answering))
     first = found["clarity"]
     depth = found["depth"]
     assert isinstance(first, Score)
@@ -105,9 +103,7 @@ def with_metadata(**metadata: Any) -> Sample:
     return replace(SAMPLE, metadata={**SAMPLE.metadata, **metadata})
 
 
-def test_who_wrote_two_answers_and_what_people_said_is_kept_for_the_bias_report_and_not_shown(
-    scripted: Any,
-) -> None:
+def test_who_wrote_two_answers_and_what_people_said_is_kept_for_the_bias_report_and_not_shown(scripted: Any) -> None:
     model = scripted(answering)
     sample = with_metadata(systems=("gpt-4", "claude-3"), human="second")
     found = scores(pairwise("rival"), model, sample)["preference"]
@@ -116,9 +112,7 @@ def test_who_wrote_two_answers_and_what_people_said_is_kept_for_the_bias_report_
     assert not any("claude" in asked.prompt or "second" in asked.prompt for asked in model.calls)
 
 
-@pytest.mark.parametrize(
-    "given", [{}, {"systems": "gpt-4", "human": 0.7}, {"systems": ["a"], "human": "yes"}]
-)
+@pytest.mark.parametrize("given", [{}, {"systems": "gpt-4", "human": 0.7}, {"systems": ["a"], "human": "yes"}])
 def test_metadata_of_another_meaning_is_left_alone(scripted: Any, given: dict[str, Any]) -> None:
     found = scores(pairwise("rival"), scripted(answering), with_metadata(**given))["preference"]
     assert isinstance(found, Score)
@@ -140,9 +134,7 @@ def test_a_direct_judge_sees_the_target_as_reference_and_the_background(scripted
 
 
 def test_a_prefix_tells_two_judges_apart(scripted: Any) -> None:
-    assert list(scores(single(["clarity"]).given(prefix="strict_"), scripted(answering))) == [
-        "strict_clarity"
-    ]
+    assert list(scores(single(["clarity"]).given(prefix="strict_"), scripted(answering))) == ["strict_clarity"]
 
 
 @pytest.mark.parametrize("scorer", [pairwise("baseline"), single().given(background="baseline")])
@@ -187,9 +179,7 @@ def test_a_signature_is_the_same_for_the_same_question_and_changes_with_what_is_
     assert signature(one, scripted(answering)) != signature(other, scripted(answering))
 
 
-def test_a_parameter_that_the_user_sets_for_the_run_changes_the_signature_and_a_key_does_not(
-    scripted: Any,
-) -> None:
+def test_a_parameter_that_the_user_sets_for_the_run_changes_the_signature_and_a_key_does_not(scripted: Any) -> None:
     def of(**overrides: Any) -> str:
         return signature(single(), scripted(answering, overrides=overrides))
 
@@ -208,9 +198,7 @@ def test_the_words_of_a_panels_prompts_are_part_of_its_signature(
     assert signature(panel(1), scripted(answering)) != before
 
 
-@pytest.mark.parametrize(
-    "scorer", [single(model="another"), pairwise(model="another"), panel(1, model="another")]
-)
+@pytest.mark.parametrize("scorer", [single(model="another"), pairwise(model="another"), panel(1, model="another")])
 def test_another_judge_than_the_runs_may_be_asked(scripted: Any, scorer: Any) -> None:
     assert "|judge:another|" in signature(scorer, scripted(answering))
 

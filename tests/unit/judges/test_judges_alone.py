@@ -113,9 +113,7 @@ def test_one_unreadable_sample_of_three_leaves_the_other_two_and_is_kept(scripte
     assert "hm" in [entry["content"] for entry in found.log]
 
 
-def test_an_aspect_that_cannot_be_read_is_an_error_that_keeps_what_was_said_of_the_others(
-    scripted: Any,
-) -> None:
+def test_an_aspect_that_cannot_be_read_is_an_error_that_keeps_what_was_said_of_the_others(scripted: Any) -> None:
     model = scripted(lambda asked: "4" if "stars" in asked.prompt else "hm")
     with pytest.raises(JudgeError, match="1 of 2 answers could be read; 2 are needed") as error:
         judged(weighted([STARS, Aspect("wit", low=1, high=5)], samples=1, attempts=1), ONE, model)

@@ -171,14 +171,7 @@ def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "*" * 50_000,
-        "clarity:" + " " * 50_000,
-        "verdict" * 10_000,
-        "9" * 50_000,
-        "{" * 50_000,
-        '{"a":' * 9_000,
-    ],
+    ["*" * 50_000, "clarity:" + " " * 50_000, "verdict" * 10_000, "9" * 50_000, "{" * 50_000, '{"a":' * 9_000],
     ids=["stars", "spaces", "words", "digits", "braces", "objects"],
 )
 def test_an_endless_answer_is_refused_at_once(text: str) -> None:
@@ -206,9 +199,7 @@ def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, 
         (["tie", "tie", "first"], "tie"),
     ],
 )
-def test_a_comparison_needs_more_than_half_of_the_votes(
-    votes: list[PairVerdict], result: PairVerdict
-) -> None:
+def test_a_comparison_needs_more_than_half_of_the_votes(votes: list[PairVerdict], result: PairVerdict) -> None:
     assert majority(votes) == result
     assert ChoiceForm().settle([Opinion(verdict=vote) for vote in votes]).verdict == result
 
@@ -245,15 +236,11 @@ def test_an_aspect_without_a_scale_or_a_name_of_one_line_is_refused(name: str, l
         ("[[A=B]]", 0.5),
     ],
 )
-def test_a_verdict_in_five_levels_says_how_far_the_first_answer_is_preferred(
-    text: str, preference: float
-) -> None:
+def test_a_verdict_in_five_levels_says_how_far_the_first_answer_is_preferred(text: str, preference: float) -> None:
     assert GradedChoice().parse(text).scores == {"preference": preference}
 
 
-@pytest.mark.parametrize(
-    "text", ["Verdict: 1", "Verdict: 1 is worse", "Verdict: 1 better\nVerdict: 2 better"]
-)
+@pytest.mark.parametrize("text", ["Verdict: 1", "Verdict: 1 is worse", "Verdict: 1 better\nVerdict: 2 better"])
 def test_a_verdict_without_a_degree_or_against_itself_is_asked_again(text: str) -> None:
     with pytest.raises(ValueError, match=r"Verdict"):
         GradedChoice().parse(text)

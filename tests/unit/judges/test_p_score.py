@@ -168,9 +168,7 @@ def test_a_table_cannot_end_its_own_section(scripted: Any) -> None:
     model = scripted(lambda _: answer(1, 2))
     scored(model, hostile)
     key = re.findall(r'<first_table key="(\w+)">', model.calls[0].exact)[0]
-    assert model.calls[0].exact.index("Both tables") < model.calls[0].exact.index(
-        f'</first_table key="{key}">'
-    )
+    assert model.calls[0].exact.index("Both tables") < model.calls[0].exact.index(f'</first_table key="{key}">')
 
 
 def test_the_anchor_is_half_of_the_cells_and_form_is_left_out_of_content(scripted: Any) -> None:

@@ -85,9 +85,7 @@ def test_under_a_summarizer_only_summaries_are_heard(scripted: Any) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["one_by_one", "simultaneous", "simultaneous_summarizer"])
-def test_in_the_final_turn_all_vote_at_once_and_nobody_hears_a_vote(
-    scripted: Any, strategy: Strategy
-) -> None:
+def test_in_the_final_turn_all_vote_at_once_and_nobody_hears_a_vote(scripted: Any, strategy: Strategy) -> None:
     model = scripted(speaking())
     debate(model, strategy=strategy, turns=1)
     votes = [asked for asked in model.calls if turn_of(asked) == "vote"]
@@ -135,17 +133,12 @@ def test_debaters_and_the_summarizer_may_be_different_models(scripted: Any) -> N
         ("scientist", "judge"),
         ("summarizer", "small"),
     }
-    assert [(ballot.judge, ballot.model) for ballot in found.ballots] == [
-        ("critic", "gpt-4"),
-        ("scientist", "judge"),
-    ]
+    assert [(ballot.judge, ballot.model) for ballot in found.ballots] == [("critic", "gpt-4"), ("scientist", "judge")]
 
 
 def test_direct_scores_are_averaged_over_the_debaters_in_one_order(scripted: Any) -> None:
     given_score = {"general public": 4, "critic": 1, "scientist": 4}
-    model = scripted(
-        lambda asked: f"clarity: {given_score[seat(asked)]}" if turn_of(asked) == "vote" else "hm"
-    )
+    model = scripted(lambda asked: f"clarity: {given_score[seat(asked)]}" if turn_of(asked) == "vote" else "hm")
     judge = panel(TRIO, turns=1, aspects=[Aspect("clarity", low=1, high=5)]).judge
     found = asyncio.run(judge(JudgedInput("Q", ("A",)), model))
     assert found.opinion.scores == {"clarity": 3.0}
@@ -162,11 +155,7 @@ def test_a_panel_makes_as_many_calls_as_the_documented_formula(
     found = debate(model, debaters=make_debaters(seats), strategy=strategy, turns=turns, swap=swap)
     orders, summaries = (2 if swap else 1), (turns if strategy == "simultaneous_summarizer" else 0)
     assert len(model.calls) == orders * (seats * (turns + 1) + summaries)
-    assert (
-        len(model.calls)
-        == found.calls
-        == Panel(ChoiceForm(), make_debaters(seats), strategy, turns, swap).calls()
-    )
+    assert len(model.calls) == found.calls == Panel(ChoiceForm(), make_debaters(seats), strategy, turns, swap).calls()
 
 
 def test_the_log_holds_everything_said_in_order_and_the_answers_once(scripted: Any) -> None:
@@ -195,9 +184,7 @@ def test_a_malformed_vote_is_asked_again_with_what_was_wrong(scripted: Any) -> N
 
 
 def test_an_empty_speech_is_asked_again(scripted: Any) -> None:
-    model = scripted(
-        lambda asked: "Verdict: tie" if turn_of(asked) == "vote" else "hm" * (len(asked.messages) > 2)
-    )
+    model = scripted(lambda asked: "Verdict: tie" if turn_of(asked) == "vote" else "hm" * (len(asked.messages) > 2))
     assert debate(model, turns=1).calls == 9
 
 
@@ -210,9 +197,7 @@ def test_one_ballot_of_three_that_cannot_be_read_leaves_the_other_two(scripted: 
     assert [entry["content"] for entry in found.log].count("hm") == 2, "what was paid for is kept"
 
 
-def test_fewer_readable_ballots_than_the_quorum_are_an_error_that_keeps_everything_said(
-    scripted: Any,
-) -> None:
+def test_fewer_readable_ballots_than_the_quorum_are_an_error_that_keeps_everything_said(scripted: Any) -> None:
     model = scripted(lambda asked: "Verdict: 1" if seat(asked) == "critic" else "hm")
     with pytest.raises(JudgeError, match=r"in 2 attempts.*Verdict.*1 of 3 ballots.*2 are needed") as raised:
         debate(model, turns=0, attempts=2)
@@ -243,14 +228,7 @@ def test_a_name_that_is_no_known_role_makes_a_role_of_its_own() -> None:
 
 def test_a_number_of_roles_takes_the_known_ones_and_starts_again() -> None:
     names = [role.name for role in make_debaters(6)]
-    assert names == [
-        "general public 1",
-        "critic",
-        "psychologist",
-        "news author",
-        "scientist",
-        "general public 2",
-    ]
+    assert names == ["general public 1", "critic", "psychologist", "news author", "scientist", "general public 2"]
 
 
 @pytest.mark.parametrize(

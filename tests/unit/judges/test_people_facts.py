@@ -13,15 +13,7 @@ from evalsuite.judges.human_labels import check_labels, people_facts
 
 @pytest.mark.parametrize(
     ("human", "label"),
-    [
-        ("yes", 1.0),
-        (" Second ", 0.0),
-        ("tie", 0.5),
-        ("0.25", 0.25),
-        (3, 3.0),
-        (True, 1.0),
-        ({"kind": "no"}, 0.0),
-    ],
+    [("yes", 1.0), (" Second ", 0.0), ("tie", 0.5), ("0.25", 0.25), (3, 3.0), (True, 1.0), ({"kind": "no"}, 0.0)],
 )
 def test_a_label_is_a_number_or_a_word_that_means_one(human: Any, label: float) -> None:
     sample = Sample("a", "?", metadata={"human": human})

@@ -34,9 +34,7 @@ def test_a_reason_that_was_cut_off_holds_no_verdict(text: str) -> None:
         YesNo("Is it right?").read(text)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"reason": "ok, quality: 3', '{\n"note": "well, quality: 9 is too much,\n"qual']
-)
+@pytest.mark.parametrize("text", ['{"reason": "ok, quality: 3', '{\n"note": "well, quality: 9 is too much,\n"qual'])
 def test_a_reason_that_was_cut_off_holds_no_score(text: str) -> None:
     with pytest.raises(ValueError, match="no line of the form"):
         ScoresForm((QUALITY,)).parse(text)

@@ -24,8 +24,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "five levels": lambda text: GradedChoice().parse(text).scores["preference"],
 }
 ANSWERS = [
-    json.loads(line)
-    for line in Path(__file__).with_name("answers_of_judges.jsonl").read_text("utf-8").splitlines()
+    json.loads(line) for line in Path(__file__).with_name("answers_of_judges.jsonl").read_text("utf-8").splitlines()
 ]
 
 
@@ -38,9 +37,7 @@ def read(entry: dict[str, Any]) -> Any:
 
 
 def test_no_answer_is_read_otherwise_than_by_a_person() -> None:
-    wrong = [
-        (entry["answer"], found) for entry in ANSWERS if (found := read(entry)) not in (None, entry["person"])
-    ]
+    wrong = [(entry["answer"], found) for entry in ANSWERS if (found := read(entry)) not in (None, entry["person"])]
     assert wrong == []
 
 

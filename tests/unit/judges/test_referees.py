@@ -77,12 +77,7 @@ def test_the_last_of_two_turns_is_the_judgement_so_that_two_debaters_speak_four_
 def test_one_by_one_the_second_judgement_has_heard_the_first(scripted: Any) -> None:
     model = scripted(speaking())
     debate(model)
-    assert [heard(asked) for asked in model.calls] == [
-        [],
-        ["word1"],
-        ["word1", "word2"],
-        ["word1", "word2", "word3"],
-    ]
+    assert [heard(asked) for asked in model.calls] == [[], ["word1"], ["word1", "word2"], ["word1", "word2", "word3"]]
     assert "Score of answer 1: 8" in model.calls[3].prompt
     assert all(asked.beside == 1 for asked in model.calls)
 

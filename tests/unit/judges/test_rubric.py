@@ -49,9 +49,7 @@ def test_a_point_on_a_scale_is_a_verdict_only_where_it_is_said_which_points_pass
     sample = Sample("sky", "Why?", metadata={"human": 4})
     model = scripted(lambda _: '{"reason": "fine", "score": 4}')
     people = [
-        judged(rubric("Good?", scale=(1, 5), passes=passes), model, sample).facts["rubric"]["people"][
-            "rubric"
-        ]
+        judged(rubric("Good?", scale=(1, 5), passes=passes), model, sample).facts["rubric"]["people"]["rubric"]
         for passes in (None, 4)
     ]
     assert people == [{"label": 4.0, "scale": [1.0, 5.0]}, {"label": 4.0, "scale": [1.0, 5.0], "passes": 4}]
@@ -59,9 +57,7 @@ def test_a_point_on_a_scale_is_a_verdict_only_where_it_is_said_which_points_pass
 
 def test_a_label_that_is_none_is_refused_with_its_sample(scripted: Any) -> None:
     with pytest.raises(ScoringError, match="sample sky has the label 'perhaps'"):
-        judged(
-            rubric("Right?"), scripted(lambda _: yes()), Sample("sky", "Why?", metadata={"human": "perhaps"})
-        )
+        judged(rubric("Right?"), scripted(lambda _: yes()), Sample("sky", "Why?", metadata={"human": "perhaps"}))
 
 
 def test_no_judge_is_shown_the_label(scripted: Any) -> None:
@@ -87,9 +83,7 @@ def test_a_checklist_is_the_weight_of_what_is_met(scripted: Any) -> None:
         {"criterion": 1, "reason": "yes", "verdict": "yes"},
         {"criterion": 2, "reason": "too long", "verdict": "no"},
     ]
-    score = judged(
-        rubric({"Is it true?": 3, "Is it short?": 1}), scripted(lambda _: json.dumps({"answers": answers}))
-    )
+    score = judged(rubric({"Is it true?": 3, "Is it short?": 1}), scripted(lambda _: json.dumps({"answers": answers})))
     assert score.value == 0.75
     assert score.note == "not met: Is it short? (too long)"
     assert score.facts["rubric"]["parts"] == {"Is it true?": 1.0, "Is it short?": 0.0}
@@ -115,31 +109,19 @@ def test_by_default_the_judge_sees_the_question_the_answer_and_every_reference(s
 
 def test_passages_of_the_facts_are_judged_claim_by_claim(scripted: Any) -> None:
     claims = {
-        "items": [
-            {"claim": "a", "reason": "in 1", "score": "yes"},
-            {"claim": "b", "reason": "nowhere", "score": "no"},
-        ]
+        "items": [{"claim": "a", "reason": "in 1", "score": "yes"}, {"claim": "b", "reason": "nowhere", "score": "no"}]
     }
     model = scripted(lambda _: json.dumps(claims))
-    score = judged(
-        faithful(), model, transcript=Transcript("a and b", facts={"passages": ["says a", "says c"]})
-    )
+    score = judged(faithful(), model, transcript=Transcript("a and b", facts={"passages": ["says a", "says c"]}))
     assert score.value == 0.5
     assert score.note == "2. b: nowhere"
     assert "<passages_2>\nsays c" in model.calls[0].prompt
 
 
 def test_a_conversation_is_judged_turn_by_turn(scripted: Any) -> None:
-    turns = {
-        "items": [{"turn": "1", "reason": "good", "score": 5}, {"turn": "2", "reason": "rude", "score": 2}]
-    }
+    turns = {"items": [{"turn": "1", "reason": "good", "score": 5}, {"turn": "2", "reason": "rude", "score": 2}]}
     model = scripted(lambda _: json.dumps(turns))
-    said = (
-        Message("user", "Hi"),
-        Message("assistant", "Hello"),
-        Message("user", "Why?"),
-        Message("assistant", "No."),
-    )
+    said = (Message("user", "Hi"), Message("assistant", "Hello"), Message("user", "Why?"), Message("assistant", "No."))
     assert judged(conversation(), model, transcript=Transcript("No.", said)).value == 3.5
     assert "<turn_1_user>\nHi" in model.calls[0].prompt
     assert "<turn_2_assistant>\nNo." in model.calls[0].prompt
@@ -149,11 +131,7 @@ def test_tool_calls_are_shown_with_their_results(scripted: Any) -> None:
     called = Message("assistant", tool_calls=(ToolCall("1", "weather", '{"city": "Rome"}'),))
     said = (Message("user", "Weather?"), called, Message("tool", "22 degrees", tool_call_id="1"))
     model = scripted(lambda _: yes())
-    judged(
-        rubric("Was the right tool called?", fields=["input", "tools"]),
-        model,
-        transcript=Transcript("22", said),
-    )
+    judged(rubric("Was the right tool called?", fields=["input", "tools"]), model, transcript=Transcript("22", said))
     assert '<tool_call_1>\nweather({"city": "Rome"})\n-> 22 degrees' in model.calls[0].prompt
 
 
@@ -187,9 +165,7 @@ def test_the_temperature_is_0_unless_asked_and_a_schema_is_offered(scripted: Any
 
 
 def test_a_server_that_refuses_a_schema_is_asked_without_and_not_offered_one_again(scripted: Any) -> None:
-    model = scripted(
-        lambda asked: RequestRefused("no") if "response_format" in asked.params else "Verdict: no"
-    )
+    model = scripted(lambda asked: RequestRefused("no") if "response_format" in asked.params else "Verdict: no")
     scorer = rubric("Right?")
     assert judged(scorer, model).value == judged(scorer, model).value == 0.0
     assert ["response_format" in asked.params for asked in model.calls] == [True, False, False]
@@ -207,16 +183,11 @@ def test_too_few_readable_judges_are_an_error_with_every_word_that_was_paid_for(
     model = scripted(lambda asked: yes() if asked.model == "a" else "hm")
     with pytest.raises(JudgeError, match="1 of 3 judges could be read; 2 are needed") as raised:
         judged(rubric("Right?", model=["a", "b", "c"], attempts=1), model)
-    assert [said["content"] for said in raised.value.log if said["role"] == "assistant"] == [
-        yes(),
-        "hm",
-        "hm",
-    ]
+    assert [said["content"] for said in raised.value.log if said["role"] == "assistant"] == [yes(), "hm", "hm"]
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "value", "calls"),
-    [("y", 1.0, 1), ("nyy", 1.0, 3), ("nny", 0.0, 3), ("nnn", 0.0, 3)],
+    ("verdicts", "value", "calls"), [("y", 1.0, 1), ("nyy", 1.0, 3), ("nny", 0.0, 3), ("nnn", 0.0, 3)]
 )
 def test_only_a_failure_is_asked_again_and_stands_if_most_agree(
     scripted: Any, verdicts: str, value: float, calls: int
@@ -304,14 +275,7 @@ def test_yes_and_no_are_read_tolerantly(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "perhaps",
-        "yes\nno",
-        "No claim is wrong here",
-        "Its answer is no longer valid",
-        "Verdict: yes\nVerdict: no",
-    ],
+    ["", "perhaps", "yes\nno", "No claim is wrong here", "Its answer is no longer valid", "Verdict: yes\nVerdict: no"],
 )
 def test_what_is_neither_or_both_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="verdict"):

@@ -36,12 +36,7 @@ def test_a_comparison_in_five_levels_is_scored_by_its_mean_over_orders_and_sampl
     model = scripted(lambda asked: f'{{"verdict": "1 {"much " if asked.params["seed"] else ""}better"}}')
     preference = ask(pairwise("rival", levels=5, samples=2), model)["preference"]
     assert preference.value == 0.5
-    assert [ballot["scores"]["preference"] for ballot in preference.facts["ballots"]] == [
-        0.75,
-        1.0,
-        0.25,
-        0.0,
-    ]
+    assert [ballot["scores"]["preference"] for ballot in preference.facts["ballots"]] == [0.75, 1.0, 0.25, 0.0]
     assert {asked.params["temperature"] for asked in model.calls} == {1.0}
 
 

@@ -26,12 +26,7 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _rated() -> list[dict[str, object]]:
-    answers = {
-        WANTED: 9.5,
-        WANTED.replace("31", "13"): 6.0,
-        "| name | points |\n| Ann | 99 |": 2.0,
-        "Sorry.": 0.0,
-    }
+    answers = {WANTED: 9.5, WANTED.replace("31", "13"): 6.0, "| name | points |\n| Ann | 99 |": 2.0, "Sorry.": 0.0}
     return [
         {
             "reference": WANTED.replace("Ann", name),
@@ -63,14 +58,10 @@ def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("few_resamples")
-def test_metrics_and_judges_are_measured_against_ratings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_metrics_and_judges_are_measured_against_ratings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rated = _tables(tmp_path)
     markdown, picture = tmp_path / "out.md", tmp_path / "out.svg"
-    assert (
-        main(["score", "metrics", "tables", str(rated), "--to", str(markdown), "--plot", str(picture)]) == 0
-    )
+    assert main(["score", "metrics", "tables", str(rated), "--to", str(markdown), "--plot", str(picture)]) == 0
     shown = capsys.readouterr().out
     assert "9 outputs, 3 unreadable left out" in shown
     for name in ("table_score", "teds", "grits_content", "rms", "judge"):
@@ -90,13 +81,7 @@ def test_a_judge_is_asked_once_and_measured_beside_the_metrics(
         "    text = messages[-1]['content']\n    mark = 2 if '99' in text else 6 if '13' in text else 10\n"
         "    return json.dumps({'reasoning': 'Compared.', 'content': mark, 'structure': 5})\n"
     )
-    arguments = [
-        "metaeval",
-        "tables",
-        str(_tables(tmp_path)),
-        "--model=function:judging_app:judge",
-        "--plot=out.png",
-    ]
+    arguments = ["metaeval", "tables", str(_tables(tmp_path)), "--model=function:judging_app:judge", "--plot=out.png"]
     for _ in range(2):
         assert main(arguments) == 0
     line = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("p_content"))
@@ -142,9 +127,7 @@ def test_a_study_as_published_is_read(tmp_path: Path) -> None:
     study = tmp_path / "study.json"
     rows = [[0, WANTED, 9.5, 0.8]]
     study.write_text(
-        json.dumps(
-            {"references": [WANTED], "columns": ["reference", "output", "human", "teds"], "rows": rows}
-        )
+        json.dumps({"references": [WANTED], "columns": ["reference", "output", "human", "teds"], "rows": rows})
     )
     assert read_rated_tables(study) == [RatedTable(WANTED, WANTED, "html", 9.5, {"teds": 0.8}, (9.5,))]
 
@@ -160,31 +143,18 @@ def test_a_study_as_published_is_read(tmp_path: Path) -> None:
         ('{"references": [], "columns": ["reference"], "rows": [[3]]}', "place of one of the references"),
     ],
 )
-def test_bad_files_are_one_message(
-    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_files_are_one_message(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rated.json"
     file.write_text(text)
     assert main(["score", "metrics", "tables", str(file)]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_two_files_are_scored_with_a_diff_of_cells(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_files_are_scored_with_a_diff_of_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted, answer, page = tmp_path / "wanted.html", tmp_path / "answer.md", tmp_path / "diff.html"
     wanted.write_text(WANTED)
     answer.write_text("Sure:\n| name | points | <script>x</script> |\n| Ann | 13 | 1 |")
-    arguments = [
-        "--reference",
-        str(wanted),
-        "--prediction",
-        str(answer),
-        "--format",
-        "html",
-        "--html",
-        str(page),
-    ]
+    arguments = ["--reference", str(wanted), "--prediction", str(answer), "--format", "html", "--html", str(page)]
     assert main(["score", "tables", *arguments]) == 0
     shown = capsys.readouterr().out
     assert "[ ] The answer is written in HTML" in shown
@@ -195,13 +165,8 @@ def test_two_files_are_scored_with_a_diff_of_cells(
     assert "<del>13</del> <ins>12</ins>" in page.read_text()
 
 
-def test_a_reference_without_a_table_is_one_message(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reference_without_a_table_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "empty.html"
     file.write_text("Nothing here.")
-    assert (
-        main(["score", "tables", "--reference", str(file), "--prediction", str(file), "--format", "html"])
-        == 2
-    )
+    assert main(["score", "tables", "--reference", str(file), "--prediction", str(file), "--format", "html"]) == 2
     assert "holds no table" in capsys.readouterr().err

@@ -27,9 +27,7 @@ def test_f1_by_hand() -> None:
 
 def test_area_under_roc_by_hand() -> None:
     # Of the 2 x 3 pairs 0.8 wins three; 0.4 wins one, ties one, loses one.
-    assert area_under_roc([0.8, 0.4, 0.4, 0.1, 0.6], [True, True, False, False, False]) == pytest.approx(
-        4.5 / 6
-    )
+    assert area_under_roc([0.8, 0.4, 0.4, 0.1, 0.6], [True, True, False, False, False]) == pytest.approx(4.5 / 6)
 
 
 def test_calibration_error_by_hand() -> None:

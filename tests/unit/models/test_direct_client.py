@@ -33,7 +33,7 @@ def test_content_is_sent_as_httpx2_would_send_it() -> None:
     assert {name: theirs.headers[name] for name in ours.headers} == dict(ours.headers)
     # These the transport adds; the others would say what client this is, which the package does in its own words.
     assert set(theirs.headers) - set(ours.headers) <= {
-        *("host", "content-length", "accept", "accept-encoding", "connection", "user-agent"),
+        *("host", "content-length", "accept", "accept-encoding", "connection", "user-agent")
     }
 
 

@@ -145,9 +145,7 @@ def test_cached_and_reasoning_tokens_that_it_states_are_read(serve: Serve, once:
     assert completion.usage == Usage(1, 10, 5, cached_tokens=8, reasoning_tokens=3)
 
 
-def test_what_an_application_returns_beside_its_answer_are_facts_in_plain_data(
-    serve: Serve, once: Once
-) -> None:
+def test_what_an_application_returns_beside_its_answer_are_facts_in_plain_data(serve: Serve, once: Once) -> None:
     said = {"content": "4", "role": "assistant", "passages": ("a", "b"), "found": {3}, 7: "seven"}
     facts = once(serve(lambda messages: said)).facts
     assert facts == {"passages": ["a", "b"], "found": [3], "7": "seven"}
@@ -164,9 +162,7 @@ def test_reasoning_in_tags_is_taken_out(serve: Serve, once: Once) -> None:
      {"content": "a", "usage": {"prompt_tokens": "x"}}, {"content": "a", "logprobs": ["ab", 3]}],
 )  # fmt: skip
 def test_what_is_no_answer_is_refused_and_shown(serve: Serve, once: Once, said: Any) -> None:
-    with pytest.raises(
-        RequestRefused, match=r"function:application:answer returned .*; it must return"
-    ) as caught:
+    with pytest.raises(RequestRefused, match=r"function:application:answer returned .*; it must return") as caught:
         once(serve(lambda messages: said))
     assert repr(said)[:20] in str(caught.value)
 
@@ -236,9 +232,7 @@ def test_a_function_that_is_not_there_is_said_to_be_missing(once: Once, target: 
             attempt()
 
 
-def test_a_module_that_fails_on_import_is_said_to_fail(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_that_fails_on_import_is_said_to_fail(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "crooked_application.py").write_text("raise RuntimeError('no config')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(BackendUnavailable, match="RuntimeError: no config"):

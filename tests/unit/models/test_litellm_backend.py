@@ -75,9 +75,7 @@ def test_a_failure_means_what_it_means_everywhere_and_is_asked_once(
 
 
 def test_a_429_says_how_long_to_wait(ask: Any, chat_server: ChatServer) -> None:
-    chat_server.reply = lambda _: chat_server.say(
-        status=429, headers={"Retry-After": "7"}, body={"error": {}}
-    )
+    chat_server.reply = lambda _: chat_server.say(status=429, headers={"Retry-After": "7"}, body={"error": {}})
     with pytest.raises(RateLimited) as caught:
         ask()
     assert caught.value.retry_after == 7.0

@@ -35,9 +35,7 @@ class Model:
         self.backend = LlamaCppBackend("smollm2?context=256&slots=2&threads=1")
 
     def ask(self, text: str, **params: object) -> Completion:
-        request = Request(
-            "local:smollm2", (Message("user", text),), {"max_tokens": 4, "temperature": 0, **params}
-        )
+        request = Request("local:smollm2", (Message("user", text),), {"max_tokens": 4, "temperature": 0, **params})
         return self.loop.submit(self.backend.complete(request)).result(120)
 
     def close(self) -> None:
@@ -95,25 +93,19 @@ def test_slots_answer_side_by_side(model: Model) -> None:
     "settings", ["slots=0", "slots=two", "context=-1", "threads=", "colour=red", "slots=1.5", "slots"]
 )
 def test_a_setting_that_makes_no_sense_is_told_with_those_there_are(settings: str) -> None:
-    with pytest.raises(
-        SettingsError, match="there are context, slots, threads, each a positive whole number"
-    ):
+    with pytest.raises(SettingsError, match="there are context, slots, threads, each a positive whole number"):
         LlamaCppBackend(f"smollm2?{settings}")
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(
-        BackendUnavailable, match="no such file; write the path of a GGUF file, or local:smollm2"
-    ):
+    with pytest.raises(BackendUnavailable, match="no such file; write the path of a GGUF file, or local:smollm2"):
         LlamaCppBackend(str(tmp_path / "model.gguf")).check()
 
 
 def test_a_library_that_the_system_lacks_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once
 ) -> None:
-    (tmp_path / "xllamacpp.py").write_text(
-        'raise ImportError("libgomp.so.1: cannot open shared object file")'
-    )
+    (tmp_path / "xllamacpp.py").write_text('raise ImportError("libgomp.so.1: cannot open shared object file")')
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
     with pytest.raises(BackendUnavailable, match=r"llama\.cpp cannot be loaded: .*libgomp1"):

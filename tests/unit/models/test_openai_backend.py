@@ -39,9 +39,7 @@ def given(url: str, model: str = "m") -> Backend:
 
 def test_one_post_bears_headers_body_and_tools(once: Once, chat_server: ChatServer, monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-key\n")
-    answer = once(
-        given(chat_server.url + "/"), params={"max_tokens": 5, "seed": None}, tools=({"name": "f"},)
-    )
+    answer = once(given(chat_server.url + "/"), params={"max_tokens": 5, "seed": None}, tools=({"name": "f"},))
     assert (answer.text, answer.usage) == ("hello", Usage(1, 10, 5))
     assert chat_server.headers[0]["Authorization"] == "Bearer sk-key"
     assert chat_server.headers[0]["Content-Type"] == "application/json"
@@ -90,9 +88,7 @@ def test_without_a_key_none_is_sent(once: Once, chat_server: ChatServer) -> None
     assert "Authorization" not in chat_server.headers[0]
 
 
-def test_user_and_password_of_the_address_are_sent_and_are_told_to_nobody(
-    once: Once, chat_server: ChatServer
-) -> None:
+def test_user_and_password_of_the_address_are_sent_and_are_told_to_nobody(once: Once, chat_server: ChatServer) -> None:
     backend = OpenAIBackend(chat_server.url.replace("//", "//us%40er:pa%3Ass@"))
     chat_server.reply = lambda _: chat_server.say(status=400, body={"error": {"message": "no"}})
     with pytest.raises(RequestRefused) as caught:
@@ -111,15 +107,7 @@ def test_the_address_may_stand_in_the_environment(monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "host:8000/v1",
-        "ftp://host/v1",
-        "http://",
-        "/v1",
-        "http://[::1/v1",
-        "http://host:port/v1",
-        "http://h:99999",
-    ],
+    ["host:8000/v1", "ftp://host/v1", "http://", "/v1", "http://[::1/v1", "http://host:port/v1", "http://h:99999"],
 )
 def test_what_is_no_address_is_refused_before_anything_is_sent(url: str) -> None:
     with pytest.raises(SettingsError, match="not an address; write http://host:port/v1"):
@@ -135,9 +123,7 @@ def test_what_is_no_address_is_refused_without_its_password() -> None:
 def test_openai_itself_wants_a_key(once: Once) -> None:
     backend = OpenAIBackend()
     for attempt in (backend.check, lambda: once(backend)):
-        with pytest.raises(
-            BackendUnavailable, match=r"needs a key: set OPENAI_API_KEY.*--model=local:smollm2"
-        ):
+        with pytest.raises(BackendUnavailable, match=r"needs a key: set OPENAI_API_KEY.*--model=local:smollm2"):
             attempt()
 
 
@@ -147,9 +133,7 @@ def test_a_server_of_ones_own_needs_no_key() -> None:
 
 def test_logprobs_calls_of_tools_and_reasoning_come_back(once: Once, chat_server: ChatServer) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    logprobs = {
-        "content": [{"token": "4", "logprob": -0.5, "top_logprobs": [{"token": "4", "logprob": -0.5}]}]
-    }
+    logprobs = {"content": [{"token": "4", "logprob": -0.5, "top_logprobs": [{"token": "4", "logprob": -0.5}]}]}
     message = {"role": "assistant", "content": "4", "reasoning_content": "two and two", "tool_calls": [call]}
     body = {"choices": [{"message": message, "logprobs": logprobs, "finish_reason": "length"}]}
     chat_server.reply = lambda _: chat_server.say(body=body)
@@ -196,17 +180,12 @@ def test_a_servers_own_trouble_may_pass(once: Once, chat_server: ChatServer, sta
         once(OpenAIBackend(chat_server.url))
 
 
-@pytest.mark.parametrize(
-    ("header", "wait"),
-    [("7", 7.0), ("0.5", 0.5), ("-3", 0.0), (None, None), ("soon", None)],
-)
+@pytest.mark.parametrize(("header", "wait"), [("7", 7.0), ("0.5", 0.5), ("-3", 0.0), (None, None), ("soon", None)])
 def test_a_429_says_how_long_to_wait_if_the_server_does(
     once: Once, chat_server: ChatServer, header: str | None, wait: float | None
 ) -> None:
     headers = {"Retry-After": header} if header else {}
-    chat_server.reply = lambda _: chat_server.say(
-        status=429, headers=headers, body={"error": {"message": "slow"}}
-    )
+    chat_server.reply = lambda _: chat_server.say(status=429, headers=headers, body={"error": {"message": "slow"}})
     with pytest.raises(RateLimited, match="answered 429: slow") as caught:
         once(OpenAIBackend(chat_server.url))
     assert caught.value.retry_after == wait
@@ -283,9 +262,7 @@ def test_a_connection_that_breaks_may_pass(once: Once, chat_server: ChatServer) 
 
 
 def test_an_answer_that_ends_too_early_may_pass(once: Once, chat_server: ChatServer) -> None:
-    chat_server.reply = lambda _: chat_server.say(
-        body=b"{}", headers={"Content-Length": "100", "Connection": "close"}
-    )
+    chat_server.reply = lambda _: chat_server.say(body=b"{}", headers={"Content-Length": "100", "Connection": "close"})
     with pytest.raises(Transient, match="broke"):
         once(OpenAIBackend(chat_server.url))
 
@@ -303,9 +280,7 @@ def test_a_proxy_that_cannot_be_reached_is_named_where_it_was_asked(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(
-        Unreachable, match=r"by way of the proxy that http_proxy names; with NO_PROXY=127\.0\.0\.1"
-    ):
+    with pytest.raises(Unreachable, match=r"by way of the proxy that http_proxy names; with NO_PROXY=127\.0\.0\.1"):
         once(given("http://127.0.0.1:10/v1"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with pytest.raises(Unreachable) as caught:
@@ -367,9 +342,7 @@ def test_a_stumbling_server_is_asked_until_it_answers_and_only_that_answer_is_ke
     assert not told
 
 
-def test_a_wrong_key_is_told_once_for_a_whole_run(
-    chat_server: ChatServer, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_wrong_key_is_told_once_for_a_whole_run(chat_server: ChatServer, tmp_path: Path, monkeypatch: Any) -> None:
     chat_server.reply = lambda _: chat_server.say(status=401, body={"error": {"message": "bad key"}})
 
     async def work(gateway: Gateway) -> list[Any]:

@@ -86,9 +86,7 @@ def test_an_echoed_key_is_masked_in_an_answer(once: Once, chat_server: ChatServe
 
 
 def test_a_redirect_is_not_followed(once: Once, chat_server: ChatServer) -> None:
-    chat_server.reply = lambda _: chat_server.say(
-        status=307, headers={"Location": chat_server.url + "/x"}, body={}
-    )
+    chat_server.reply = lambda _: chat_server.say(status=307, headers={"Location": chat_server.url + "/x"}, body={})
     with pytest.raises(Hopeless, match="redirects are not followed"):
         once(OpenAIBackend(chat_server.url))
     assert len(chat_server.bodies) == 1
@@ -100,9 +98,7 @@ def test_an_answer_above_the_size_is_refused_while_it_arrives(
 ) -> None:
     body = json.dumps({"choices": [{"message": {"content": "x" * 5_000_000}}]}).encode()
     headers = {"Content-Encoding": "gzip"} if compressed else {}
-    chat_server.reply = lambda _: chat_server.say(
-        body=gzip.compress(body) if compressed else body, headers=headers
-    )
+    chat_server.reply = lambda _: chat_server.say(body=gzip.compress(body) if compressed else body, headers=headers)
     with pytest.raises(RequestRefused, match="larger than 1 MiB"):
         once(OpenAIBackend(chat_server.url, Access(max_answer=2**20)))
     assert len(once(OpenAIBackend(chat_server.url)).text) == 5_000_000
@@ -160,12 +156,7 @@ def test_the_responses_api_is_asked_and_read(once: Once, chat_server: ChatServer
     completion = asyncio.run(ask())
     assert (completion.text, completion.reasoning, completion.usage.prompt_tokens) == ("42", "hm", 7)
     assert chat_server.bodies == [
-        {
-            "model": "m",
-            "input": [{"role": "user", "content": "hi"}],
-            "store": False,
-            "max_output_tokens": 9,
-        }
+        {"model": "m", "input": [{"role": "user", "content": "hi"}], "store": False, "max_output_tokens": 9}
     ]
     del once
 
@@ -183,9 +174,7 @@ def test_a_stream_is_put_together(once: Once, chat_server: ChatServer) -> None:
     completion = once(OpenAIBackend(chat_server.url), params={"stream": True})
     assert (completion.text, completion.usage.completion_tokens) == ("Paris", 2)
     assert chat_server.bodies[0]["stream_options"] == {"include_usage": True}
-    chat_server.reply = lambda _: chat_server.say(
-        body=body.encode(), headers={"Content-Type": "text/event-stream"}
-    )
+    chat_server.reply = lambda _: chat_server.say(body=body.encode(), headers={"Content-Type": "text/event-stream"})
     with pytest.raises(Exception, match="cut off before its end"):
         once(OpenAIBackend(chat_server.url), params={"stream": True})
 

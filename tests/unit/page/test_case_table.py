@@ -44,9 +44,7 @@ def coded(values: Sequence[str | None]) -> dict[str, Any]:
 
 
 def expected(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    same = takewhile(
-        lambda letters: len(set(letters)) == 1, zip(*(row["case"] for row in rows), strict=False)
-    )
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*(row["case"] for row in rows), strict=False))
     prefix = "".join(letters[0] for letters in same) if len(rows) > 1 else ""
     tags = sorted({tag for row in rows for tag in row["tags"]})
     needed = [row["needed"] for row in rows]
@@ -72,9 +70,7 @@ def expected(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def test_columns_written_in_pieces_are_the_columns_of_all_rows(rows: list[dict[str, Any]]) -> None:
     latest = {row["case"]: row for row in rows}
     groups = {
-        name: sorted(
-            (row for row in latest.values() if row["benchmark"] == name), key=lambda row: row["case"]
-        )
+        name: sorted((row for row in latest.values() if row["benchmark"] == name), key=lambda row: row["case"])
         for name in ("alpha", "beta")
     }
     with CaseTable() as table:

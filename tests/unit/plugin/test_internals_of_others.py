@@ -10,9 +10,7 @@ import pytest
 from evalsuite.plugin import pytest_internals, xdist
 
 
-def test_without_keyword_matching_every_case_becomes_an_item_before_k_picks(
-    request: pytest.FixtureRequest,
-) -> None:
+def test_without_keyword_matching_every_case_becomes_an_item_before_k_picks(request: pytest.FixtureRequest) -> None:
     keeps = pytest_internals.compile_keywords("tokyo and not osaka", cast("Any", request.node))
     assert keeps is not None
     assert keeps("test_capitals[Tokyo]")
@@ -67,9 +65,7 @@ def test_without_the_memory_of_failures_lf_does_not_run_the_cases_behind_a_gate(
 def test_without_a_channel_to_the_worker_no_case_on_it_can_ask_a_model() -> None:
     received: list[tuple[Any, str | None]] = []
     channel = SimpleNamespace(setcallback=lambda call, endmarker: call(endmarker))
-    node = SimpleNamespace(
-        gateway=SimpleNamespace(newchannel=lambda: channel), workerinput={"workercount": 2}
-    )
+    node = SimpleNamespace(gateway=SimpleNamespace(newchannel=lambda: channel), workerinput={"workercount": 2})
     given = xdist.connect_worker(node, {"model": "m"}, lambda *got: received.append(got))
     assert received == [(given, None)]
     worker: Any = SimpleNamespace(workerinput=node.workerinput)

@@ -25,16 +25,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(evalsuite.__file__).parent
 THREADS = 8
 
-IN_SESSIONS = (
-    "applications",
-    "batches",
-    "engine",
-    "gateway",
-    "journal",
-    "models",
-    "plugin",
-    "service",
-)
+IN_SESSIONS = ("applications", "batches", "engine", "gateway", "journal", "models", "plugin", "service")
 """Rooms whose objects live while a session runs, with the event loop and a thread per worker beside the tests."""
 
 
@@ -81,9 +72,7 @@ def test_workers_that_ask_at_once_get_one_run_one_loop_and_one_gateway(
     assert len(list((tmp_path / "reports").iterdir())) == 1
 
 
-def test_where_no_run_can_be_made_every_thread_is_told_the_same(
-    pytestconfig: pytest.Config, tmp_path: Path
-) -> None:
+def test_where_no_run_can_be_made_every_thread_is_told_the_same(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     (tmp_path / "reports").touch()
     listener = Listener(pytestconfig, spec_of(tmp_path))
     told = asked_by_threads(lambda: listener.run)

@@ -50,9 +50,7 @@ def next_cases(upcoming: Iterator[Any], most: int) -> list[int]:
 
 
 @given(STEPS, st.integers(1, 50))
-def test_a_session_gives_each_coming_case_once_and_none_too_far_ahead(
-    steps: list[tuple[int, int]], ahead: int
-) -> None:
+def test_a_session_gives_each_coming_case_once_and_none_too_far_ahead(steps: list[tuple[int, int]], ahead: int) -> None:
     every: Any = [Item(at) for at in range(ITEMS)]
     queue, position, seen = SessionQueue(every), 0, []
     for begun, taken in steps:

@@ -24,14 +24,7 @@ def view(label: str, **samples: str) -> RunView:
 def test_the_chances_of_k_attempts_are_means_over_samples() -> None:
     table = attempts_table([view("m", a="ppp", b="pff", c="fff")])
     assert table is not None
-    assert [column.title for column in table.columns] == [
-        "run",
-        "pass@1",
-        "pass@2",
-        "pass@3",
-        "pass^2",
-        "pass^3",
-    ]
+    assert [column.title for column in table.columns] == ["run", "pass@1", "pass@2", "pass@3", "pass^2", "pass^3"]
     (cells,) = table.rows
     # Of b's three attempts one passed: two of three draws of two hold it, none is of passes alone.
     expected = [(1 + 1 / 3) / 3, (1 + 2 / 3) / 3, 2 / 3, 1 / 3, 1 / 3]

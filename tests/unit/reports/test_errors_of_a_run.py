@@ -27,9 +27,7 @@ def _report_sections(folder: Path, records: Sequence[Record]) -> Sequence[Sectio
 def _one_of_four(benchmark: str) -> list[Record]:
     case = f"test_{benchmark}.py::test_{benchmark}"
     right = Record(f"{case}[a]", benchmark, "a", 1, "m", "passed", scores={"f1": 1.0})
-    failed = (
-        Record(f"{case}[{name}]", benchmark, name, 1, "m", "error", error="no answer") for name in "bcd"
-    )
+    failed = (Record(f"{case}[{name}]", benchmark, name, 1, "m", "error", error="no answer") for name in "bcd")
     return [right, *failed]
 
 
@@ -37,13 +35,7 @@ def test_the_overview_says_how_many_cases_have_the_metric(tmp_path: Path) -> Non
     sections = _report_sections(tmp_path, [*_one_of_four("x"), *_one_of_four("y")])
     (table,) = next(section for section in sections if section.title == "Benchmarks").blocks
     assert isinstance(table, Table)
-    assert [column.title for column in table.columns][:5] == [
-        "benchmark",
-        "cases",
-        "errors",
-        "metric",
-        "scored",
-    ]
+    assert [column.title for column in table.columns][:5] == ["benchmark", "cases", "errors", "metric", "scored"]
     assert list(table.rows[0])[:5] == ["x", 4, 3, "f1", 1]
 
 

@@ -211,9 +211,7 @@ def test_sections_stand_in_order_and_only_drawn_pictures_are_shown() -> None:
     ]
     text = render(sections, ["drawn"])
     assert text.startswith("## First\n\n| a   |\n")
-    assert (
-        "![A \\[chart\\]](drawn.svg)\n\n## Second\n\n### Title\n\nwords **as they are**\n\n## Empty" in text
-    )
+    assert "![A \\[chart\\]](drawn.svg)\n\n## Second\n\n### Title\n\nwords **as they are**\n\n## Empty" in text
     assert "not_drawn" not in text
 
 

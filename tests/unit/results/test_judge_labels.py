@@ -52,9 +52,7 @@ def test_accuracy_and_kappa_are_of_the_labelled_verdicts_alone() -> None:
     assert agreement is not None
     assert (accuracy.value, accuracy.n) == (22 / 25, 25)
     labelled = [pair for pair in MIXED if pair[1] is not None]
-    assert agreement.value == stats.cohen_kappa(
-        [judge for judge, _ in labelled], [label for _, label in labelled]
-    )
+    assert agreement.value == stats.cohen_kappa([judge for judge, _ in labelled], [label for _, label in labelled])
 
 
 def test_scores_and_labels_are_verdicts_by_the_bar_of_their_rubric() -> None:
@@ -110,9 +108,7 @@ def test_the_interval_of_kappa_holds_with_few_labels(labels: int, right: float) 
 
 def test_a_gate_may_demand_agreement_with_people_and_its_bound() -> None:
     measured = {"judge": Measured(of(MIXED), JUDGE_METRICS)}
-    gates = [
-        parse_gate(text) for text in ("judge.kappa >= 0.6", "judge.kappa >= 0.6 @95%", "judge.rho > 0.99")
-    ]
+    gates = [parse_gate(text) for text in ("judge.kappa >= 0.6", "judge.kappa >= 0.6 @95%", "judge.rho > 0.99")]
     assert [one.verdict for one in decide(gates, measured)] == ["met", "missed", "missed"]
 
 
@@ -142,9 +138,7 @@ def test_rare_failures_leave_ac1_near_the_agreement_where_kappa_is_near_zero() -
 
 @pytest.mark.parametrize("right", [0.8, 0.9, 1.0])
 @pytest.mark.parametrize(("labels", "passes"), [(20, 0.5), (50, 0.95)])
-def test_the_interval_of_ac1_holds_with_few_labels_and_rare_failures(
-    labels: int, passes: float, right: float
-) -> None:
+def test_the_interval_of_ac1_holds_with_few_labels_and_rare_failures(labels: int, passes: float, right: float) -> None:
     rng, repetitions, held = np.random.default_rng(7), 200, 0
     share = (passes + passes * right + (1 - passes) * (1 - right)) / 2
     chance = 2 * share * (1 - share)
@@ -179,12 +173,7 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
     judge = np.where(rng.random(400) < 0.3, 1.0, people)
     found = corrected_score(
         "right",
-        of(
-            [
-                (float(j), float(p) if at < 100 else None)
-                for at, (j, p) in enumerate(zip(judge, people, strict=True))
-            ]
-        ),
+        of([(float(j), float(p) if at < 100 else None) for at, (j, p) in enumerate(zip(judge, people, strict=True))]),
     )
     assert found is not None
     assert found.low is not None
@@ -205,13 +194,7 @@ def test_a_canary_is_no_random_part_of_the_cases_and_corrects_nothing() -> None:
 
 def test_scores_of_two_names_have_no_correlation_in_common() -> None:
     other = Row(
-        "z",
-        "z",
-        1,
-        "passed",
-        {},
-        {"clear": 3.0},
-        {"clear": {"ballots": [{}], "people": {"clear": {"label": 2.0}}}},
+        "z", "z", 1, "passed", {}, {"clear": 3.0}, {"clear": {"ballots": [{}], "people": {"clear": {"label": 2.0}}}}
     )
     assert judge_rho(of(MIXED)) is not None
     assert judge_rho(Tally((*of(MIXED), other))) is None

@@ -16,9 +16,7 @@ from evalsuite.core.settings import Settings
 from evalsuite.core.types import Record, Transcript
 from evalsuite.results.run_folders import RunFolder
 
-RECORD = encode_record(
-    Record("c", "b", "1", 1, "m", "passed", scores={"s": 1.0}, transcript=Transcript("answer"))
-)
+RECORD = encode_record(Record("c", "b", "1", 1, "m", "passed", scores={"s": 1.0}, transcript=Transcript("answer")))
 
 
 def test_a_record_as_it_is_written_is_right() -> None:
@@ -30,11 +28,7 @@ def test_a_record_as_it_is_written_is_right() -> None:
     [
         ("scores", {"s": None}, "scores.s: Input should be a valid number, not None"),
         ("scores", {"s": True}, "scores.s: Input should be a valid number, not True"),
-        (
-            "outcome",
-            "perfect",
-            "outcome: Input should be 'passed', 'failed', 'error' or 'skipped', not 'perfect'",
-        ),
+        ("outcome", "perfect", "outcome: Input should be 'passed', 'failed', 'error' or 'skipped', not 'perfect'"),
         ("usage", {"calls": -1}, "usage.calls: Input should be greater than or equal to 0, not -1"),
         ("tags", [], "tags: Input should be an object, not []"),
         ("logs", {"judge": [1]}, "logs.judge.0: Input should be an object, not 1"),
@@ -46,32 +40,20 @@ def test_a_wrong_value_in_a_record_is_named(name: str, wrong: Any, message: str)
         decode_record(dumps({**RECORD, name: wrong}))
 
 
-def test_what_a_run_knows_of_itself_is_right_as_it_is_written_and_named_where_it_is_wrong(
-    tmp_path: Path,
-) -> None:
+def test_what_a_run_knows_of_itself_is_right_as_it_is_written_and_named_where_it_is_wrong(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.write_info({"settings": Settings().plain(), "seconds": 1.0})
     assert folder.info()["seconds"] == 1.0
     folder.write_info({"settings": Settings().plain() | {"min_paired": "most"}})
-    with pytest.raises(
-        RunError, match=r"run\.json is damaged: settings\.min_paired: Input should be a valid number"
-    ):
+    with pytest.raises(RunError, match=r"run\.json is damaged: settings\.min_paired: Input should be a valid number"):
         folder.info()
 
 
 @pytest.mark.parametrize(
     ("name", "wrong", "message"),
     [
-        (
-            "metrics",
-            {"b": {"m": {"better": "more"}}},
-            "metrics.b.m.better: Input should be 'higher' or 'lower'",
-        ),
-        (
-            "metrics",
-            {"b": {"m": {"range": [1, 0]}}},
-            "metrics.b.m: Value error, a metric's range needs two numbers",
-        ),
+        ("metrics", {"b": {"m": {"better": "more"}}}, "metrics.b.m.better: Input should be 'higher' or 'lower'"),
+        ("metrics", {"b": {"m": {"range": [1, 0]}}}, "metrics.b.m: Value error, a metric's range needs two numbers"),
         ("early", {"cases": 1, "planned": 2}, "early.gates: Field required"),
     ],
 )

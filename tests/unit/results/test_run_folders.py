@@ -67,9 +67,7 @@ def test_a_name_that_can_be_a_folder_is_taken(tmp_path: Path, name: str) -> None
     assert new_folder(tmp_path, name, "m", NOW).path == tmp_path / name
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", ".hidden", "a/b", "../up", "a b", "a\n", "a\0", "$(x)", "last"]
-)
+@pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "../up", "a b", "a\n", "a\0", "$(x)", "last"])
 def test_a_name_that_cannot_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match=r"a run's name is letters|means the newest run"):
         new_folder(tmp_path, name, "m", NOW)
@@ -184,11 +182,7 @@ def test_a_run_is_read_by_benchmark_with_its_records_at_hand(desk: Desk) -> None
 
 
 def test_of_a_case_that_ran_twice_the_later_record_counts(desk: Desk) -> None:
-    first, other, again = (
-        desk.record("1", {"m": 0.0}, "error"),
-        desk.record("2"),
-        desk.record("1", {"m": 1.0}),
-    )
+    first, other, again = (desk.record("1", {"m": 0.0}, "error"), desk.record("2"), desk.record("1", {"m": 1.0}))
     run = desk.run([first, other, again])
     assert [row.outcome for row in run.all_rows()] == ["passed", "passed"]
     assert run.read(first.case) == again
@@ -265,9 +259,7 @@ def test_every_line_of_the_records_is_json_by_itself(desk: Desk) -> None:
     assert json.loads(lines[0])["sample"] == "a\nb\u2028c"
 
 
-def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_in_the_alphabet(
-    desk: Desk,
-) -> None:
+def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_in_the_alphabet(desk: Desk) -> None:
     made = [desk.record("1", {"second": 1.0, "first": 0.0})]
     assert desk.run(made, "without").benchmarks["capitals"].primary == "first"
     desk.declare("capitals", primary="chosen")

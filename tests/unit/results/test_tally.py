@@ -44,9 +44,7 @@ def test_addition_does_not_depend_on_order_or_grouping(a: Tally, b: Tally, c: Ta
 
 @given(st.lists(rows, max_size=20), st.randoms(use_true_random=False))
 @modest
-def test_everything_read_off_is_the_same_whatever_the_order_of_arrival(
-    given: list[Row], chance: random.Random
-) -> None:
+def test_everything_read_off_is_the_same_whatever_the_order_of_arrival(given: list[Row], chance: random.Random) -> None:
     shuffled = chance.sample(given, len(given))
     one, other = Tally.of(given), Tally.of(shuffled)
     assert one == other

@@ -49,29 +49,21 @@ class Lab:
                 return execution, seconds
         raise AssertionError("it prints nothing")
 
-    def at_once(
-        self, *codes: str, tables: Any = None, timeout: float | tuple[float, ...] = 20
-    ) -> list[Execution]:
+    def at_once(self, *codes: str, tables: Any = None, timeout: float | tuple[float, ...] = 20) -> list[Execution]:
         timeouts = timeout if isinstance(timeout, tuple) else (timeout,) * len(codes)
 
         async def gather() -> list[Execution]:
-            runs = (
-                self.sandbox.run(code, tables, seconds) for code, seconds in zip(codes, timeouts, strict=True)
-            )
+            runs = (self.sandbox.run(code, tables, seconds) for code, seconds in zip(codes, timeouts, strict=True))
             return await asyncio.gather(*runs)
 
         return self.runner.run(gather())
 
-    def rounds(
-        self, *codes: str, tables: Any = None, timeout: float | tuple[float, ...] = 20
-    ) -> list[Execution]:
+    def rounds(self, *codes: str, tables: Any = None, timeout: float | tuple[float, ...] = 20) -> list[Execution]:
         timeouts = timeout if isinstance(timeout, tuple) else (timeout,) * len(codes)
 
         async def converse() -> list[Execution]:
             async with self.sandbox.session(tables) as session:
-                return [
-                    await session.run(code, seconds) for code, seconds in zip(codes, timeouts, strict=True)
-                ]
+                return [await session.run(code, seconds) for code, seconds in zip(codes, timeouts, strict=True)]
 
         return self.runner.run(converse())
 

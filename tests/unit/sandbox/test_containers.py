@@ -78,9 +78,7 @@ def contained(lab: Lab, engine_command: str) -> Iterator[Lab]:
 
 
 def test_programs_in_containers_come_to_the_same_as_here(lab: Lab, contained: Lab) -> None:
-    codes = [
-        PROGRAMS[name] for name in ("an exception", "a table by a path that is made up", "chance", "a file")
-    ]
+    codes = [PROGRAMS[name] for name in ("an exception", "a table by a path that is made up", "chance", "a file")]
     here = [lab.run(code, TABLES) for code in codes]
     there = contained.at_once(*codes, tables=TABLES)
     assert [(each.stdout, each.error, each.files) for each in there] == [
@@ -102,9 +100,7 @@ def test_a_container_that_takes_too_much_is_ended_and_harms_nobody_else(containe
     assert (counted.stdout, honest.stdout) == ("True\n", "42\n")
 
 
-def test_landlock_holds_programs_inside_a_container_with_the_engines_own_defaults(
-    engine_command: str,
-) -> None:
+def test_landlock_holds_programs_inside_a_container_with_the_engines_own_defaults(engine_command: str) -> None:
     folders = dict.fromkeys((ROOT, Path(sys.base_prefix).resolve(), Path(sys.prefix)))
     mounts = [word for path in folders for word in ("--volume", f"{path}:{path}:ro")]
     tests = "tests/unit/sandbox/test_landlock_walls.py"

@@ -31,10 +31,7 @@ def test_pictures_and_texts_that_a_program_writes_are_kept(tier_lab: Lab) -> Non
         "open('drawing.svg', 'w').write('<svg onload=\"alert(1)\"/>')\n"
         "print('done')"
     )
-    assert [(file.name, file.content) for file in execution.files] == [
-        ("rows.csv", b"a\n1\n"),
-        ("total.txt", b"42"),
-    ]
+    assert [(file.name, file.content) for file in execution.files] == [("rows.csv", b"a\n1\n"), ("total.txt", b"42")]
 
 
 def test_a_figure_that_is_only_shown_becomes_a_picture(tier_lab: Lab) -> None:
@@ -87,11 +84,7 @@ def test_no_more_is_kept_than_the_limits_allow() -> None:
 
 @pytest.mark.parametrize(
     ("written", "kept"),
-    [
-        ("../../etc/cron.txt", "_.._etc_cron.txt"),
-        ("Über uns.TXT", "über_uns.txt"),
-        (".hidden.txt", "hidden.txt"),
-    ],
+    [("../../etc/cron.txt", "_.._etc_cron.txt"), ("Über uns.TXT", "über_uns.txt"), (".hidden.txt", "hidden.txt")],
 )
 def test_names_are_letters_digits_and_dots(written: str, kept: str) -> None:
     assert read_files(handed_over((written, b"1")))[0].name == kept
@@ -105,9 +98,7 @@ def test_whatever_is_handed_over_is_read_without_an_error(data: bytes) -> None:
 
 
 def test_names_in_other_scripts_stay_apart(lab: Lab) -> None:
-    execution = lab.run(
-        "for name in ('销售.csv', '利润.csv', 'Ärger.txt'):\n    open(name, 'w').write(name)\nprint(1)"
-    )
+    execution = lab.run("for name in ('销售.csv', '利润.csv', 'Ärger.txt'):\n    open(name, 'w').write(name)\nprint(1)")
     assert [(file.name, file.content.decode()) for file in execution.files] == [
         ("Ärger.txt".lower(), "Ärger.txt"),
         ("利润.csv", "利润.csv"),

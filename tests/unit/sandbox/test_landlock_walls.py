@@ -88,9 +88,7 @@ def test_other_processes_can_be_neither_signalled_nor_slowed(landlocked: Lab) ->
             f"open('/proc/{other.pid}/mem', 'rb')",
         ]
         for attack in attacks:
-            assert last_line(landlocked.run(attack).error).startswith(
-                ("PermissionError", "ProcessLookupError")
-            ), attack
+            assert last_line(landlocked.run(attack).error).startswith(("PermissionError", "ProcessLookupError")), attack
         landlocked.run("import os\nos.kill(-1, 9)")
         assert other.poll() is None
         other.communicate(b"\n")
@@ -200,9 +198,7 @@ print(landlock.version(), landlock.explain_absence(ctypes.get_errno()))
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.ENOSYS])
 def test_landlock_behind_a_seccomp_filter_is_told_from_a_kernel_without_it(code: int) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", _FILTERED, str(code)], capture_output=True, text=True, check=False
-    )
+    ended = subprocess.run([sys.executable, "-c", _FILTERED, str(code)], capture_output=True, text=True, check=False)
     if ended.stderr.startswith("no filter"):
         pytest.skip(ended.stderr)
     assert ended.stdout.startswith("0 a seccomp filter blocks it"), ended.stderr

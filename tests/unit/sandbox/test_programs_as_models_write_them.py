@@ -86,10 +86,7 @@ NOTEBOOK = {
     ),
     "an installation by the shell": ("import os\nprint(os.system('pip install pandas numpy'))", "0\n"),
     "the table in another encoding": ("print(pd.read_csv('zh.csv', encoding='gbk')['城市'][0])", "北京\n"),
-    "a new name in another encoding": (
-        "print(list(pd.read_csv('x.csv', encoding='gb18030').columns))",
-        "['a', 'b']\n",
-    ),
+    "a new name in another encoding": ("print(list(pd.read_csv('x.csv', encoding='gb18030').columns))", "['a', 'b']\n"),
 }
 
 
@@ -140,8 +137,7 @@ def test_a_table_is_read_by_its_own_name_whatever_else_was_read(tier_lab: Lab) -
 
 
 @pytest.mark.parametrize(
-    "program",
-    ['open("/mnt/x.parquet")', 'open("/mnt/no/x.csv", "w")', 'open("/mnt/x.parquet", "rb")', "open(99)"],
+    "program", ['open("/mnt/x.parquet")', 'open("/mnt/no/x.csv", "w")', 'open("/mnt/x.parquet", "rb")', "open(99)"]
 )
 def test_other_files_that_are_missing_stay_missing(tier_lab: Lab, program: str) -> None:
     error = tier_lab.run(program, TABLES).error
@@ -184,10 +180,5 @@ def test_a_module_that_cannot_be_loaded_beforehand_leaves_nothing_behind(new_lab
 
 def test_evalsuite_itself_is_hidden_where_it_lies_among_what_programs_see() -> None:
     package = tiers.INSIDE.parents[1]
-    assert tiers._mask_package([str(package.parent)]) == [
-        "--tmpfs",
-        str(package),
-        "--remount-ro",
-        str(package),
-    ]
+    assert tiers._mask_package([str(package.parent)]) == ["--tmpfs", str(package), "--remount-ro", str(package)]
     assert tiers._mask_package(["/usr/share/zoneinfo"]) == []

@@ -48,9 +48,7 @@ def test_the_systems_bubblewrap_comes_before_the_wheels(path: Path, new_lab: Cal
 
 
 @needs_wheel
-def test_the_wheels_bubblewrap_is_used_where_the_systems_does_not_work(
-    path: Path, new_lab: Callable[[], Lab]
-) -> None:
+def test_the_wheels_bubblewrap_is_used_where_the_systems_does_not_work(path: Path, new_lab: Callable[[], Lab]) -> None:
     program(path / "bwrap", "#!/bin/sh\necho no permission >&2\nexit 1\n")
     assert new_lab().run("print(7)").stdout == "7\n"
 
@@ -71,9 +69,7 @@ def test_on_other_systems_the_message_says_what_is_needed(monkeypatch: pytest.Mo
         asyncio.run(Sandbox().run("print(1)"))
 
 
-def test_where_nothing_works_every_bubblewraps_own_words_are_told(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_works_every_bubblewraps_own_words_are_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(path / "bwrap", "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
     monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
     with pytest.raises(SandboxUnavailable, match="No permissions to create new namespace") as caught:
@@ -103,12 +99,7 @@ except SandboxUnavailable as error:
 
 def run_python(code: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, **options
     )
 
 
@@ -284,9 +275,7 @@ def test_closing_leaves_no_orphan_for_others_to_wait_for(bare: Lab) -> None:
 
 
 def test_a_sandbox_that_nobody_closed_is_gone_with_its_process(bare: Lab) -> None:
-    code = PARENT.replace(
-        "await sandbox.run(left, timeout=60)", "print(sandbox._running.place.end.peek()[2][0].pid)"
-    )
+    code = PARENT.replace("await sandbox.run(left, timeout=60)", "print(sandbox._running.place.end.peek()[2][0].pid)")
     done = run_python(code, env={**os.environ, "PYTHONWARNINGS": "error"})
     assert (done.returncode, done.stderr) == (0, "")
     assert not Path(f"/proc/{done.stdout.split()[1]}").exists()

@@ -42,25 +42,16 @@ def test_the_call_numbers_are_those_of_the_kernels_headers(machine: str) -> None
     column = list(AUDIT_ARCH).index(machine)
     tables = DENIED | UNCONFINED | IDLE | OWN_ONLY | SIGNALS
     ours = {name: number for name, pair in tables.items() if (number := pair[column]) is not None}
-    ours |= {
-        "clone": CLONE[machine],
-        "clone3": CLONE3,
-        "fcntl": FCNTL[machine],
-        "socketpair": SOCKETPAIR[machine],
-    }
+    ours |= {"clone": CLONE[machine], "clone3": CLONE3, "fcntl": FCNTL[machine], "socketpair": SOCKETPAIR[machine]}
     # A call may be newer than the headers.
     newest = max(numbers.values())
-    assert ours == {
-        name: numbers.get(name, number if number > newest else None) for name, number in ours.items()
-    }
+    assert ours == {name: numbers.get(name, number if number > newest else None) for name, number in ours.items()}
     assert {name for name, pair in tables.items() if pair[column] is None}.isdisjoint(numbers)
 
 
 @pytest.mark.parametrize("machine", sorted(AUDIT_ARCH))
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"own_pid": 77}, {"own_pid": 77, "signals_closed": False}],
-    ids=["tier 1", "tier 2", "old"],
+    "options", [{}, {"own_pid": 77}, {"own_pid": 77, "signals_closed": False}], ids=["tier 1", "tier 2", "old"]
 )
 def test_every_jump_of_the_filter_lands_within_it(machine: str, options: dict[str, Any]) -> None:
     steps = instructions(call_filter(machine, **options))
@@ -104,9 +95,7 @@ def test_without_namespaces_limits_and_signals_are_for_the_program_alone(machine
     assert answer(new, machine, OWN_ONLY["prlimit64"][column], 78) == REFUSED
     # Landlock sees to signals there.
     assert answer(new, machine, SIGNALS["kill"][column], 78) == ALLOWED
-    assert {answer(new, machine, pair[column], 1) for pair in IDLE.values() if pair[column] is not None} == {
-        IDLED
-    }
+    assert {answer(new, machine, pair[column], 1) for pair in IDLE.values() if pair[column] is not None} == {IDLED}
     assert {answer(new, machine, pair[column], 1) for pair in UNCONFINED.values()} == {REFUSED}
 
 

@@ -111,8 +111,7 @@ def wait_for(condition: Any) -> bool:
 
 def test_a_thread_bomb_is_refused_more_threads(bare: Lab) -> None:
     execution = bare.run(
-        "import threading, time\n"
-        "while True: threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"
+        "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"
     )
     assert execution.error is not None
     assert "RuntimeError: can't start new thread" in execution.error
@@ -177,9 +176,7 @@ def test_the_patrol_finds_the_limit_that_a_program_has_met(
     patrol.limits, patrol.baseline = Limits(memory=memory, output=10), 0
     with tempfile.TemporaryFile() as out:
         os.ftruncate(out.fileno(), printed)
-        known = Forked(
-            isolation, 1, os.getpid(), -1, None, out.fileno(), once=True, cpu_deadline=cpu_deadline
-        )
+        known = Forked(isolation, 1, os.getpid(), -1, None, out.fileno(), once=True, cpu_deadline=cpu_deadline)
         assert patrol._limit_met(known, {os.getpid()}) == limit
 
 
@@ -275,9 +272,7 @@ def test_a_single_file_and_the_number_of_files_are_limited(bare: Lab) -> None:
 
 def test_a_crash_calls_no_dump_collector_of_the_host(bare: Lab) -> None:
     limit = bare.run("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))")
-    assert limit.stdout == "(1, 1)\n", (
-        "at 1, and only there, the kernel drops dumps that a pipe would collect"
-    )
+    assert limit.stdout == "(1, 1)\n", "at 1, and only there, the kernel drops dumps that a pipe would collect"
 
 
 def test_open_files_are_limited(bare: Lab) -> None:
@@ -290,10 +285,7 @@ def test_open_files_are_limited(bare: Lab) -> None:
     ("code", "errors"),
     [
         ("def f(): f()\nf()", ("RecursionError: maximum recursion depth exceeded",)),
-        (
-            "import sys; sys.setrecursionlimit(10**9)\ndef f(): f()\nf()",
-            ("MemoryError", "SIGSEGV", "stopped after"),
-        ),
+        ("import sys; sys.setrecursionlimit(10**9)\ndef f(): f()\nf()", ("MemoryError", "SIGSEGV", "stopped after")),
         ("x = []\nfor _ in range(10**6): x = [x]\nrepr(x)", ("RecursionError",)),
         ("x = []\nfor _ in range(10**6): x = [x]\ndel x\nraise ValueError('fine')", ("ValueError: fine",)),
         ("eval('(' * 10**5 + ')' * 10**5)", ("too many nested parentheses", "MemoryError")),
@@ -303,15 +295,10 @@ def test_open_files_are_limited(bare: Lab) -> None:
         ("import os; os._exit(3)", ("ended with status 3",)),
         ("import os; os._exit(-1)", ("ended with status 255",)),
         ("import os; os.execv('/proc/nothing', ['x'])", ("FileNotFoundError",)),
-        (
-            "import sys, os; os.execv(sys.executable, [sys.executable, '-c', 'import os; os._exit(9)'])",
-            ("status 9",),
-        ),
+        ("import sys, os; os.execv(sys.executable, [sys.executable, '-c', 'import os; os._exit(9)'])", ("status 9",)),
     ],
 )
-def test_depth_and_crashes_are_the_programs_own_failure(
-    bare: Lab, code: str, errors: tuple[str, ...]
-) -> None:
+def test_depth_and_crashes_are_the_programs_own_failure(bare: Lab, code: str, errors: tuple[str, ...]) -> None:
     execution, _ = bare.run_as_long_as_it_takes_to_print(
         f"print('before', flush=True)\n{code}", at_first=2 if "10**9" in code else 20
     )

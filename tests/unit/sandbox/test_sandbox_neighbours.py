@@ -297,10 +297,7 @@ def test_closing_ends_what_runs_and_says_so(new_lab: Any) -> None:
     bwrap = lab.processes()[0]
 
     async def close() -> list[Any]:
-        runs = [
-            asyncio.ensure_future(lab.sandbox.run("import time; time.sleep(60)", timeout=60))
-            for _ in range(20)
-        ]
+        runs = [asyncio.ensure_future(lab.sandbox.run("import time; time.sleep(60)", timeout=60)) for _ in range(20)]
         await asyncio.sleep(0.2)
         await lab.sandbox.aclose()
         return await asyncio.gather(*runs, return_exceptions=True)

@@ -74,9 +74,7 @@ def test_whatever_ends_a_program_early_is_its_error(bare: Lab, code: str, error:
     assert not execution.timed_out
 
 
-@pytest.mark.parametrize(
-    "ending", ["exit()", "quit()", "exit(0)", "raise SystemExit", "import os; os._exit(0)"]
-)
+@pytest.mark.parametrize("ending", ["exit()", "quit()", "exit(0)", "raise SystemExit", "import os; os._exit(0)"])
 def test_a_program_may_end_itself_in_good_order(bare: Lab, ending: str) -> None:
     execution = bare.run(f"print('done', flush=True)\n{ending}\nprint('never')")
     assert (execution.stdout, execution.error) == ("done\n", None)
@@ -102,9 +100,7 @@ def test_a_program_is_main_and_can_show_its_own_source(bare: Lab) -> None:
         "print(__name__, pickle.loads(pickle.dumps(Point())), Point.__annotations__)\n"
         "print(inspect.getsource(inspect.currentframe()).splitlines()[0])"
     )
-    assert bare.run(code).stdout == (
-        "__main__ Point(x=1) {'x': <class 'int'>}\nimport dataclasses, inspect, pickle\n"
-    )
+    assert bare.run(code).stdout == ("__main__ Point(x=1) {'x': <class 'int'>}\nimport dataclasses, inspect, pickle\n")
 
 
 def test_chance_is_the_same_in_every_run(lab: Lab, new_lab: Callable[..., Lab]) -> None:
@@ -118,8 +114,7 @@ def test_a_table_comes_from_a_path_as_data(lab: Lab, tmp_path: Path) -> None:
     path = tmp_path / "cities.csv"
     path.write_bytes(CITIES.content)
     found = lab.run(
-        f"print(df.shape, df.people.sum())\nprint(__import__('os').path.exists({str(tmp_path)!r}))",
-        {"df": path},
+        f"print(df.shape, df.people.sum())\nprint(__import__('os').path.exists({str(tmp_path)!r}))", {"df": path}
     )
     assert (found.stdout, found.error) == ("(2, 2) 709.0\nFalse\n", None)
     assert lab.run("print(df.city[0])", {"df": str(path)}).stdout == "Oslo\n"
@@ -127,15 +122,9 @@ def test_a_table_comes_from_a_path_as_data(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("header_rows", "columns", "rows"),
-    [
-        (0, "[0, 1]", "3"),
-        (1, "['a', 'b']", "2"),
-        (2, "[('a', '1'), ('b', '2')]", "1"),
-    ],
+    [(0, "[0, 1]", "3"), (1, "['a', 'b']", "2"), (2, "[('a', '1'), ('b', '2')]", "1")],
 )
-def test_as_many_header_rows_as_said_name_the_columns(
-    lab: Lab, header_rows: int, columns: str, rows: str
-) -> None:
+def test_as_many_header_rows_as_said_name_the_columns(lab: Lab, header_rows: int, columns: str, rows: str) -> None:
     table = TableFile(b"a,b\n1,2\n3,4\n", header_rows)
     assert lab.run("print(list(df.columns)); print(len(df))", {"df": table}).stdout == f"{columns}\n{rows}\n"
 
@@ -147,11 +136,7 @@ def test_byte_order_marks_and_broken_characters_do_not_stop_a_table(lab: Lab) ->
 
 def test_a_frame_keeps_its_types_and_index(lab: Lab) -> None:
     frame = pd.DataFrame(
-        {
-            "when": pd.to_datetime(["2024-02-29", "NaT"]),
-            "code": ["007", None],
-            "n": np.array([1, 2], dtype="int8"),
-        },
+        {"when": pd.to_datetime(["2024-02-29", "NaT"]), "code": ["007", None], "n": np.array([1, 2], dtype="int8")},
         index=pd.Index(["x", "y"], name="key"),
     )
     printed = "print(df.dtypes.astype(str).to_dict(), df.index.name, df.code.iloc[0], df.to_csv())"
@@ -171,25 +156,18 @@ def test_several_tables_have_their_own_names(lab: Lab) -> None:
         ({"a b": CITIES}, "'a b', which cannot name a variable"),
         ({"df": [[1]]}, "the table 'df' is a list: give a path, a Table or a pandas DataFrame"),
         ({"df": TableFile(b"")}, "the program's tables could not be loaded: EmptyDataError"),
-        (
-            {"df": TableFile(b"a\n1,2,3\n1\n1,2,3,4,5\n")},
-            "the program's tables could not be loaded: ParserError",
-        ),
+        ({"df": TableFile(b"a\n1,2,3\n1\n1,2,3,4,5\n")}, "the program's tables could not be loaded: ParserError"),
         ({"df": TableFile(b"a\n1\n", 5)}, "the program's tables could not be loaded"),
     ],
 )
-def test_a_table_that_cannot_be_loaded_is_an_error_and_no_programs_failure(
-    lab: Lab, tables: Any, message: str
-) -> None:
+def test_a_table_that_cannot_be_loaded_is_an_error_and_no_programs_failure(lab: Lab, tables: Any, message: str) -> None:
     with pytest.raises(SandboxError, match=re.escape(message)):
         lab.run("print(1)", tables)
 
 
 def test_a_table_too_large_for_the_time_is_an_error_and_no_programs_failure(lab: Lab) -> None:
     table = TableFile(b"a,b\n" + b"1,2\n" * 4_000_000)
-    with pytest.raises(
-        SandboxError, match=r"could not be loaded within its 0.001 s and its limits \(timeout\)"
-    ):
+    with pytest.raises(SandboxError, match=r"could not be loaded within its 0.001 s and its limits \(timeout\)"):
         lab.run("print(1)", {"df": table}, timeout=0.001)
 
 
@@ -202,9 +180,7 @@ def test_a_module_that_is_to_be_loaded_beforehand_may_be_missing(new_lab: Callab
     assert new_lab(preload=("no_such_module",)).run("print(2)").stdout == "2\n"
 
 
-def test_without_pandas_tables_are_an_error_that_says_what_to_install(
-    new_lab: Callable[..., Lab],
-) -> None:
+def test_without_pandas_tables_are_an_error_that_says_what_to_install(new_lab: Callable[..., Lab]) -> None:
     bare = replace(own_environment(), packages=())
     with pytest.raises(SandboxError, match=r"No module named 'pandas': pip install 'evalsuite\[sandbox\]'"):
         new_lab(environment=bare).run("print(len(df))", {"df": CITIES})
@@ -244,9 +220,7 @@ def test_a_round_that_is_stopped_costs_the_variables_and_no_more(bare: Lab) -> N
 def test_rounds_asked_for_at_once_run_one_after_the_other(bare: Lab) -> None:
     async def both() -> list[str]:
         async with bare.sandbox.session() as session:
-            rounds = await asyncio.gather(
-                session.run("x = 1"), session.run("x += 1"), session.run("print(x)")
-            )
+            rounds = await asyncio.gather(session.run("x = 1"), session.run("x += 1"), session.run("print(x)"))
             return [execution.stdout for execution in rounds]
 
     assert bare.runner.run(both()) == ["", "", "2\n"]

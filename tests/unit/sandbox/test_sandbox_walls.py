@@ -35,14 +35,7 @@ def test_the_hosts_files_cannot_be_read(bare: Lab, secret: Path) -> None:
     paths = [
         *(secret, Path.home() / ".bashrc", Path(__file__), Path.cwd() / "pyproject.toml"),
         *("/etc/passwd", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id", "/var/log", "/boot", "/run"),
-        *(
-            "/proc/self/environ",
-            "/proc/1/environ",
-            "/proc/1/root",
-            "/proc/cpuinfo",
-            "/proc/sys",
-            "/sys/class",
-        ),
+        *("/proc/self/environ", "/proc/1/environ", "/proc/1/root", "/proc/cpuinfo", "/proc/sys", "/sys/class"),
         *("/dev/mem", "/dev/kmsg", "/dev/tty", "/dev/fd", "/dev/pts", "/dev/mqueue", "/oldroot", "/newroot"),
     ]
     found = bare.run(
@@ -56,11 +49,7 @@ def test_the_hosts_files_cannot_be_read(bare: Lab, secret: Path) -> None:
 
 
 def test_nothing_is_seen_but_the_interpreter_its_packages_and_system_libraries(bare: Lab) -> None:
-    allowed = [
-        *tiers.list_python_paths(own_environment()),
-        *tiers.SYSTEM_LIBRARIES,
-        *tiers.SYSTEM_FILES,
-    ]
+    allowed = [*tiers.list_python_paths(own_environment()), *tiers.SYSTEM_LIBRARIES, *tiers.SYSTEM_FILES]
     allowed += ["/sandbox/inside", *tiers.DEVICES]
     found = bare.run(
         "import os\n"
@@ -73,9 +62,7 @@ def test_nothing_is_seen_but_the_interpreter_its_packages_and_system_libraries(b
     assert (found.stdout, found.error) == ("", None)
 
 
-def test_the_hosts_environment_is_not_there(
-    new_lab: Callable[[], Lab], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hosts_environment_is_not_there(new_lab: Callable[[], Lab], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     found = new_lab().run("import os; print(dict(os.environ))")
     environment = ast.literal_eval(found.stdout)

@@ -51,13 +51,7 @@ def test_a_program_comes_to_the_same_as_here(lab: Lab, remote: Lab, code: str) -
 
 
 def test_a_session_goes_on_where_it_was_and_says_when_its_variables_are_lost(remote: Lab) -> None:
-    codes = (
-        "x = 2\nprint('first')",
-        "1/0",
-        "x + 1",
-        "import os; os._exit(4)",
-        "print('x' in globals(), len(df))",
-    )
+    codes = ("x = 2\nprint('first')", "1/0", "x + 1", "import os; os._exit(4)", "print('x' in globals(), len(df))")
     first, second, third, fourth, fifth = remote.rounds(*codes, tables=TABLES)
     assert (first.stdout, third.stdout, fifth.stdout) == ("first\n", "3\n", "False 2\n")
     assert 'File "<program>", line 1' in second.error
@@ -66,11 +60,7 @@ def test_a_session_goes_on_where_it_was_and_says_when_its_variables_are_lost(rem
 
 def test_a_program_that_takes_too_long_is_stopped(remote: Lab) -> None:
     execution = remote.run("print('begun', flush=True)\nwhile True: pass", TABLES, timeout=0.5)
-    assert (execution.stdout, execution.error, execution.timed_out) == (
-        "begun\n",
-        "stopped after 0.5 s",
-        True,
-    )
+    assert (execution.stdout, execution.error, execution.timed_out) == ("begun\n", "stopped after 0.5 s", True)
 
 
 def test_a_program_that_forges_how_it_ended_harms_its_own_case_alone(remote: Lab) -> None:
@@ -137,14 +127,7 @@ def containers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_container_is_without_network_rights_and_room_but_what_limits_allow(containers: Path) -> None:
     words = Docker("python:mine", Limits(memory=1 << 30)).words("box")
     told = " ".join(words)
-    for word in (
-        "--rm",
-        "--network none",
-        "--read-only",
-        "--cap-drop ALL",
-        "--user 65534:65534",
-        "--pids-limit 32",
-    ):
+    for word in ("--rm", "--network none", "--read-only", "--cap-drop ALL", "--user 65534:65534", "--pids-limit 32"):
         assert word in told
     assert f"--memory {1 << 30} --memory-swap {1 << 30}" in told
     assert "no-new-privileges" in told

@@ -139,9 +139,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("value", "expected"), VALUES.values(), ids=VALUES)
-def test_plain_values_are_compared_as_in_one_process(
-    score: Callable[..., Any], value: str, expected: str
-) -> None:
+def test_plain_values_are_compared_as_in_one_process(score: Callable[..., Any], value: str, expected: str) -> None:
     test = f"result = f(0)\nassert result == {expected} or result != result"
     assert score(f"def f(x):\n    return {value}", {"test_list": [test]})[:2] == (1.0, "passed")
 
@@ -175,21 +173,12 @@ class Stack:
         ("def f(x, *, by=1):\n    return x + by", "assert f(1, by=2) == 3"),
         ("def f(x):\n    return sum(x)", "assert f(list(range(100_000))) == 4999950000"),
         ("def f(x):\n    return 10 ** x", "assert f(5000) == 10 ** 5000"),
-        (
-            "def f(x):\n    return float(sum(x[0]))",
-            "import numpy\nassert f([numpy.array([1, 2])]) == 3",
-        ),
+        ("def f(x):\n    return float(sum(x[0]))", "import numpy\nassert f([numpy.array([1, 2])]) == 3"),
         ("def f(x):\n    return x\nif __name__ == '__main__':\n    1 / 0", "assert f(1) == 1"),
-        (
-            "import math\ndef f(x):\n    return math.pi",
-            "assert math.isclose(f(0), 3.14, abs_tol=0.01)",
-        ),
+        ("import math\ndef f(x):\n    return math.pi", "assert math.isclose(f(0), 3.14, abs_tol=0.01)"),
         (PAIR, "assert f([Pair(5, 24), Pair(15, 25)], 2) == 29"),
         (STACK, "stack = Stack()\nstack.push(1)\nassert stack.pop() == 1 and stack.items == []"),
-        (
-            "def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0",
-            "assert f(lambda x: x + 1, 1) == 2",
-        ),
+        ("def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0", "assert f(lambda x: x + 1, 1) == 2"),
     ],
 )
 def test_what_functions_usually_do_passes_from_process_to_process(
@@ -207,10 +196,7 @@ TREE = "class Node:\n    def __init__(self, data):\n        self.data, self.left
         (f"from __future__ import annotations\n{ADD}", MBPP),
         (
             TREE + "def height(node):\n    return 0 if node is None else 1 + height(node.left)",
-            {
-                "test_setup_code": "root = Node(1)\nroot.left = Node(2)",
-                "test_list": ["assert height(root) == 2"],
-            },
+            {"test_setup_code": "root = Node(1)\nroot.left = Node(2)", "test_list": ["assert height(root) == 2"]},
         ),
     ],
 )

@@ -33,9 +33,7 @@ def test_a_scorer_gives_one_score_named_like_its_factory(factory: Factory) -> No
 
 
 @each_factory
-def test_a_wrong_answer_scores_zero_and_any_of_several_targets_will_do(
-    factory: Factory,
-) -> None:
+def test_a_wrong_answer_scores_zero_and_any_of_several_targets_will_do(factory: Factory) -> None:
     scorer = factory()
     assert scorer(sample("42"), Transcript("17"))[scorer.name] == 0.0
     assert scorer(sample(["1", 42]), Transcript("42"))[scorer.name] == 1.0  # type: ignore[list-item] # numbers in files

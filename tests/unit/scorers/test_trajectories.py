@@ -24,9 +24,7 @@ A, B, C = (ToolUse(name, {}) for name in "abc")
 
 
 def transcript(*made: tuple[str, dict[str, Any]], executor: str = "episode") -> Transcript:
-    events = (
-        {"kind": "call", "tool": tool, "arguments": given, "executor": executor} for tool, given in made
-    )
+    events = ({"kind": "call", "tool": tool, "arguments": given, "executor": executor} for tool, given in made)
     return Transcript("x", events=({"kind": "turn"}, *events))
 
 
@@ -148,8 +146,7 @@ names = st.lists(st.sampled_from("abc").map(ToolUse), max_size=6)
 @given(names, names)
 def test_orders_imply_each_other(expected: list[ToolUse], made: list[ToolUse]) -> None:
     holds: dict[Any, bool] = {
-        order: agrees(order, expected, made)
-        for order in ("exact", "in_order", "any_order", "subset", "superset")
+        order: agrees(order, expected, made) for order in ("exact", "in_order", "any_order", "subset", "superset")
     }
     assert not holds["exact"] or all(holds.values())
     assert holds["any_order"] == (holds["subset"] and holds["superset"])

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Transcript
 
-SAMPLE = Sample(
-    "s", "How many people?", metadata={"tables": {"df": TableFile(b"city,people\nOslo,709\nBergen,291\n")}}
-)
+SAMPLE = Sample("s", "How many people?", metadata={"tables": {"df": TableFile(b"city,people\nOslo,709\nBergen,291\n")}})
 
 
 @pytest.fixture
@@ -74,12 +72,7 @@ def test_after_the_last_round_an_answer_without_code_is_asked_for(solve: Callabl
     assert transcript.answer == "It is 2."
     assert transcript.facts["rounds"] == 3
     told = [message.content for message in transcript.messages if message.role == "user"]
-    assert ["Write no more code: give the final answer" in text for text in told] == [
-        False,
-        False,
-        False,
-        True,
-    ]
+    assert ["Write no more code: give the final answer" in text for text in told] == [False, False, False, True]
 
 
 def test_code_in_the_final_answer_is_not_run(solve: Callable[..., Transcript]) -> None:
@@ -89,18 +82,14 @@ def test_code_in_the_final_answer_is_not_run(solve: Callable[..., Transcript]) -
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
-def test_an_answer_without_code_ends_the_conversation_at_once(
-    solve: Callable[..., Transcript], rounds: int
-) -> None:
+def test_an_answer_without_code_ends_the_conversation_at_once(solve: Callable[..., Transcript], rounds: int) -> None:
     transcript = solve(r"\boxed{1000}", rounds=rounds)
     assert (transcript.answer, transcript.events) == ("1000", ())
     assert transcript.facts == {"rounds": 0, "program": "missing", "finish": "stop"}
 
 
 def test_a_guess_before_the_last_result_is_not_the_answer(solve: Callable[..., Transcript]) -> None:
-    assert (
-        solve(r"I guess \boxed{999}." + step("print(df.people.sum())"), "It is 1000.").answer == "It is 1000."
-    )
+    assert solve(r"I guess \boxed{999}." + step("print(df.people.sum())"), "It is 1000.").answer == "It is 1000."
 
 
 def test_a_round_that_hangs_is_told_and_the_next_starts_afresh_with_the_tables(

@@ -31,9 +31,7 @@ def solve(program_runner: Any, scripted: Any) -> Callable[..., Transcript]:
 
     def one(text: str, sample: Sample | None = None, **options: Any) -> Transcript:
         asked = sample or Sample("s", "How many?", metadata={"tables": {"df": CITIES}})
-        transcript: Transcript = runner.run(
-            program_of_thought(sandbox=sandbox, **options)(asked, scripted(text))
-        )
+        transcript: Transcript = runner.run(program_of_thought(sandbox=sandbox, **options)(asked, scripted(text)))
         return transcript
 
     return one
@@ -66,9 +64,7 @@ def test_what_the_program_prints_is_the_answer(solve: Callable[..., Transcript])
     assert [message.role for message in transcript.messages] == ["user", "assistant"]
 
 
-def test_the_model_is_shown_question_and_tables_and_no_path(
-    solve: Callable[..., Transcript], tmp_path: Any
-) -> None:
+def test_the_model_is_shown_question_and_tables_and_no_path(solve: Callable[..., Transcript], tmp_path: Any) -> None:
     path = tmp_path / "cities.csv"
     path.write_bytes(CITIES.content)
     sample = Sample("s", "How {many} {tables}?", metadata={"tables": {"towns": str(path)}})
@@ -133,9 +129,7 @@ def test_no_program_is_filtered_for_what_it_says(solve: Callable[..., Transcript
     assert solve(block(code)).answer.splitlines()[-1] == "2"
 
 
-def test_the_prompt_may_be_a_function_and_tables_may_come_from_anywhere(
-    solve: Callable[..., Transcript],
-) -> None:
+def test_the_prompt_may_be_a_function_and_tables_may_come_from_anywhere(solve: Callable[..., Transcript]) -> None:
     def prompt(sample: Sample, tables: str) -> list[Message]:
         return [Message("system", "Program."), Message("user", f"{sample.input} {tables!r}")]
 

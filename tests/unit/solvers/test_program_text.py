@@ -53,9 +53,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("answer", FORMS.values(), ids=FORMS)
-def test_the_program_of_an_answer_is_found_in_any_usual_form(
-    answer: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_program_of_an_answer_is_found_in_any_usual_form(answer: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = find_program(answer)
     assert found is not None
     exec(compile(found.code, "<test>", "exec"), {})
@@ -77,9 +75,7 @@ def test_the_form_of_a_program_is_told(answer: str, form: str) -> None:
     assert found.form == form
 
 
-@pytest.mark.parametrize(
-    "answer", ["42", "Paris", "The answer is 42.", "", "a = 3", "\\boxed{7}", "`print(1)` prints"]
-)
+@pytest.mark.parametrize("answer", ["42", "Paris", "The answer is 42.", "", "a = 3", "\\boxed{7}", "`print(1)` prints"])
 def test_prose_is_not_a_program(answer: str) -> None:
     assert find_program(answer) is None
 

@@ -97,9 +97,7 @@ def tool_calls(transcript: Transcript) -> list[tuple[Any, ...]]:
 
 
 def test_a_model_calls_reads_and_finishes() -> None:
-    transcript, model = play(
-        react([add]), act("add", '{"a": 2, "b": 3}'), act("finish", '{"answer": "It is 5."}')
-    )
+    transcript, model = play(react([add]), act("add", '{"a": 2, "b": 3}'), act("finish", '{"answer": "It is 5."}'))
     assert transcript.answer == "It is 5."
     assert tool_calls(transcript) == [("add", "python", "5", False), ("finish", "episode", "It is 5.", False)]
     assert transcript.facts == {
@@ -165,11 +163,7 @@ def test_patience_ends_with_malformed_turns_in_a_row_alone() -> None:
 @pytest.mark.parametrize(
     ("written", "words", "faults"),
     [
-        (
-            act("subtract"),
-            "no tool is named 'subtract'; there are add, repeat, fail, finish",
-            ["unknown_tool"],
-        ),
+        (act("subtract"), "no tool is named 'subtract'; there are add, repeat, fail, finish", ["unknown_tool"]),
         (act("ad\\_d", '{"a": 1}'), "without backslashes", ["unknown_tool", "escaped_name"]),
         (act("add"), "needs the parameter 'a'", ["missing_parameter"]),
         (act("add", '{"a": 1, "c": 2}'), "has no parameter 'c'", ["unknown_parameter"]),
@@ -178,9 +172,7 @@ def test_patience_ends_with_malformed_turns_in_a_row_alone() -> None:
         (act("ask_to_user", '{"question": "?"}'), "no tool is named 'ask_to_user'", ["unknown_tool"]),
     ],
 )
-def test_a_wrong_call_is_not_run_and_its_fault_is_the_observation(
-    written: str, words: str, faults: list[str]
-) -> None:
+def test_a_wrong_call_is_not_run_and_its_fault_is_the_observation(written: str, words: str, faults: list[str]) -> None:
     transcript, model = play(react([add, repeat, fail]), written, act("finish", '{"answer": "?"}'))
     event = next(event for event in transcript.events if event["kind"] == "call")
     assert (event["faults"], event["executor"], event["failed"]) == (faults, "", True)
@@ -236,10 +228,7 @@ def test_examples_are_turns_before_the_request() -> None:
 
 @pytest.mark.parametrize(
     ("solver", "said"),
-    [
-        (react([add]), act("finish", '{"answer": "3"}')),
-        (tool_loop([add]), native(("finish", '{"answer": "3"}'))),
-    ],
+    [(react([add]), act("finish", '{"answer": "3"}')), (tool_loop([add]), native(("finish", '{"answer": "3"}')))],
 )
 def test_a_conversation_can_be_gone_on_with(solver: Any, said: str | Completion) -> None:
     talk = (Message("user", "Hello"), Message("assistant", "Hi"), Message("user", "Add 1 and 2"))
@@ -319,10 +308,7 @@ def test_calls_of_one_turn_run_side_by_side() -> None:
         both.wait()
         return name
 
-    script = (
-        native(("meet", '{"name": "a"}'), ("meet", '{"name": "b"}')),
-        native(("finish", '{"answer": "x"}')),
-    )
+    script = (native(("meet", '{"name": "a"}'), ("meet", '{"name": "b"}')), native(("finish", '{"answer": "x"}')))
     transcript, _ = play(tool_loop([meet]), *script)
     assert [observation for _, _, observation, _ in tool_calls(transcript)] == ["a", "b", "x"]
 
@@ -347,12 +333,8 @@ def test_an_episode_ends_when_its_tools_have_used_up_their_time() -> None:
     assert (transcript.facts["ended"], transcript.facts["turns"]) == ("time limit", 1)
 
 
-@pytest.mark.parametrize(
-    ("limit", "ended"), [({"tokens": 30}, "token limit"), ({"dollars": 0.05}, "cost limit")]
-)
-def test_an_episode_ends_when_the_model_has_used_up_its_tokens_or_dollars(
-    limit: dict[str, Any], ended: str
-) -> None:
+@pytest.mark.parametrize(("limit", "ended"), [({"tokens": 30}, "token limit"), ({"dollars": 0.05}, "cost limit")])
+def test_an_episode_ends_when_the_model_has_used_up_its_tokens_or_dollars(limit: dict[str, Any], ended: str) -> None:
     turn = Completion(act("add", '{"a": 1}'), usage=Usage(1, 10, 5, 0.03))
     transcript, _ = play(react([add], **limit), turn, turn)
     assert (transcript.facts["ended"], transcript.facts["turns"]) == (ended, 2)

@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from evalsuite.stats.correlation import (
-    COEFFICIENTS,
-    ClusterDraws,
-    correlations,
-    pearson_r,
-)
+from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws, correlations, pearson_r
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -42,9 +42,7 @@ def test_it_is_cut_at_the_bounds() -> None:
 
 
 @pytest.mark.parametrize("clusters", [[], [[1.0]], [[1.0], []]])
-def test_without_two_clusters_or_where_the_statistic_is_undefined_there_is_none(
-    clusters: list[list[float]],
-) -> None:
+def test_without_two_clusters_or_where_the_statistic_is_undefined_there_is_none(clusters: list[list[float]]) -> None:
     found = jackknife_interval(clusters, mean)
     assert math.isnan(found.low)
     assert math.isnan(found.high)

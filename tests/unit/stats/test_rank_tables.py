@@ -12,9 +12,7 @@ from evalsuite.stats import kendall, spearman
 from evalsuite.stats.correlation import RankCoefficient, without_each_cluster
 
 SCORES = st.lists(
-    st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2 / 3, 3.0]), st.integers(0, 5)),
-    min_size=6,
-    max_size=40,
+    st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2 / 3, 3.0]), st.integers(0, 5)), min_size=6, max_size=40
 )
 
 

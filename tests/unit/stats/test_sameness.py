@@ -27,16 +27,12 @@ def test_the_share_of_unlike_clusters_is_clopper_and_pearsons_for_none() -> None
 
 def test_a_mean_of_the_same_values_is_bounded_by_what_was_not_drawn() -> None:
     found = interval_of_sameness(0.9, 50, (0.0, 1.0))
-    assert (found.low, found.high) == pytest.approx(
-        (0.9 * (1 - unlike_share(50)), 0.9 + 0.1 * unlike_share(50))
-    )
+    assert (found.low, found.high) == pytest.approx((0.9 * (1 - unlike_share(50)), 0.9 + 0.1 * unlike_share(50)))
 
 
 @pytest.mark.parametrize("rare", [0.5, 0.2, 0.05])
 @pytest.mark.parametrize("differ", [0.02, 0.08])
-def test_the_interval_of_perfect_agreement_holds_where_the_jackknife_has_none(
-    rare: float, differ: float
-) -> None:
+def test_the_interval_of_perfect_agreement_holds_where_the_jackknife_has_none(rare: float, differ: float) -> None:
     rng, missed, perfect, runs = np.random.default_rng(5), 0, 0, 200
     for _ in range(runs):
         labels = (rng.random(25) < rare).astype(int)
@@ -122,8 +118,6 @@ def test_a_derived_metric_that_lost_the_margin_rarely_passes_as_no_worse() -> No
     for _ in range(runs):
         gains = np.where(rng.random(clusters) < 0.1, -1.0, 0.0)
         without = [(0.0, float(np.delete(gains, at).mean())) for at in range(clusters)]
-        found = stats.compare_statistic(
-            (0.0, float(gains.mean())), without, n=clusters, clusters=clusters, margin=0.1
-        )
+        found = stats.compare_statistic((0.0, float(gains.mean())), without, n=clusters, clusters=clusters, margin=0.1)
         passed += stats.verdicts([found]) == ["no worse"]
     assert passed / runs <= 0.058

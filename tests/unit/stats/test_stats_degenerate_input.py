@@ -297,9 +297,7 @@ def test_ranges_and_populations_that_cannot_be_are_refused() -> None:
 
 
 @pytest.mark.parametrize("make", [stats.BinarySequence, stats.BoundedSequence])
-def test_a_population_has_no_more_cases_than_it_has(
-    make: Callable[..., stats.ConfidenceSequence],
-) -> None:
+def test_a_population_has_no_more_cases_than_it_has(make: Callable[..., stats.ConfidenceSequence]) -> None:
     sequence = make(population=2)
     assert math.isnan(sequence.mean)
     sequence.add(1)

@@ -41,10 +41,7 @@ def test_wilson_interval_holds_its_share_and_stays_within_bounds(n: int, share: 
 @given(st.integers(1, 500), st.floats(0, 1))
 @modest
 def test_wilson_interval_of_failures_is_the_mirror_image(n: int, share: float) -> None:
-    one, other = (
-        stats.wilson_interval(round(share * n), n),
-        stats.wilson_interval(n - round(share * n), n),
-    )
+    one, other = (stats.wilson_interval(round(share * n), n), stats.wilson_interval(n - round(share * n), n))
     assert (one.low, one.high) == pytest.approx((1 - other.high, 1 - other.low))
 
 
@@ -57,9 +54,7 @@ def test_a_cluster_of_its_own_for_each_value_changes_nothing(values: list[float]
 
 @given(outcomes)
 @modest
-def test_a_share_without_clusters_has_wilsons_interval_or_near_the_ends_the_exact_one(
-    values: list[int],
-) -> None:
+def test_a_share_without_clusters_has_wilsons_interval_or_near_the_ends_the_exact_one(values: list[int]) -> None:
     few = min(sum(values), len(values) - sum(values)) < 30
     method = stats.exact_interval if few else stats.wilson_interval
     assert stats.share_interval(values) == method(sum(values), len(values))
@@ -81,9 +76,7 @@ def test_a_betting_interval_holds_the_mean_within_the_bounds_and_is_never_one_po
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 @few
-def test_jointly_adjusted_pvalues_are_not_below_the_plain_ones_and_keep_their_order(
-    pvalues: list[float],
-) -> None:
+def test_jointly_adjusted_pvalues_are_not_below_the_plain_ones_and_keep_their_order(pvalues: list[float]) -> None:
     parts = np.random.default_rng(0).normal(size=(30, len(pvalues)))
     adjusted = stats.joint(pvalues, parts, sides=2)
     assert all(after >= before for before, after in zip(pvalues, adjusted, strict=True))
@@ -103,9 +96,7 @@ def test_copies_within_clusters_add_no_certainty(values: list[float], copies: in
 
 @given(score_lists, st.floats(-100, 100), st.floats(0.1, 10))
 @modest
-def test_mean_interval_moves_and_stretches_with_its_values(
-    values: list[float], shift: float, factor: float
-) -> None:
+def test_mean_interval_moves_and_stretches_with_its_values(values: list[float], shift: float, factor: float) -> None:
     assume(max(values) - min(values) > 0.01)
     once = stats.mean_interval(values)
     moved = stats.mean_interval([shift + factor * value for value in values])
@@ -127,17 +118,13 @@ def test_bootstrap_interval_stays_within_the_values_and_repeats_itself(values: l
 def test_exchanging_the_runs_turns_the_difference(pairs: list[tuple[float, float]]) -> None:
     before, after = [x for x, _ in pairs], [y for _, y in pairs]
     one, other = stats.paired_difference(before, after), stats.paired_difference(after, before)
-    assert (one.difference, one.low, one.high) == pytest.approx(
-        (-other.difference, -other.high, -other.low), abs=1e-12
-    )
+    assert (one.difference, one.low, one.high) == pytest.approx((-other.difference, -other.high, -other.low), abs=1e-12)
     assert one.pvalue == pytest.approx(other.pvalue)
 
 
 @given(paired_scores)
 @modest
-def test_a_paired_pvalue_below_5_percent_means_an_interval_without_zero(
-    pairs: list[tuple[float, float]],
-) -> None:
+def test_a_paired_pvalue_below_5_percent_means_an_interval_without_zero(pairs: list[tuple[float, float]]) -> None:
     found = stats.paired_difference([x for x, _ in pairs], [y for _, y in pairs])
     assume(found.low < found.high)
     assert (found.pvalue < 0.05) == (found.low > 0 or found.high < 0)
@@ -165,14 +152,10 @@ def test_tangos_interval_excludes_the_margin_exactly_where_his_test_does(
 
 @given(paired_outcomes)
 @modest
-def test_where_less_is_better_the_same_change_is_judged_the_other_way(
-    pairs: list[tuple[int, int]],
-) -> None:
+def test_where_less_is_better_the_same_change_is_judged_the_other_way(pairs: list[tuple[int, int]]) -> None:
     right, now = [x for x, _ in pairs], [y for _, y in pairs]
     one = stats.compare_paired(right, now, margin=0.1)
-    other = stats.compare_paired(
-        [1 - x for x in right], [1 - x for x in now], margin=0.1, lower_is_better=True
-    )
+    other = stats.compare_paired([1 - x for x in right], [1 - x for x in now], margin=0.1, lower_is_better=True)
     assert (other.difference, other.low, other.high) == pytest.approx((-one.difference, -one.high, -one.low))
     assert (other.pvalue, other.pvalue_no_worse) == (one.pvalue, one.pvalue_no_worse)
     assert (other.deteriorated, other.detectable) == (one.deteriorated, one.detectable)
@@ -181,9 +164,7 @@ def test_where_less_is_better_the_same_change_is_judged_the_other_way(
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 @modest
-def test_holm_corrects_upwards_keeps_the_order_and_is_no_worse_than_bonferroni(
-    pvalues: list[float],
-) -> None:
+def test_holm_corrects_upwards_keeps_the_order_and_is_no_worse_than_bonferroni(pvalues: list[float]) -> None:
     adjusted = stats.holm(pvalues)
     assert all(p <= q <= min(1.0, len(pvalues) * p) + 1e-15 for p, q in zip(pvalues, adjusted, strict=True))
     ranked = [q for _, q in sorted(zip(pvalues, adjusted, strict=True))]
@@ -192,9 +173,7 @@ def test_holm_corrects_upwards_keeps_the_order_and_is_no_worse_than_bonferroni(
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=40))
 @modest
-def test_kappas_agree_with_each_other_and_do_not_care_who_rates_first(
-    pairs: list[tuple[int, int]],
-) -> None:
+def test_kappas_agree_with_each_other_and_do_not_care_who_rates_first(pairs: list[tuple[int, int]]) -> None:
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     plain = stats.cohen_kappa(a, b)
     assume(not math.isnan(plain))
@@ -209,9 +188,7 @@ def test_kappas_agree_with_each_other_and_do_not_care_who_rates_first(
 
 @given(st.lists(st.lists(st.integers(1, 5) | st.none(), min_size=12, max_size=12), min_size=2, max_size=4))
 @modest
-def test_alpha_does_not_care_about_the_order_of_raters_or_items(
-    ratings: list[list[int | None]],
-) -> None:
+def test_alpha_does_not_care_about_the_order_of_raters_or_items(ratings: list[list[int | None]]) -> None:
     assume(sum(sum(rater[at] is not None for rater in ratings) > 1 for at in range(12)) > 1)
     alpha = stats.krippendorff_alpha(ratings, level="ordinal")
     turned = stats.krippendorff_alpha([rater[::-1] for rater in ratings[::-1]], level="ordinal")
@@ -337,9 +314,7 @@ def test_answers_that_change_midway_take_back_what_the_first_half_proved(
 
 @given(
     st.lists(
-        st.tuples(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 5)),
-        min_size=2,
-        max_size=15,
+        st.tuples(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 5)), min_size=2, max_size=15
     ),
     st.sampled_from(["nominal", "interval"]),
 )
@@ -356,7 +331,5 @@ def test_alpha_without_a_cluster_is_alpha_of_what_is_left(
     clusters = [cluster for _, cluster in things]
     whole, without = alpha_without_each_cluster([ratings for ratings, _ in things], clusters, level=level)
     assert whole == pytest.approx(alpha([ratings for ratings, _ in things]), nan_ok=True)
-    left_out = [
-        alpha([ratings for ratings, cluster in things if cluster != gone]) for gone in dict.fromkeys(clusters)
-    ]
+    left_out = [alpha([ratings for ratings, cluster in things if cluster != gone]) for gone in dict.fromkeys(clusters)]
     assert without == pytest.approx(left_out, nan_ok=True)

@@ -35,9 +35,7 @@ def verdict_on_shares(lost: int, won: int, n: int) -> stats.NonInferiorityVerdic
     return stats.verdicts([stats.compare_paired(before, after, margin=MARGIN)])[0]
 
 
-def verdicts_on_shares(
-    n: int, loss: float, win: float, repetitions: int
-) -> Counter[stats.NonInferiorityVerdict]:
+def verdicts_on_shares(n: int, loss: float, win: float, repetitions: int) -> Counter[stats.NonInferiorityVerdict]:
     """How often each verdict falls where a case is lost or won with these probabilities."""
     drawn = np.random.default_rng(8).multinomial(n, [loss, win, 1 - loss - win], repetitions)
     found: Counter[stats.NonInferiorityVerdict] = Counter()
@@ -52,9 +50,7 @@ def verdicts_on_scores(
     """How often each verdict falls where the differences are drawn like this."""
     before = np.full(n, 0.5)
     return Counter(
-        stats.verdicts(
-            [stats.compare_paired(before, before + draw(n), margin=MARGIN, clusters=clusters, scale=2)]
-        )[0]
+        stats.verdicts([stats.compare_paired(before, before + draw(n), margin=MARGIN, clusters=clusters, scale=2)])[0]
         for _ in range(repetitions)
     )
 
@@ -149,9 +145,7 @@ def test_five_metrics_of_two_equal_models_together_raise_few_false_alarms() -> N
     rng = np.random.default_rng(5)
     before, alarms, uncorrected = np.full(60, 0.5), 0, 0
     for _ in range(600):
-        metrics = [
-            stats.compare_paired(before, before + rng.normal(0, 0.1, 60), margin=0.02) for _ in range(5)
-        ]
+        metrics = [stats.compare_paired(before, before + rng.normal(0, 0.1, 60), margin=0.02) for _ in range(5)]
         alarms += "worse" in stats.verdicts(metrics)
         uncorrected += any(stats.verdicts([metric]) == ["worse"] for metric in metrics)
     assert alarms / 600 <= 0.025 + beyond_chance(0.025, 600)
@@ -297,9 +291,7 @@ def test_shares_near_one_keep_their_lower_bound_below_the_truth(failing: float) 
     rng, repetitions = np.random.default_rng(15), 4000
     for cases in (20, 100):
         right = rng.binomial(cases, 1 - failing, repetitions)
-        bounds = {
-            int(k): stats.share_interval([1] * int(k) + [0] * (cases - int(k))) for k in set(right.tolist())
-        }
+        bounds = {int(k): stats.share_interval([1] * int(k) + [0] * (cases - int(k))) for k in set(right.tolist())}
         for wrong in (
             sum(bounds[int(k)].low > 1 - failing for k in right),
             sum(bounds[int(k)].high < 1 - failing for k in right),
@@ -309,9 +301,7 @@ def test_shares_near_one_keep_their_lower_bound_below_the_truth(failing: float) 
 
 @pytest.mark.parametrize("labels", [30, 50, 100, 300])
 @pytest.mark.parametrize("failing", [0.01, 0.05, 0.2])
-def test_prediction_powered_intervals_hold_with_few_labels_and_rare_failures(
-    labels: int, failing: float
-) -> None:
+def test_prediction_powered_intervals_hold_with_few_labels_and_rare_failures(labels: int, failing: float) -> None:
     # 93% asked for; the normal interval covered 22 to 93% with 30 labels. The judge is right on all good
     # answers and on 70% of the bad.
     rng, repetitions, truth, covered = np.random.default_rng(16), 500, 1 - failing, 0

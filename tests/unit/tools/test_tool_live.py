@@ -92,9 +92,7 @@ async def _probe() -> None:
     await sandbox.aclose()
 
 
-def call(
-    library: Path, name: str, seconds: float = 30.0, origin: str = "Numbers/Products", **arguments: Any
-) -> Any:
+def call(library: Path, name: str, seconds: float = 30.0, origin: str = "Numbers/Products", **arguments: Any) -> Any:
     document = ToolDocument(name, "", {}, origin)
     live = Live(LiveLibrary(library, allow_network=True, allow_code=True, seconds=seconds))
     return asyncio.run(live.run(document, arguments, NOBODY))

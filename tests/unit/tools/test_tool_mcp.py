@@ -91,9 +91,7 @@ def http_server(tmp_path: Path) -> Iterator[str]:
         drained.join()
 
 
-def test_tools_of_a_server_over_http_are_called_and_parts_that_are_no_text_are_named(
-    http_server: str,
-) -> None:
+def test_tools_of_a_server_over_http_are_called_and_parts_that_are_no_text_are_named(http_server: str) -> None:
     async def use() -> tuple[Any, str, str]:
         server = McpServer(url=http_server)
         used_up = await used(server)

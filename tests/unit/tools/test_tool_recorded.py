@@ -110,9 +110,7 @@ def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
         observe(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "content", [b"{", b"[]\n", b'{"transcript": {"events": [{"kind": "call"}]}}\n', b"\xff\xfe"]
-)
+@pytest.mark.parametrize("content", [b"{", b"[]\n", b'{"transcript": {"events": [{"kind": "call"}]}}\n', b"\xff\xfe"])
 def test_records_that_are_damaged_are_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / RECORDS).write_bytes(content)
     with pytest.raises(RunError, match="not records of a run"):

@@ -168,12 +168,9 @@ def test_a_simulated_user_knows_the_request_and_what_was_said(backend: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("completion", "words"),
-    [(Completion(""), "is empty"), (Completion("It is", finish_reason="length"), "is cut off")],
+    ("completion", "words"), [(Completion(""), "is empty"), (Completion("It is", finish_reason="length"), "is cut off")]
 )
-def test_an_empty_or_cut_answer_is_an_error_and_not_kept(
-    backend: Any, completion: Completion, words: str
-) -> None:
+def test_an_empty_or_cut_answer_is_an_error_and_not_kept(backend: Any, completion: Completion, words: str) -> None:
     player = simulator()
     with pytest.raises(ToolError, match=words):
         asyncio.run(SimulatedUser(player).reply(SAMPLE, "When?", [], backend(lambda _: completion).handle()))

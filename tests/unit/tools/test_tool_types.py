@@ -48,13 +48,8 @@ def book(day: dt.date, place: Place, kind: Kind = Kind.DAY) -> str:
 def test_a_function_gets_values_of_the_types_that_it_declares() -> None:
     document = book.document
     assert (document.name, document.description) == ("reserve", "Reserves.")
-    assert [schema.get("description") for schema in document.properties.values()][:2] == [
-        "which day.",
-        "where.",
-    ]
-    arguments, faults = check_arguments(
-        document, {"day": "2026-01-02", "place": {"city": "Oslo"}, "kind": "night"}
-    )
+    assert [schema.get("description") for schema in document.properties.values()][:2] == ["which day.", "where."]
+    arguments, faults = check_arguments(document, {"day": "2026-01-02", "place": {"city": "Oslo"}, "kind": "night"})
     assert not faults
     assert asyncio.run(book.executor.run(document, arguments, NOBODY)) == "2026 Oslo NIGHT"
 
@@ -74,11 +69,7 @@ def test_a_function_gets_values_of_the_types_that_it_declares() -> None:
 def test_schemas_from_elsewhere_are_honoured_whole(arguments: dict[str, Any], faults: list[str]) -> None:
     schema = {
         "type": "object",
-        "properties": {
-            "a": {"type": ["string", "null"]},
-            "b": {"type": "boolean"},
-            "p": {"$ref": "#/$defs/P"},
-        },
+        "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "boolean"}, "p": {"$ref": "#/$defs/P"}},
         "required": ["a"],
         "additionalProperties": {"type": "integer"},
         "not": {"required": ["b", "p"]},
@@ -128,9 +119,7 @@ def test_sphinx_fields_are_read_and_types_of_pydantic_become_schemas() -> None:
     assert document.properties["seats"]["description"] == "where, each once."
     assert document.properties["guest"]["description"] == "who."
     assert document.required == ("seats", "guest", "at")
-    assert (
-        document.follow_reference(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
-    )
+    assert document.follow_reference(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
     arguments, faults = check_arguments(document, SEATED)
     assert not faults
     assert asyncio.run(seat.executor.run(document, arguments, NOBODY)) == "3A Ada 10:30 1.0 None None"
@@ -168,9 +157,7 @@ ONE_OF = ToolDocument(
             "tip": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
         },
         "required": ["by"],
-        "definitions": {
-            "Card": {"type": "object", "properties": {"no": {"type": "string"}}, "required": ["no"]},
-        },
+        "definitions": {"Card": {"type": "object", "properties": {"no": {"type": "string"}}, "required": ["no"]}},
     },
 )
 
@@ -186,9 +173,7 @@ ONE_OF = ToolDocument(
         ({"by": "cash", "more": 1}, ["unknown_parameter"]),
     ],
 )
-def test_alternatives_and_references_within_them_are_honoured(
-    arguments: dict[str, Any], faults: list[str]
-) -> None:
+def test_alternatives_and_references_within_them_are_honoured(arguments: dict[str, Any], faults: list[str]) -> None:
     assert [fault.kind for fault in check_arguments(ONE_OF, arguments)[1]] == faults
 
 

@@ -32,13 +32,9 @@ def gap(tally: Tally) -> Estimate | None:
 
 def report(views: Sequence[RunView]) -> Section:
     """Make a table with one row per run and language, and a bar chart of the same numbers."""
-    groups = [
-        (view, language, cases) for view in views for language, cases in view.tally.groups("language").items()
-    ]
+    groups = [(view, language, cases) for view in views for language, cases in view.tally.groups("language").items()]
     columns = [Column("model"), Column("language"), Column("proverbs", "count"), Column("right", "percent")]
-    rows = [
-        [view.label, language, len(cases), cases.estimate("exact_match")] for view, language, cases in groups
-    ]
+    rows = [[view.label, language, len(cases), cases.estimate("exact_match")] for view, language, cases in groups]
     labels = [f"{view.label}, {language}" for view, language, _ in groups]
     series = [Series("right", [cases.estimate("exact_match") for *_, cases in groups])]
     return Section(

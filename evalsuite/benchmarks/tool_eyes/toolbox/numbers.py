@@ -318,9 +318,7 @@ class Household(Stateless):
         """
         check_range("the number of ingredients", len(ingredients), 1, 100)
         factor = check_range("wanted", wanted, 1, 1000) / check_range("servings", servings, 1, 1000)
-        return {
-            short("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()
-        }
+        return {short("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()}
 
     @tool
     def travel_time(self, distance_km: float, speed_kmh: float) -> dict[str, int]:
@@ -452,9 +450,7 @@ class Market:
         """
         closes = self._closes(symbol)
         extremes = {"highest": max(closes), "lowest": min(closes)}
-        return {
-            name: {"day": self.days[closes.index(price)], "price": price} for name, price in extremes.items()
-        }
+        return {name: {"day": self.days[closes.index(price)], "price": price} for name, price in extremes.items()}
 
     def _closes(self, symbol: str) -> list[float]:
         closes = self.closes.get(symbol.strip().upper())

@@ -98,9 +98,7 @@ class CalendarBook:
             day: the day, as YYYY-MM-DD.
         """
         date = read_date(short("day", day, 30)).isoformat()
-        return sorted(
-            (event for event in self.events if event["day"] == date), key=lambda event: event["start"]
-        )
+        return sorted((event for event in self.events if event["day"] == date), key=lambda event: event["start"])
 
     @tool
     def add_event(self, day: str, start: str, end: str, title: str) -> str:
@@ -323,8 +321,7 @@ class Records:
             max_price: leave out what costs more than this many crowns.
         """
         return self._rows(
-            "SELECT * FROM products WHERE company = ? COLLATE NOCASE"
-            " AND (? IS NULL OR price <= ?) ORDER BY price",
+            "SELECT * FROM products WHERE company = ? COLLATE NOCASE AND (? IS NULL OR price <= ?) ORDER BY price",
             *(company.strip(), max_price, max_price),
         )
 

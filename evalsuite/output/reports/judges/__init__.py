@@ -42,10 +42,7 @@ def prefixes(tally: Tally) -> list[str]:
     """List the prefixes of the judges that left ballots, in order; empty for a judge without a prefix."""
     plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
-        name
-        for row in tally
-        for name, fact in row.facts.items()
-        if isinstance(fact, Mapping) and fact.get("ballots")
+        name for row in tally for name, fact in row.facts.items() if isinstance(fact, Mapping) and fact.get("ballots")
     }
     return sorted(plain | nested)
 
@@ -60,13 +57,7 @@ SIGNATURES_NOTE = (
     "signatures should not be compared."
 )
 LITTLE_NOTE = " Made of little: the judge gave most of the probability to something other than a score."
-SIGNATURES_COLUMNS = (
-    Column("Run"),
-    Column("Mode"),
-    Column("Scores"),
-    Column("Signature"),
-    Column("Cases", "count"),
-)
+SIGNATURES_COLUMNS = (Column("Run"), Column("Mode"), Column("Scores"), Column("Signature"), Column("Cases", "count"))
 LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 
@@ -103,10 +94,7 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
         for label, signature, cases in signed
     ]
     weighted = any(cases.little for _, _, cases in signed)
-    shown = {
-        "Mode": any(cases.modes for _, _, cases in signed),
-        "Made of little (%)": weighted,
-    }
+    shown = {"Mode": any(cases.modes for _, _, cases in signed), "Made of little (%)": weighted}
     columns = (*SIGNATURES_COLUMNS, LITTLE_COLUMN)
     kept = [at for at, column in enumerate(columns) if shown.get(column.title, True)]
     return Table(

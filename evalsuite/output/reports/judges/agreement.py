@@ -139,18 +139,10 @@ def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ..
     """Make one row for all raters of a question, and one row per pair of raters; see `COLUMNS`."""
     things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
-        (
-            judge,
-            agreement.question,
-            f"all {len(agreement.raters)} {agreement.kind}",
-            agreement.alpha,
-            None,
-            things,
-        )
+        (judge, agreement.question, f"all {len(agreement.raters)} {agreement.kind}", agreement.alpha, None, things)
     ]
     return rows + [
-        (judge, agreement.question, f"{one}, {other}", None, kappa, None)
-        for one, other, kappa in agreement.kappas
+        (judge, agreement.question, f"{one}, {other}", None, kappa, None) for one, other, kappa in agreement.kappas
     ]
 
 
@@ -206,9 +198,7 @@ def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> 
 def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
     from evalsuite.stats import cohen_kappa
 
-    by_rater = {
-        rater: {rating.thing: rating.value for rating in ratings if rating.rater == rater} for rater in raters
-    }
+    by_rater = {rater: {rating.thing: rating.value for rating in ratings if rating.rater == rater} for rater in raters}
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
         both = [item for item in by_rater[one] if item in by_rater[other]]
@@ -235,9 +225,7 @@ def confusion(tally: Tally) -> str:
     both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}
-    cells = [
-        f"{names[people]} → {names[judge]}: {counts[people, judge]}" for people in names for judge in names
-    ]
+    cells = [f"{names[people]} → {names[judge]}: {counts[people, judge]}" for people in names for judge in names]
     return ", ".join(cells) if counts else ""
 
 
@@ -247,14 +235,7 @@ def people_table(views: Sequence[RunView]) -> Table | None:
     for view in views:
         for score in dict.fromkeys(label.score for label in labelled_scores(view.tally)):
             cases = labels_of(view.tally, score)
-            measures = (
-                judge_accuracy,
-                judge_sensitivity,
-                judge_specificity,
-                judge_kappa,
-                judge_ac1,
-                judge_rho,
-            )
+            measures = (judge_accuracy, judge_sensitivity, judge_specificity, judge_kappa, judge_ac1, judge_rho)
             agreement = [measure(cases) for measure in measures]
             name = f"{view.judge or 'the judge'} ({view.label})"
             rows.append(

@@ -70,9 +70,7 @@ def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
         tally: all cases.
         prefix: the prefix of the judge's scores, which distinguishes several judges of a case.
     """
-    rows = [
-        (row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"
-    ]
+    rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [_read_case(row, facts) for row, facts in rows if facts.get("ballots")]
 
 
@@ -90,9 +88,7 @@ def write_log(log: Sequence[Mapping[str, Any]]) -> str:
     Args:
         log: a `Score.log`, or the events of a judge's transcript; other keys of an entry are shown by name.
     """
-    return "\n\n".join(
-        f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log)
-    )
+    return "\n\n".join(f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log))
 
 
 def _show_prompts_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -11,13 +11,7 @@ from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUM
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measure_agreement
 from evalsuite.output.reports.judges.ballots import bias_table
-from evalsuite.output.reports.judges.estimates import (
-    corrected_mean,
-    kappa_gain,
-    mean_of_scores,
-    rho_gain,
-    share,
-)
+from evalsuite.output.reports.judges.estimates import corrected_mean, kappa_gain, mean_of_scores, rho_gain, share
 from evalsuite.output.reports.section import Block, Column, Section, Table
 from evalsuite.results.judge_labels import kappa, majority_verdict, rho, side, weighted_kappa
 from evalsuite.results.tally import Tally
@@ -85,19 +79,13 @@ class JudgeResults:
         return None if verdict == 0.5 and not self.nominal else verdict
 
 
-def labels_by_case(
-    people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]
-) -> dict[str, list[float]]:
+def labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """List the labels of each case, one per person; for a case that is in no sheet, its joint label."""
-    return {
-        case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()
-    }
+    return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
 def certificate(
-    judges: Sequence[JudgeResults],
-    people: Mapping[str, float],
-    sheets: Sequence[Mapping[str, float]] = (),
+    judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
 ) -> Section:
     """Make the certificate's section for these judges.
 
@@ -234,17 +222,14 @@ def _gains(
     from evalsuite.stats import mcnemar
 
     in_rho = rho_gain(
-        [people[case] for case in cases],
-        [one.scores[case] for case in cases],
-        [other.scores[case] for case in cases],
+        [people[case] for case in cases], [one.scores[case] for case in cases], [other.scores[case] for case in cases]
     )
     verdicts = {case: one.people_verdict(labels[case]) for case in cases}
     cases = [case for case in cases if verdicts[case] is not None]
     if not cases:
         return (None, None, None, None, *in_rho)
     first, second = (
-        [float(judge.verdict(judge.scores[case]) == verdicts[case]) for case in cases]
-        for judge in (one, other)
+        [float(judge.verdict(judge.scores[case]) == verdicts[case]) for case in cases] for judge in (one, other)
     )
     in_kappa = kappa_gain(
         [verdicts[case] for case in cases],
@@ -286,16 +271,12 @@ def _differ(judge: JudgeResults, score: float, other: float) -> bool:
 def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     """Measure the agreement of people: Krippendorff's alpha over all, Cohen's kappa per pair; None for one sheet."""
     ratings = [
-        Rating(case, case, f"sheet {at}", label)
-        for at, sheet in enumerate(sheets, 1)
-        for case, label in sheet.items()
+        Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
     question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
     rows = [
-        row
-        for measurement in measure_agreement("people", [question])
-        for row in agreement_rows("people", measurement)
+        row for measurement in measure_agreement("people", [question]) for row in agreement_rows("people", measurement)
     ]
     note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None

@@ -65,13 +65,7 @@ def run(
     solver, (scorer,) = CHAT_EVAL.solver(setup), CHAT_EVAL.scorers(setup)
     records = {}
     for sample in CHAT_EVAL.load(setup).samples:
-        common: Any = {
-            "case": sample.id,
-            "benchmark": "chat_eval",
-            "sample": sample.id,
-            "epoch": 1,
-            "model": name,
-        }
+        common: Any = {"case": sample.id, "benchmark": "chat_eval", "sample": sample.id, "epoch": 1, "model": name}
         try:
             transcript = asyncio.run(solver(sample, judge))
         except ModelError as error:
@@ -79,8 +73,7 @@ def run(
             continue
         given: Any = scorer
         scored = {
-            key: value if isinstance(value, Score) else Score(value)
-            for key, value in given(sample, transcript).items()
+            key: value if isinstance(value, Score) else Score(value) for key, value in given(sample, transcript).items()
         }
         signatures = {key: score.signature for key, score in scored.items() if score.signature}
         records[sample.id] = Record(
@@ -106,12 +99,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
     def write(**texts: str) -> Path:
         questions = [{"question_id": at, "text": f"Question {at}?", "category": "generic"} for at in (1, 2)]
         scores = {"naturalness": 3.0, "coherence": 2.0, "engagingness": 1.5, "groundedness": 0.0}
-        dialogue = {
-            "source": "hello ? \n\n",
-            "context": "_nofact\n",
-            "system_id": "X",
-            "system_output": "hi .",
-        }
+        dialogue = {"source": "hello ? \n\n", "context": "_nofact\n", "system_id": "X", "system_output": "hi ."}
         parts = {
             "question.jsonl": "".join(json.dumps(one) + "\n" for one in questions),
             "answer/answer_gpt35.jsonl": answers("gpt35", "gpt-3.5-turbo:1"),

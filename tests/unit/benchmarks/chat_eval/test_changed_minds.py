@@ -12,14 +12,7 @@ MODE = "paper:one_by_one:3turns:ballots"
 
 
 def ballot(turn: int, verdict: str | None, judge: str = "critic", **scores: float) -> dict[str, Any]:
-    return {
-        "turn": turn,
-        "judge": judge,
-        "model": "m",
-        "swapped": False,
-        "verdict": verdict,
-        "scores": scores,
-    }
+    return {"turn": turn, "judge": judge, "model": "m", "swapped": False, "verdict": verdict, "scores": scores}
 
 
 def case(at: int, *verdicts: str, human: str = "first") -> Row:
@@ -33,11 +26,7 @@ def case(at: int, *verdicts: str, human: str = "first") -> Row:
 
 def test_ballots_that_changed_are_counted_by_turn_and_by_what_people_say() -> None:
     tally = Tally.of(
-        [
-            case(1, "second", "first", "first"),
-            case(2, "first", "first", "second"),
-            case(3, "tie", "second", "tie"),
-        ]
+        [case(1, "second", "first", "first"), case(2, "first", "first", "second"), case(3, "tie", "second", "tie")]
     )
     table = changed_minds(judge_settings([RunView("m", tally)]))
     assert table is not None

@@ -24,45 +24,26 @@ def test_a_folder_in_the_published_formats_is_read(folder: Any) -> None:
     first, second, dialogue = load(folder()).samples
     assert (first.id, first.input, first.target) == ("pair-1", "Question 1?", "first")
     assert first.metadata["answers"] == ["gpt35 says 1.", "vicuna says 1."]
-    assert first.tags == {
-        "task": "pairs",
-        "category": "generic",
-        "cluster": "pair-1",
-        "mode": "single",
-    }
+    assert first.tags == {"task": "pairs", "category": "generic", "cluster": "pair-1", "mode": "single"}
     assert second.target == "second"
     assert (dialogue.id, dialogue.input, dialogue.target) == ("dialogue-1-1", "hello ?", None)
-    assert dialogue.metadata["human"] == {
-        "naturalness": 3,
-        "coherence": 2,
-        "engagingness": 1.5,
-        "groundedness": 0,
-    }
+    assert dialogue.metadata["human"] == {"naturalness": 3, "coherence": 2, "engagingness": 1.5, "groundedness": 0}
     assert dialogue.metadata["background"] == "", "_nofact means that there is none"
 
 
-@pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason="the folder shared/data/chat_eval is not beside the project"
-)
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the folder shared/data/chat_eval is not beside the project")
 def test_the_published_files_load_whole() -> None:
     samples = load(PUBLISHED).samples
     assert Counter(sample.tags["task"] for sample in samples) == {"pairs": 80, "dialogues": 360}
     assert Counter(sample.target for sample in samples) == {"first": 41, "second": 25, "tie": 14, None: 360}
-    assert (
-        len({sample.metadata["dialogue"] for sample in samples if sample.tags["task"] == "dialogues"}) == 60
-    )
+    assert len({sample.metadata["dialogue"] for sample in samples if sample.tags["task"] == "dialogues"}) == 60
 
 
 def test_the_shipped_samples_are_in_the_same_formats_and_say_whose_labels_they_hold() -> None:
     dataset = load(None)
     assert dataset.source == "shipped samples, labelled by their authors"
     assert Counter(sample.tags["task"] for sample in dataset.samples) == {"pairs": 6, "dialogues": 6}
-    assert Counter(sample.target for sample in dataset.samples) == {
-        "first": 3,
-        "second": 2,
-        "tie": 1,
-        None: 6,
-    }
+    assert Counter(sample.target for sample in dataset.samples) == {"first": 3, "second": 2, "tie": 1, None: 6}
 
 
 def test_each_mode_has_its_own_samples_under_its_own_ids() -> None:
@@ -84,21 +65,8 @@ def test_a_folder_with_neither_part_is_refused(tmp_path: Path) -> None:
 
 
 def dialogue(**changes: Any) -> str:
-    scores = {
-        "naturalness": 1,
-        "coherence": 1,
-        "engagingness": 1,
-        "groundedness": 0,
-        **changes.pop("scores", {}),
-    }
-    record = {
-        "source": "a",
-        "context": "b",
-        "system_id": "c",
-        "system_output": "d",
-        "scores": scores,
-        **changes,
-    }
+    scores = {"naturalness": 1, "coherence": 1, "engagingness": 1, "groundedness": 0, **changes.pop("scores", {})}
+    record = {"source": "a", "context": "b", "system_id": "c", "system_output": "d", "scores": scores, **changes}
     return json.dumps([record])
 
 
@@ -106,30 +74,14 @@ def dialogue(**changes: Any) -> str:
     ("name", "text", "problem"),
     [
         ("question.jsonl", '{"question_id": 1, "text": "Q", "category": 5}\n' * 2, "'category'.*found 5"),
-        (
-            "question.jsonl",
-            '{"question_id": 1, "text": "Q", "category": "c"}\n' * 2,
-            "line 2.*question 1 again",
-        ),
+        ("question.jsonl", '{"question_id": 1, "text": "Q", "category": "c"}\n' * 2, "line 2.*question 1 again"),
         ("question.jsonl", '{"question_id": 1, "te', "line 1"),
         ("question.jsonl", '{"question_id": true, "text": "Q", "category": "c"}\n' * 2, "'question_id'"),
-        (
-            "answer/answer_gpt35.jsonl",
-            '{"question_id": 1, "text": "A", "model_id": "m"}\n',
-            "question 2.*no answer",
-        ),
-        (
-            "answer/answer_gpt35.jsonl",
-            '{"question_id": 1, "text": "A", "model_id": "m"}\n' * 2,
-            "second answer",
-        ),
+        ("answer/answer_gpt35.jsonl", '{"question_id": 1, "text": "A", "model_id": "m"}\n', "question 2.*no answer"),
+        ("answer/answer_gpt35.jsonl", '{"question_id": 1, "text": "A", "model_id": "m"}\n' * 2, "second answer"),
         ("answer/answer_gpt35.jsonl", '{"question_id": 1, "model_id": "m"}\n', "line 1.*the field 'text'"),
         ("review/review_gpt35_vicuna-13b_human.txt", "CHATGPT\n", "1 lines.*2 questions"),
-        (
-            "review/review_gpt35_vicuna-13b_human.txt",
-            "CHATGPT\nGPT4\n",
-            "line 2.*'GPT4'.*CHATGPT, VICUNA13B, TIE",
-        ),
+        ("review/review_gpt35_vicuna-13b_human.txt", "CHATGPT\nGPT4\n", "line 2.*'GPT4'.*CHATGPT, VICUNA13B, TIE"),
         ("question.jsonl", "\n", "no questions"),
         ("topical_chat.json", "{}", "a list"),
         ("topical_chat.json", "[]", "no records"),
@@ -164,9 +116,7 @@ def test_a_file_for_a_folder_or_the_reverse_is_refused_and_not_passed_over(
 def test_a_review_of_systems_without_answers_is_refused(folder: Any) -> None:
     data = folder()
     (data / "faireval" / "answer" / "answer_gpt35.jsonl").unlink()
-    with pytest.raises(
-        DatasetError, match=r"answers of vicuna-13b.*one file review_<one>_<other>_human\.txt"
-    ):
+    with pytest.raises(DatasetError, match=r"answers of vicuna-13b.*one file review_<one>_<other>_human\.txt"):
         load(data)
 
 

@@ -31,16 +31,11 @@ def test_every_mode_judges_pairs_and_dialogues(judged: Any, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_judge_never_sees_who_wrote_an_answer_or_what_people_said(
-    judged: Any, folder: Any, mode: str
-) -> None:
+def test_a_judge_never_sees_who_wrote_an_answer_or_what_people_said(judged: Any, folder: Any, mode: str) -> None:
     confession = '{"question_id": %d, "text": "I am %s, also known as %s.", "model_id": "%s:20230327"}\n'
     texts = {
         f"answer/answer_{system}.jsonl": "".join(confession % (at, name, model, model) for at in (1, 2))
-        for system, name, model in [
-            ("gpt35", "ChatGPT", "gpt-3.5-turbo"),
-            ("vicuna-13b", "Vicuna", "vicuna-13b"),
-        ]
+        for system, name, model in [("gpt35", "ChatGPT", "gpt-3.5-turbo"), ("vicuna-13b", "Vicuna", "vicuna-13b")]
     }
     run = judged(obedient, mode, data=folder(**texts))
     shown = "\n".join(run.judge.prompts).lower()
@@ -49,14 +44,9 @@ def test_a_judge_never_sees_who_wrote_an_answer_or_what_people_said(
         assert name not in shown
 
 
-def test_a_plain_word_that_happens_to_be_a_systems_name_stays_in_the_answers(
-    judged: Any, folder: Any
-) -> None:
+def test_a_plain_word_that_happens_to_be_a_systems_name_stays_in_the_answers(judged: Any, folder: Any) -> None:
     said = '{"question_id": %d, "text": "Go north.", "model_id": "north"}\n'
-    texts = {
-        "answer/answer_north.jsonl": said % 1 + said % 2,
-        "review/review_gpt35_north_human.txt": "NORTH\nCHATGPT",
-    }
+    texts = {"answer/answer_north.jsonl": said % 1 + said % 2, "review/review_gpt35_north_human.txt": "NORTH\nCHATGPT"}
     data = folder(**texts)
     (data / "faireval" / "review" / "review_gpt35_vicuna-13b_human.txt").unlink()
     assert "Go north." in "\n".join(judged(obedient, data=data).judge.prompts)
@@ -74,13 +64,7 @@ def test_a_verdict_is_compared_with_peoples(judged: Any) -> None:
 
 def test_a_dialogues_scores_are_the_judges_on_peoples_scale(judged: Any) -> None:
     record = judged(obedient).records["dialogue-1-1"]
-    assert record.scores == {
-        "parsed": 1.0,
-        "naturalness": 2,
-        "coherence": 3,
-        "engagingness": 1,
-        "groundedness": 1,
-    }
+    assert record.scores == {"parsed": 1.0, "naturalness": 2, "coherence": 3, "engagingness": 1, "groundedness": 1}
     assert record.facts["judged"] == {"naturalness": 2, "coherence": 3, "engagingness": 1, "groundedness": 1}
     assert record.facts["human"] == {"naturalness": 3, "coherence": 3, "engagingness": 3, "groundedness": 1}
 
@@ -98,9 +82,7 @@ def test_what_cannot_be_parsed_is_the_judges_own_failure_and_no_error(judged: An
 
 def test_no_verdict_disagrees_even_where_people_see_a_tie(judged: Any) -> None:
     run = judged(lambda _: "")
-    assert {record.scores["accuracy"] for record in run.records.values() if "accuracy" in record.scores} == {
-        0.0
-    }
+    assert {record.scores["accuracy"] for record in run.records.values() if "accuracy" in record.scores} == {0.0}
 
 
 def test_a_call_that_fails_is_an_error(judged: Any) -> None:
@@ -115,9 +97,7 @@ def test_attempts_and_parameters_may_be_given_where_the_benchmark_is_declared(ju
 
 
 def test_other_arguments_are_refused_by_name(judged: Any) -> None:
-    with pytest.raises(
-        SettingsError, match="no argument 'turns'; it takes attempts, bert_score, and generation"
-    ):
+    with pytest.raises(SettingsError, match="no argument 'turns'; it takes attempts, bert_score, and generation"):
         judged(obedient, turns=3)
 
 
@@ -129,9 +109,7 @@ def test_generation_parameters_are_taken_by_name_and_in_params(judged: Any) -> N
 
 def test_what_a_panel_said_before_it_could_not_be_read_is_kept(judged: Any) -> None:
     run = judged(lambda prompt: "hm" if "Verdict" in prompt else "I see.", "panel:one_by_one:2roles:1turns")
-    said = [
-        event["content"] for event in run.records["pair-1"].transcript.events if event["role"] == "assistant"
-    ]
+    said = [event["content"] for event in run.records["pair-1"].transcript.events if event["role"] == "assistant"]
     in_one_order = ["I see."] * 2 + ["hm"] * 4
     assert said == in_one_order * 2
 
@@ -155,10 +133,7 @@ def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
         ("panel:simultaneous", JudgingMode("panel", "simultaneous", 3, 2)),
         ("panel:one_by_one:5roles", JudgingMode("panel", "one_by_one", 5, 2)),
         ("panel:one_by_one:0turns", JudgingMode("panel", "one_by_one", 3, 0)),
-        (
-            "panel:simultaneous_summarizer:4roles:3turns",
-            JudgingMode("panel", "simultaneous_summarizer", 4, 3),
-        ),
+        ("panel:simultaneous_summarizer:4roles:3turns", JudgingMode("panel", "simultaneous_summarizer", 4, 3)),
         ("panel:one_by_one:same_role", JudgingMode("panel", "one_by_one", 3, 2, same_role=True)),
         ("paper:single", JudgingMode("paper", None, 1, 1)),
         ("paper:one_by_one", JudgingMode("paper", "one_by_one", 2, 2)),

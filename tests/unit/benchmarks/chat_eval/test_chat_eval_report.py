@@ -18,11 +18,7 @@ from evalsuite.stats.agreement import kappa_floor
 
 
 def always_first(prompt: str) -> str:
-    return (
-        "Verdict: 1"
-        if "Verdict" in prompt
-        else "naturalness: 2\ncoherence: 2\nengagingness: 2\ngroundedness: 1"
-    )
+    return "Verdict: 1" if "Verdict" in prompt else "naturalness: 2\ncoherence: 2\nengagingness: 2\ngroundedness: 1"
 
 
 def table(section: Any, title: str) -> Table:
@@ -40,15 +36,7 @@ def response(at: int, human: float, said: float) -> Row:
     names = ("naturalness", "coherence", "engagingness", "groundedness")
     facts = {"human": dict.fromkeys(names, human), "judged": dict.fromkeys(names, said), "dialogue": at // 2}
     tags = {"task": "dialogues", "mode": "single"}
-    return Row(
-        f"d{at:03}",
-        f"d{at:03}",
-        1,
-        "passed",
-        tags,
-        {"parsed": 1.0},
-        {**facts, "verdict": None, "ballots": []},
-    )
+    return Row(f"d{at:03}", f"d{at:03}", 1, "passed", tags, {"parsed": 1.0}, {**facts, "verdict": None, "ballots": []})
 
 
 def test_a_judge_that_always_prefers_the_first_answer_has_kappa_zero_and_a_flagged_bias(judged: Any) -> None:
@@ -76,9 +64,7 @@ def test_a_judge_that_says_what_people_say_agrees_fully() -> None:
 def test_no_verdict_counts_as_a_label_that_people_never_give() -> None:
     people = ["first", "second", "first", "tie", "second"]
     judge = ["first", "second", None, "tie", None]
-    tally = Tally.of(
-        pair(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True))
-    )
+    tally = Tally.of(pair(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True)))
     found = kappa(tally)
     assert found is not None
     assert found.value == pytest.approx(cohen_kappa(people, [said or "none" for said in judge]))
@@ -86,9 +72,7 @@ def test_no_verdict_counts_as_a_label_that_people_never_give() -> None:
 
 def test_correlations_are_over_all_responses_at_once() -> None:
     people, judge = [1.0, 2.0, 3.0, 1.5, 2.5, 3.0], [1.0, 3.0, 2.0, 1.0, 2.0, 3.0]
-    tally = Tally.of(
-        response(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True))
-    )
+    tally = Tally.of(response(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True)))
     for sign, statistic in (("spearman", spearman), ("kendall", kendall)):
         found = CHAT_EVAL.derived[sign](tally)
         assert found is not None
@@ -138,8 +122,7 @@ def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: 
     assert tau[-3] == pytest.approx(0.632, abs=5e-4)
     four = [row[0] for row in table(section, "table 4").rows]
     assert (
-        four.index("scripted, panel:one_by_one:2roles")
-        == four.index("ChatGPT, one by one, 3 roles, 2 turns [1]") + 1
+        four.index("scripted, panel:one_by_one:2roles") == four.index("ChatGPT, one by one, 3 roles, 2 turns [1]") + 1
     )
     assert (
         four.index("scripted, panel:simultaneous:2roles:1turns")

@@ -57,16 +57,12 @@ def test_the_gain_in_rank_correlation_is_the_difference_on_the_same_responses_by
     people = [float(at * 7 % 10) for at in range(40)]
     noisy = [float(at * 3 % 10) for at in range(40)]
     rows = [response("mec", at, human, human + (at % 3)) for at, human in enumerate(people)]
-    rows += [
-        response("single", at, human, noise)
-        for at, (human, noise) in enumerate(zip(people, noisy, strict=True))
-    ]
+    rows += [response("single", at, human, noise) for at, (human, noise) in enumerate(zip(people, noisy, strict=True))]
     (table,) = paired_modes([view(*rows, response("mec", 99, 1.0, 1.0))])
     ((*_, rho, p, n),) = table.rows
     gain: Any = rho
     expected = (
-        spearman(noisy, people).statistic
-        - spearman([h + at % 3 for at, h in enumerate(people)], people).statistic
+        spearman(noisy, people).statistic - spearman([h + at % 3 for at, h in enumerate(people)], people).statistic
     )
     assert gain.value == pytest.approx(expected)
     assert gain.low < gain.value < gain.high

@@ -194,9 +194,7 @@ def heard(calls: Sequence[Shown]) -> list[tuple[str, str, Heard]]:
             place[call.number] = (call.speaker, turns[call.speaker])
     for call in calls:
         assert all(place[number][0] == speaker for speaker, number in call.heard), "nobody speaks for others"
-    return [
-        (call.speaker, call.kind, in_turns([place[number] for _, number in call.heard])) for call in calls
-    ]
+    return [(call.speaker, call.kind, in_turns([place[number] for _, number in call.heard])) for call in calls]
 
 
 def in_turns(spoken: Sequence[tuple[str, int]]) -> Heard:

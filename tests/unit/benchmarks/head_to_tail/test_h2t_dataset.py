@@ -125,10 +125,7 @@ def test_several_modes_give_a_sample_each_with_the_mode_in_tag_and_id(tmp_path: 
     [
         ([], r"the top of the file: found \[\], expected an object"),
         ({}, "an empty object"),
-        (
-            {"head": [], "torso": []},
-            "found the keys 'head', 'torso', expected the keys 'head', 'torso' and 'tail'",
-        ),
+        ({"head": [], "torso": []}, "found the keys 'head', 'torso', expected the keys 'head', 'torso' and 'tail'"),
         ({**buckets(), "Tail": []}, "'Tail'"),
         (buckets(), "no question in head, torso or tail"),
         ({**buckets(), "torso": {}}, "torso: found {}, expected a list"),
@@ -145,9 +142,7 @@ def test_several_modes_give_a_sample_each_with_the_mode_in_tag_and_id(tmp_path: 
     ],
     ids=str,
 )
-def test_another_shape_is_an_error_that_names_file_place_and_both_sides(
-    tmp_path: Path, top: Any, message: str
-) -> None:
+def test_another_shape_is_an_error_that_names_file_place_and_both_sides(tmp_path: Path, top: Any, message: str) -> None:
     path = written(tmp_path, top)
     with pytest.raises(DatasetError, match=message) as caught:
         load(setup(tmp_path))
@@ -238,9 +233,7 @@ def test_questions_about_one_entity_are_one_cluster(data: Path) -> None:
 
 
 def test_a_whole_record_for_an_entity_is_told_from_others_by_its_digest(data: Path) -> None:
-    records = [
-        [{"author": [name], "title": "T" * 200}, "dblp-name-0", f"{name}?", "x"] for name in ("A", "B", "A")
-    ]
+    records = [[{"author": [name], "title": "T" * 200}, "dblp-name-0", f"{name}?", "x"] for name in ("A", "B", "A")]
     file = data / "head_to_tail_imdb.json"
     file.write_text(json.dumps({"head": records, "torso": [], "tail": []}), encoding="utf-8")
     first, second, third = (sample.tags["cluster"] for sample in load(Setup(model="m", data=data)).samples)
@@ -276,10 +269,7 @@ def test_the_shipped_pack_is_known_whatever_a_mode_leaves_out() -> None:
     [
         # As built here.
         ('In which year did the film "X" come out?', 'The film "X" came out in the year _.'),
-        (
-            'In which year did the TV series "X" first go on air?',
-            'The TV series "X" first went on air in the year _.',
-        ),
+        ('In which year did the TV series "X" first go on air?', 'The TV series "X" first went on air in the year _.'),
         ('How many minutes does the film "X" run?', 'The film "X" runs _ minutes.'),
         ('Which actor or actress played Y in the film "X"?', 'Y in the film "X" was played by _.'),
         ('Who wrote the film "X" (1999)?', 'The film "X" (1999) was written by _.'),

@@ -176,9 +176,7 @@ def test_what_a_question_says_in_braces_is_no_slot(paper: Path) -> None:
 def test_the_judge_of_the_paper_s_mode_is_asked_in_the_paper_s_words(paper: Path) -> None:
     prompts = paper_prompts(paper, ["paper"], judged=True)
     assert prompts is not None
-    assert (
-        prompts.verdict("Who?", ["A", "B"], "C") == 'Check. Question: Who? Truth: ["A", "B"] Said: C Verdict:'
-    )
+    assert prompts.verdict("Who?", ["A", "B"], "C") == 'Check. Question: Who? Truth: ["A", "B"] Said: C Verdict:'
 
 
 def test_a_mode_of_the_paper_without_data_says_where_its_prompts_come_from() -> None:

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 RIGHT = {"head": 3, "torso": 2, "tail": 0}
 
 
-def row(
-    number: int, bucket: str, *, judge: bool = False, mode: str = "few_shot", outcome: Outcome = "passed"
-) -> Row:
+def row(number: int, bucket: str, *, judge: bool = False, mode: str = "few_shot", outcome: Outcome = "passed") -> Row:
     right, missing = float(number < RIGHT[bucket]), float(bucket == "tail" and number == 3)
     shares = {"accuracy": right, "hallucination": 1.0 - right - missing}
     suffixes = ("", "_em", "_f1", "_rl", *(["_lm"] if judge else []))
@@ -34,9 +32,7 @@ def row(
 
 def view(label: str = "tiny", **how: Any) -> RunView:
     rows = [row(number, bucket, **how) for bucket in BUCKETS for number in range(4)]
-    return RunView(
-        label, Tally.of(rows), judge="gpt-4" if how.get("judge") else None, source="shipped samples"
-    )
+    return RunView(label, Tally.of(rows), judge="gpt-4" if how.get("judge") else None, source="shipped samples")
 
 
 def section(*views: RunView) -> Section:

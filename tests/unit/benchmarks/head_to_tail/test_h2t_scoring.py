@@ -59,17 +59,13 @@ def by_rule(answer: str, target: Target = "Christopher Nolan") -> dict[str, floa
 def judged(answer: str, *verdicts: str) -> tuple[dict[str, Score], Scripted]:
     judge = Scripted(*verdicts)
     scores = asyncio.run(ByJudge().judged(sample(), Transcript(answer), judge))
-    assert {str(getattr(score, "signature", "")).split("|")[1] for score in scores.values()} == {
-        "judge:scripted"
-    }
+    assert {str(getattr(score, "signature", "")).split("|")[1] for score in scores.values()} == {"judge:scripted"}
     return {name: score for name, score in scores.items() if isinstance(score, Score)}, judge
 
 
 def test_a_right_answer_is_accurate_by_every_rule() -> None:
     scores = by_rule("Nolan")
-    assert (
-        scores["accuracy"] == scores["accuracy_em"] == scores["accuracy_f1"] == scores["accuracy_rl"] == 1.0
-    )
+    assert scores["accuracy"] == scores["accuracy_em"] == scores["accuracy_f1"] == scores["accuracy_rl"] == 1.0
     assert scores["hallucination"] == scores["missing"] == 0.0
 
 

@@ -32,13 +32,7 @@ TEN = range(10)
 
 
 def row(
-    number: int,
-    right: float,
-    *,
-    epoch: int = 1,
-    missing: float = 0.0,
-    judge: float | None = None,
-    **tags: str,
+    number: int, right: float, *, epoch: int = 1, missing: float = 0.0, judge: float | None = None, **tags: str
 ) -> Row:
     """A question that was answered; by the rules `right`, by a judge, if there is one, `judge`."""
     shown = {"mode": "few_shot", "domain": "movie", "bucket": "head"} | tags
@@ -51,9 +45,7 @@ def row(
     return Row(f"test[{sample}-{shown}-e{epoch}]", sample, epoch, "passed", shown, scores)
 
 
-def view(
-    rows: Iterable[Row], label: str = "a", answers: Mapping[tuple[str, int], str] | None = None
-) -> RunView:
+def view(rows: Iterable[Row], label: str = "a", answers: Mapping[tuple[str, int], str] | None = None) -> RunView:
     """A run whose records say what was answered, by sample and epoch."""
     tally = Tally.of(rows)
     by_case = {one.case: (one.sample, one.epoch) for one in tally}
@@ -75,13 +67,7 @@ def judged(label: str, rates: Mapping[tuple[str, str], tuple[float, float]]) -> 
     """A run with these accuracies by rule and by judge, in tenths, for domains and buckets."""
     return view(
         (
-            row(
-                number,
-                float(number < 10 * rule),
-                judge=float(number < 10 * judge),
-                domain=domain,
-                bucket=bucket,
-            )
+            row(number, float(number < 10 * rule), judge=float(number < 10 * judge), domain=domain, bucket=bucket)
             for (domain, bucket), (rule, judge) in rates.items()
             for number in TEN
         ),
@@ -98,9 +84,7 @@ def test_rule_and_judge_are_correlated_over_runs_for_each_domain_and_bucket() ->
     ]
     found = cells(rule_against_judge(runs))
     assert [line[:3] for line in found] == [
-        [rate, rule, 2]
-        for rate in ("Accuracy", "Hallucination")
-        for rule in ("exact match", "token F1", "ROUGE-L")
+        [rate, rule, 2] for rate in ("Accuracy", "Hallucination") for rule in ("exact match", "token F1", "ROUGE-L")
     ]
     # By hand: Spearman 1 and 0.5. Pearson of (1, 2, 4) with (2, 4, 5): 13/3 over the root of 14/3 times
     # 14/3, which is 13/14; of (1, 2, 3) with (3, 2, 4): 1 over the root of 2 times 2, which is 0.5.
@@ -110,8 +94,7 @@ def test_rule_and_judge_are_correlated_over_runs_for_each_domain_and_bucket() ->
 def test_a_combination_in_which_all_runs_are_equal_has_no_correlation() -> None:
     same, other = ("movie", "head"), ("open", "tail")
     runs = [
-        judged(name, {same: (0.5, 0.5), other: (rate, rate)})
-        for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+        judged(name, {same: (0.5, 0.5), other: (rate, rate)}) for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0.3))
     ]
     assert cells(rule_against_judge(runs))[0][2:] == [1, *[pytest.approx(1.0)] * 4]
 
@@ -159,16 +142,7 @@ def test_prompts_are_compared_on_the_questions_that_both_asked() -> None:
     found = cells(prompts([view(rows)]))
     assert found[0] == ["all", "few_shot", 20, 0.5, 0.5, 0.0, None, None]
     # Seven of the ten that both asked against five of them.
-    assert found[1] == [
-        "all",
-        "zero_shot",
-        10,
-        0.7,
-        pytest.approx(0.3),
-        0.0,
-        pytest.approx(0.2),
-        pytest.approx(-0.2),
-    ]
+    assert found[1] == ["all", "zero_shot", 10, 0.7, pytest.approx(0.3), 0.0, pytest.approx(0.2), pytest.approx(-0.2)]
     assert found[-1][:3] == ["tail", "zero_shot", 0]
     assert found[-1][3:] == [None] * 5
 
@@ -233,12 +207,7 @@ def test_the_report_holds_the_studies_that_its_runs_allow() -> None:
     rows = [row(n, float(n < 5), bucket=bucket, top="10%") for n in TEN for bucket in BUCKETS]
     assert HEAD_TO_TAIL.report is not None
     titles = [getattr(block, "title", "") for block in HEAD_TO_TAIL.report([view(rows)]).blocks]
-    assert titles[-4:] == [
-        "The top tenth of the head",
-        "",
-        "Published results",
-        "Published results by popularity",
-    ]
+    assert titles[-4:] == ["The top tenth of the head", "", "Published results", "Published results by popularity"]
 
 
 RECORDS = ", ".join(f'["e{number}", "t", "Q{number}?", "A"]' for number in range(11))

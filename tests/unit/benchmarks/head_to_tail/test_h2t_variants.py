@@ -108,10 +108,7 @@ def test_who_asks_for_a_person_unless_it_is_a_company(question: str, person: boo
     assert asks_for_person(question) is person
 
 
-@given(
-    answers=st.lists(st.text(max_size=30), min_size=1, max_size=4),
-    question=st.sampled_from([WHO, WHAT, LENGTH]),
-)
+@given(answers=st.lists(st.text(max_size=30), min_size=1, max_size=4), question=st.sampled_from([WHO, WHAT, LENGTH]))
 @settings(deadline=None, max_examples=60)
 def test_widening_keeps_the_answers_first_and_repeats_none(answers: list[str], question: str) -> None:
     found = add_variants(answers, question)

@@ -13,9 +13,7 @@ from evalsuite.metrics.tables.content import compare_content
 SOURCE = "The Gulls have seven wins and 88 points, the Otters 4 wins and 81 points."
 CELLS = st.sampled_from(["", "-", "1", "1.0", "2", "x", "X", "\u2713"])
 TABLES = st.lists(
-    st.builds(
-        CellGrid, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
-    ),
+    st.builds(CellGrid, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)),
     max_size=2,
 )
 SHARES = st.floats(0, 1)

@@ -146,9 +146,7 @@ def test_tables_compared_with_themselves_have_no_errors(tables: list[CellGrid]) 
 
 
 @given(TABLES, TABLES)
-def test_every_wanted_cell_is_either_compared_or_lost(
-    prediction: list[CellGrid], wanted: list[CellGrid]
-) -> None:
+def test_every_wanted_cell_is_either_compared_or_lost(prediction: list[CellGrid], wanted: list[CellGrid]) -> None:
     found, itself = compare(prediction, wanted), compare(wanted, wanted)
     assert Counter(found.wanted) == Counter(itself.wanted)
 

@@ -12,9 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from evalsuite.benchmarks.struc_bench.scoring import FACT, bleu_counts, corpus_bleu
 from evalsuite.results.tally import Row, Tally
 
-TEXTS = st.lists(st.sampled_from(["|", "Gulls", "Otters", "7", "88", "the", ".", "\n", "12:00", "5%"])).map(
-    " ".join
-)
+TEXTS = st.lists(st.sampled_from(["|", "Gulls", "Otters", "7", "88", "the", ".", "\n", "12:00", "5%"])).map(" ".join)
 PAIRS = [
     ("| Gulls | 7 | 88 |\n| Otters | 4 | 81 |", "| Gulls | 7 | 88 |\n| Otters | 5 | 81 |"),
     ("There is no table in this text.", "| Gulls | 7 |"),

@@ -26,9 +26,7 @@ Team:
 """
 CELLS = st.sampled_from(["", "-", "1", "1.0", "x", "X"])
 TABLES = st.lists(
-    st.builds(
-        CellGrid, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
-    ),
+    st.builds(CellGrid, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)),
     max_size=2,
 )
 

@@ -9,13 +9,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.items import (
-    HumanScores,
-    RatedOutput,
-    load,
-    of_model,
-    read_human_scores,
-)
+from evalsuite.benchmarks.struc_bench.items import HumanScores, RatedOutput, load, of_model, read_human_scores
 from evalsuite.benchmarks.struc_bench.report import agreement_table, error_table
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
@@ -57,10 +51,7 @@ def test_scores_are_read_with_or_without_a_model(tmp_path: Path) -> None:
         ([{"sample": 3, "content": 4, "format": 1}], "item 0, field 'sample'"),
         ([{"sample": "html-003", "content": 4, "format": 1, "model": None}], "item 0, field 'model'"),
         ([{"sample": "html-003", "content": 4, "format": 1, "errors": "none"}], "item 0, field 'errors'"),
-        (
-            [{"sample": "html-003", "content": 4, "format": 1, "errors": ["typo"]}],
-            "structure_error, naming_error",
-        ),
+        ([{"sample": "html-003", "content": 4, "format": 1, "errors": ["typo"]}], "structure_error, naming_error"),
         ('[{"sample": "html-003", "content": NaN, "format": 1}]', "a finite number"),
         ('[{"sample": "html-003", "content": 4, "format": -Infinity}]', "item 0, field 'format'"),
         (f'[{{"sample": "html-003", "content": 1{"0" * 400}, "format": 1}}]', "a finite number"),
@@ -168,11 +159,7 @@ def test_people_are_compared_with_each_other_as_metrics_are_with_them() -> None:
     marks = [(1, 2, 3), (2, 1, 2), (3, 4, 2), (4, 3, 4), (5, 5, 5)]
     rows = [
         output(
-            {"bleu": sum(row)},
-            sum(row) / 3,
-            1,
-            at,
-            raters={str(rater): [mark, 1.0] for rater, mark in enumerate(row)},
+            {"bleu": sum(row)}, sum(row) / 3, 1, at, raters={str(rater): [mark, 1.0] for rater, mark in enumerate(row)}
         )
         for at, row in enumerate(marks)
     ]
@@ -180,8 +167,7 @@ def test_people_are_compared_with_each_other_as_metrics_are_with_them() -> None:
     name, count, *agreements = values(table.rows[-1])
     columns = list(zip(*marks, strict=True))
     expected = [
-        pearsonr(one, [sum(row) - own for row, own in zip(marks, one, strict=True)]).statistic
-        for one in columns
+        pearsonr(one, [sum(row) - own for row, own in zip(marks, one, strict=True)]).statistic for one in columns
     ]
     assert (name, count) == ("A person and the mean of the others", 5)
     assert agreements[0] == pytest.approx(sum(expected) / 3, abs=1e-8)

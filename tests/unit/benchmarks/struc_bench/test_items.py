@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.items import (
-    TableItem,
-    find_files,
-    format_of,
-    load,
-    read_items,
-    write_items,
-)
+from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, format_of, load, read_items, write_items
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 
@@ -105,10 +98,7 @@ def test_of_several_files_of_a_format_the_test_file_is_taken(tmp_path: Path) -> 
     for name in ("latex_train.json", "latex_test.json", "html.json", "human_scores.json", "table_test.txt"):
         written(tmp_path, [GOOD], name)
     found = find_files(tmp_path)
-    assert {known: path.name for known, path in found.items()} == {
-        "html": "html.json",
-        "latex": "latex_test.json",
-    }
+    assert {known: path.name for known, path in found.items()} == {"html": "html.json", "latex": "latex_test.json"}
 
 
 @pytest.mark.parametrize(
@@ -120,9 +110,7 @@ def test_of_several_files_of_a_format_the_test_file_is_taken(tmp_path: Path) -> 
         (["html_test.json", "test_html.json"], "one named ..._test.json"),
     ],
 )
-def test_a_folder_in_which_no_file_can_be_told_is_an_error(
-    tmp_path: Path, names: list[str], told: str
-) -> None:
+def test_a_folder_in_which_no_file_can_be_told_is_an_error(tmp_path: Path, names: list[str], told: str) -> None:
     for name in names:
         written(tmp_path, [GOOD], name)
     with pytest.raises(DatasetError) as error:
@@ -143,9 +131,7 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         ("html_test.json", "<dl><dt>Otters</dt><dd>12</dd></dl>"),
     ],
 )
-def test_an_item_whose_table_cannot_be_read_is_refused_on_loading(
-    tmp_path: Path, name: str, output: str
-) -> None:
+def test_an_item_whose_table_cannot_be_read_is_refused_on_loading(tmp_path: Path, name: str, output: str) -> None:
     readable = {"latex": r"\begin{tabular}{l}A\end{tabular}", "table": "| A |\n| 1 |", "html": "<td>A</td>"}
     kind = name.partition("_")[0]
     path = written(tmp_path, [{**GOOD, "output": readable[kind]}, {**GOOD, "output": output}], name)
@@ -153,6 +139,4 @@ def test_an_item_whose_table_cannot_be_read_is_refused_on_loading(
         load(Setup("gpt-4", modes=("direct",), data=tmp_path))
     form = {"latex": "latex", "table": "markdown", "html": "html"}[kind]
     assert f"{path}, item 1, field 'output': found {output!r}" in str(error.value)
-    assert f"expected a table that can be read as {form} (docs/struc_bench.md lists the markup)" in str(
-        error.value
-    )
+    assert f"expected a table that can be read as {form} (docs/struc_bench.md lists the markup)" in str(error.value)

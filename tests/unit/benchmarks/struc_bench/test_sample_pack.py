@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.struc_bench.abilities import compare
-from evalsuite.benchmarks.struc_bench.items import (
-    MODES,
-    SHIPPED,
-    TableItem,
-    find_files,
-    load,
-    read_items,
-    write_items,
-)
+from evalsuite.benchmarks.struc_bench.items import MODES, SHIPPED, TableItem, find_files, load, read_items, write_items
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, table_score
 from evalsuite.metrics.tables.cells import Text, is_blank
@@ -26,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PACK: dict[Format, list[TableItem]] = {
-    written: read_items(path) for written, path in find_files(SHIPPED).items()
-}
+PACK: dict[Format, list[TableItem]] = {written: read_items(path) for written, path in find_files(SHIPPED).items()}
 ITEMS = [
     pytest.param(written, item, id=f"{written}-{place:03}")
     for written, items in PACK.items()
@@ -76,9 +66,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_each_format_has_at_least_twelve_items() -> None:
     assert list(PACK) == list(FORMATS)
-    assert all(len(items) >= 12 for items in PACK.values()), {
-        name: len(items) for name, items in PACK.items()
-    }
+    assert all(len(items) >= 12 for items in PACK.values()), {name: len(items) for name, items in PACK.items()}
 
 
 def test_the_samples_have_stable_and_distinct_ids() -> None:
@@ -138,9 +126,7 @@ def test_the_text_holds_every_data_value_that_need_not_be_worked_out(
 @pytest.mark.parametrize(("written", "item"), ITEMS)
 def test_the_text_holds_the_name_of_every_row(written: Format, item: TableItem) -> None:
     text = Text(item.input)
-    rows = [
-        row[0] for table in read_tables(item.output, written) for row in table.rows[1:] if table.width > 1
-    ]
+    rows = [row[0] for table in read_tables(item.output, written) for row in table.rows[1:] if table.width > 1]
     assert [row for row in rows if not text.holds(row)] == []
 
 

@@ -83,8 +83,7 @@ def test_an_error_is_no_output_and_no_score() -> None:
 def test_the_corpus_bleu_of_a_block_is_sacrebleu_s_own_and_a_gate_can_name_it() -> None:
     pairs = [("| a | b c d e | f |", "| a | b c d x | f |"), ("q r s t u", "q r s t u v w x y")]
     rows = [
-        row(f"html-{place:03}", facts={FACT: bleu_counts(said, wanted)})
-        for place, (said, wanted) in enumerate(pairs)
+        row(f"html-{place:03}", facts={FACT: bleu_counts(said, wanted)}) for place, (said, wanted) in enumerate(pairs)
     ]
     expected = BLEU().corpus_score([said for said, _ in pairs], [[wanted for _, wanted in pairs]]).score / 100
     assert cells(table(report([view(rows)]), "HTML"))["SacreBLEU"] == pytest.approx(expected)
@@ -101,9 +100,7 @@ def test_types_of_errors_are_shares_of_outputs_over_all_formats_and_in_each() ->
         row("latex-001", element_error=0.0),
     ]
     errors = table(report([view(rows)]), "Types of errors")
-    assert [
-        (cells(errors, place)["Format"], cells(errors, place)["Element error"]) for place in range(3)
-    ] == [
+    assert [(cells(errors, place)["Format"], cells(errors, place)["Element error"]) for place in range(3)] == [
         ("all", 0.25),
         ("LaTeX", 0.0),
         ("HTML", 0.5),
@@ -139,10 +136,7 @@ def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_
     facts = {"form": [["rows", "The table has 2 rows", True], ["label", "It has the label t", False]]}
     rows = [row(name, table_score=score, facts=facts) for name, score in scores.items()]
     passages = [block for block in report([view(rows)]).blocks if isinstance(block, Passage) and block.folded]
-    assert ["worst output, html-001" in passages[0].title, "best output, html-002" in passages[1].title] == [
-        True,
-        True,
-    ]
+    assert ["worst output, html-001" in passages[0].title, "best output, html-002" in passages[1].title] == [True, True]
     both = "WANTED\n\nwanted\n\nANSWERED\n\nsaid of case[html-001-direct]"
     assert passages[0].text == f"{both}\n\nFORM\n\n[x] The table has 2 rows\n[ ] It has the label t"
 

@@ -133,9 +133,7 @@ def test_the_judge_s_marks_in_both_orders_are_averaged(pytester: pytest.Pytester
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_judgement_that_cannot_be_read_costs_the_p_score_and_nothing_else(
-    pytester: pytest.Pytester,
-) -> None:
+def test_a_judgement_that_cannot_be_read_costs_the_p_score_and_nothing_else(pytester: pytest.Pytester) -> None:
     judge = "\n\ndef moody(messages):\n    return 'Fine.' if 'Pears' in messages[1]['content'] else judge(messages)\n"
     app = pytester.path / "app.py"
     app.write_text(app.read_text("utf-8") + judge, "utf-8")
@@ -156,9 +154,7 @@ def test_without_a_judge_the_p_score_is_a_dash_that_is_explained(pytester: pytes
 
 
 @pytest.mark.usefixtures("folder")
-def test_all_modes_side_by_side_have_a_row_each_and_one_row_of_wanted_tables(
-    pytester: pytest.Pytester,
-) -> None:
+def test_all_modes_side_by_side_have_a_row_each_and_one_row_of_wanted_tables(pytester: pytest.Pytester) -> None:
     modes = (f"--mode=struc_bench={mode}" for mode in ("direct", "format_cot", "format_facts"))
     records = run(pytester, *modes)
     assert len(records) == 12
@@ -176,9 +172,7 @@ def test_all_modes_side_by_side_have_a_row_each_and_one_row_of_wanted_tables(
     assert sizes.count("\n| LaTeX ") == 1
 
 
-def test_format_cot_without_a_description_says_how_to_get_one(
-    folder: Path, pytester: pytest.Pytester
-) -> None:
+def test_format_cot_without_a_description_says_how_to_get_one(folder: Path, pytester: pytest.Pytester) -> None:
     file = folder / "html_test.json"
     items = json.loads(file.read_text("utf-8"))
     del items[1]["format_description"]
@@ -189,9 +183,7 @@ def test_format_cot_without_a_description_says_how_to_get_one(
     assert result.ret != 0
 
 
-def test_scores_of_people_beside_the_items_add_the_paper_s_third_table(
-    folder: Path, pytester: pytest.Pytester
-) -> None:
+def test_scores_of_people_beside_the_items_add_the_paper_s_third_table(folder: Path, pytester: pytest.Pytester) -> None:
     people = [
         {"sample": "markdown-000", "content": 10, "format": 10},
         {"sample": "latex-000", "content": 4, "format": 6},

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import (
-    DOCUMENTS,
-    LIBRARY,
-    SCENARIOS,
-    ToolEyesOptions,
-    load,
-    read_library,
-)
+from evalsuite.benchmarks.tool_eyes.dataset import DOCUMENTS, LIBRARY, SCENARIOS, ToolEyesOptions, load, read_library
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
@@ -208,10 +201,7 @@ def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: 
         ([{**TOOL, "name": " "}], "tool 1, field 'name': found ' ', expected 1 to 64 letters"),
         ([{**TOOL, "parameters": {**SCHEMA, "required": [["x"]]}}], "field 'required': found .*a string"),
         ([with_parameter(enum=3)], r"\(look\), \$\.properties\.x\.enum: found 3 is not of type 'array'"),
-        (
-            [with_parameter(items={"$ref": "#"})],
-            r"found a reference \(\$ref\), expected a document that stands",
-        ),
+        ([with_parameter(items={"$ref": "#"})], r"found a reference \(\$ref\), expected a document that stands"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_tools_is_named(tmp_path: Path, tools: Any, words: str) -> None:
@@ -231,13 +221,7 @@ def test_missing_and_wrongly_encoded_files_are_named(tmp_path: Path) -> None:
 def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
     with pytest.raises(SettingsError, match="no argument 'querys'; did you mean queries"):
         load(setup(querys=3))
-    for wrong in (
-        {"queries": 0},
-        {"queries": "3"},
-        {"max_turns": None},
-        {"patience": 0},
-        {"max_tokens": True},
-    ):
+    for wrong in ({"queries": 0}, {"queries": "3"}, {"max_turns": None}, {"patience": 0}, {"max_tokens": True}):
         with pytest.raises(SettingsError, match="it must be a whole number of at least 1"):
             load(setup(**wrong))
 

@@ -50,11 +50,7 @@ def published(tmp_path: Path) -> Path:
     subject = folder / "Tool_Library" / "Weather" / "One"
     subject.mkdir(parents=True)
     (subject / "config_gpt4.json").write_text(json.dumps([WEATHER, *CONTROLS]))
-    query = {
-        "query": "What is it like in Lima?",
-        "path": "ToolEyes/Tool_Library/Weather/One",
-        "scenario": "RS",
-    }
+    query = {"query": "What is it like in Lima?", "path": "ToolEyes/Tool_Library/Weather/One", "scenario": "RS"}
     (folder / "scenario_data_raw.json").write_text(json.dumps([query]))
     return folder
 
@@ -107,9 +103,7 @@ def test_published_tools_and_users_are_simulated_by_the_judge(published: Path, b
     assert players == [("judge", "http://judge/v1")] * 2
 
 
-def test_without_a_judge_the_model_plays_its_own_tools_and_the_record_says_so(
-    published: Path, backend: Any
-) -> None:
+def test_without_a_judge_the_model_plays_its_own_tools_and_the_record_says_so(published: Path, backend: Any) -> None:
     transcript, asked = run(setup(published), backend)
     assert transcript.facts["simulator"] == "tested"
     assert {request.model for request in asked.requests} == {"tested"}
@@ -138,9 +132,7 @@ def recorded_run(folder: Path, transcript: Any) -> Path:
     return folder
 
 
-def test_a_recording_gives_the_same_episode_without_any_player(
-    published: Path, backend: Any, tmp_path: Path
-) -> None:
+def test_a_recording_gives_the_same_episode_without_any_player(published: Path, backend: Any, tmp_path: Path) -> None:
     first, _ = run(setup(published, judge="judge"), backend)
     recording = recorded_run(tmp_path / "run", first)
     again, asked = run(setup(published, executor="recorded", recording=str(recording)), backend)
@@ -150,9 +142,7 @@ def test_a_recording_gives_the_same_episode_without_any_player(
     assert len(asked.requests) == 3
 
 
-def test_a_call_outside_the_recording_is_the_case_s_error(
-    published: Path, backend: Any, tmp_path: Path
-) -> None:
+def test_a_call_outside_the_recording_is_the_case_s_error(published: Path, backend: Any, tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text("")
     with pytest.raises(ToolError, match="does not hold"):
         run(setup(published, executor="recorded", recording=str(tmp_path)), backend)

@@ -95,9 +95,7 @@ def rows(backend: Any) -> list[tuple[Sample, Row]]:
             transcript = await solver(sample, asked.handle())
             judgement: Any = await capabilities.judged(sample, transcript, asked.handle("judge"))  # type: ignore[union-attr]
             scores = {**rules(sample, transcript), **judgement}  # type: ignore[operator, dict-item]
-            values = {
-                name: score.value if isinstance(score, Score) else score for name, score in scores.items()
-            }
+            values = {name: score.value if isinstance(score, Score) else score for name, score in scores.items()}
             row = Row(sample.id, sample.id, 1, "passed", dict(sample.tags), values, transcript.facts)
             played.append((sample, row))
         await solver.aclose()

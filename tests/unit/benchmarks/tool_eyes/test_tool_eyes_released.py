@@ -72,9 +72,7 @@ def repository(tmp_path: Path) -> Path:
     for folder in ("Resources", "Code/Inference", "Code/Evaluation/util"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "Resources/sys_infer.txt").write_text("Use these.\n{Tool Document}\n\nGo!")
-    (tmp_path / "Resources/sys_infer_five_shot.txt").write_text(
-        "Use these.\n{Tool Document}\n{examples}\n\nGo!"
-    )
+    (tmp_path / "Resources/sys_infer_five_shot.txt").write_text("Use these.\n{Tool Document}\n{examples}\n\nGo!")
     (tmp_path / "Resources/examples.txt").write_text("1. An example.")
     (tmp_path / "Code/Inference/inference.py").write_text(RUNNER)
     questions = "".join(QUESTION.format(name=name, fields=fields) for name, fields in FIELDS.items())
@@ -112,9 +110,7 @@ def play(
         rules, judge = TOOL_EYES.scorers(setup)
         judgement: Any = await judge.judged(sample, transcript, asked.handle("judge"))  # type: ignore[union-attr]
         scores = {**rules(sample, transcript), **judgement}  # type: ignore[operator, dict-item]
-        return transcript, {
-            name: score.value if isinstance(score, Score) else score for name, score in scores.items()
-        }
+        return transcript, {name: score.value if isinstance(score, Score) else score for name, score in scores.items()}
 
     return (*asyncio.run(run()), asked.requests)
 
@@ -123,9 +119,7 @@ def questions(requests: list[Request], kind: str) -> list[str]:
     return [request.messages[1].content for request in requests if kind in request.messages[0].content]
 
 
-def test_a_finished_episode_scores_as_the_released_evaluator_scores_it(
-    repository: Path, backend: Any
-) -> None:
+def test_a_finished_episode_scores_as_the_released_evaluator_scores_it(repository: Path, backend: Any) -> None:
     unknown = "Thought: t\nAction: nowhere\nAction Input: {}"
     bad = "Thought: t\nAction: look\nAction Input: {'where': true}"
     _, scores, requests = play(repository, backend, [LOOK, bad, unknown, LOOK, FINISH])
@@ -142,9 +136,7 @@ def test_a_finished_episode_scores_as_the_released_evaluator_scores_it(
     assert len(questions(requests, "matching")) == 5
 
 
-def test_an_unfinished_episode_has_one_turn_more_and_its_answer_counts(
-    repository: Path, backend: Any
-) -> None:
+def test_an_unfinished_episode_has_one_turn_more_and_its_answer_counts(repository: Path, backend: Any) -> None:
     _, scores, requests = play(repository, backend, [LOOK] * 9)
     assert scores["format_alignment"] == pytest.approx(9 / 10)
     assert (scores["finished"], scores["reality"]) == (0.0, 1.0)

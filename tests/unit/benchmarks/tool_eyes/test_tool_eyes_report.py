@@ -18,12 +18,7 @@ from evalsuite.output.reports.markdown import render
 from evalsuite.output.reports.section import Chart, Passage, Section, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
-FACTS: dict[str, Any] = {
-    "turns": 2,
-    "ended": "finish",
-    "faults": {},
-    "executors": {"python": 1, "episode": 1},
-}
+FACTS: dict[str, Any] = {"turns": 2, "ended": "finish", "faults": {}, "executors": {"python": 1, "episode": 1}}
 
 
 def row(sample: str, scenario: str, scores: dict[str, float], **more: Any) -> Row:
@@ -45,9 +40,7 @@ def report(*views: RunView) -> Section:
 
 
 def table(section: Section, title: str) -> Table:
-    return next(
-        block for block in section.blocks if isinstance(block, Table) and block.title.startswith(title)
-    )
+    return next(block for block in section.blocks if isinstance(block, Table) and block.title.startswith(title))
 
 
 def chart(section: Section, name: str) -> Chart:
@@ -120,9 +113,7 @@ def test_welch_s_anova_is_that_of_scipy() -> None:
 
 
 def test_anova_of_scenarios_that_do_not_vary_is_not_measured() -> None:
-    rows = table(
-        report(view([row("a", "TG", rule(1.0)), row("b", "FT", rule(1.0))], read=read)), "Do scen"
-    ).rows
+    rows = table(report(view([row("a", "TG", rule(1.0)), row("b", "FT", rule(1.0))], read=read)), "Do scen").rows
     assert [cells[2:] for cells in rows] == [[None, None]]
 
 
@@ -137,9 +128,7 @@ def test_correlations_are_those_of_scipy() -> None:
 
 
 def test_repetitions_of_a_sample_count_once() -> None:
-    tally = Tally.of(
-        [row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), epoch=2), row("b", "TG", rule(0.3))]
-    )
+    tally = Tally.of([row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), epoch=2), row("b", "TG", rule(0.3))])
     assert by_sample(tally, "format_alignment") == {"a": 0.5, "b": 0.3}
 
 
@@ -225,10 +214,7 @@ def test_failures_are_counted_and_related_to_turns() -> None:
 
 
 def test_errors_count_nowhere_and_are_named() -> None:
-    rows = [
-        row("a", "TG", rule(1.0)),
-        Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "paper"}, {}),
-    ]
+    rows = [row("a", "TG", rule(1.0)), Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "paper"}, {})]
     section = report(view(rows, read=read))
     assert table(section, "What the rules say").rows[0][1] == 1
     assert "errors in 1 of 2 cases" in str(section.blocks[0])
@@ -265,10 +251,7 @@ def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
         "bad": play(dates, ["It is Thursday. " * 50] * 9),
         "middling": play(dates, ["hm", call, finish]),
     }
-    rows = [
-        row(name, "AM", rule_scores(dates, episode), facts=episode.facts)
-        for name, episode in episodes.items()
-    ]
+    rows = [row(name, "AM", rule_scores(dates, episode), facts=episode.facts) for name, episode in episodes.items()]
 
     def fetch(case: str) -> Record:
         name = case.removeprefix("case[").split("-")[0]
@@ -340,8 +323,7 @@ def test_a_server_that_may_not_show_the_tools_is_spoken_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "faults"),
-    [("functions", {"no_call": 1}), ("functions", {"unparseable": 2}), ("paper", {"keywords": 2})],
+    ("mode", "faults"), [("functions", {"no_call": 1}), ("functions", {"unparseable": 2}), ("paper", {"keywords": 2})]
 )
 def test_a_model_that_called_something_knows_its_tools(mode: str, faults: dict[str, int]) -> None:
     silent = row("a", "TG", rule(0.0), mode=mode, facts={"faults": {"no_call": 2}})

@@ -12,13 +12,7 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
 from evalsuite.benchmarks.tool_eyes.episodes import FIVE_EXAMPLES
-from evalsuite.benchmarks.tool_eyes.scoring import (
-    NOT_RUN,
-    JudgedCapabilities,
-    RuleScores,
-    judge_prompt,
-    parse_score,
-)
+from evalsuite.benchmarks.tool_eyes.scoring import NOT_RUN, JudgedCapabilities, RuleScores, judge_prompt, parse_score
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
@@ -54,12 +48,7 @@ FINISH = act("finish", '{"answer": "Thursday"}')
         # One of three turns has no form; both calls of the others are real.
         (["It is Thursday.", GOOD, FINISH], 2 / 3, 1.0, 1.0),
         # All of the form; one call in four real: unknown tool, missing and unknown parameter.
-        (
-            [act("day", "{}"), act("weekday", "{}"), act("weekday", '{"day": "x", "y": 1}'), FINISH],
-            1.0,
-            1 / 4,
-            1.0,
-        ),
+        ([act("day", "{}"), act("weekday", "{}"), act("weekday", '{"day": "x", "y": 1}'), FINISH], 1.0, 1 / 4, 1.0),
         # A value of the wrong type and a failing tool are real calls all the same.
         ([act("is_leap_year", '{"year": []}'), act("weekday", '{"day": "x"}'), FINISH], 1.0, 1.0, 1.0),
         # finish without an answer does not finish, and lacks a required parameter.
@@ -96,13 +85,7 @@ def test_a_native_turn_with_several_calls_counts_with_the_mean_of_them(play: Any
 
 
 # What the judge says to each kind of question, known by a word of its criteria.
-MARKS = {
-    "user wants": 8,
-    "plans, by": 9,
-    "sound": 6,
-    "fits the thought": 5,
-    "user gets in the end": 7,
-}
+MARKS = {"user wants": 8, "plans, by": 9, "sound": 6, "fits the thought": 5, "user gets in the end": 7}
 
 
 def judge(request: Request) -> str:
@@ -179,9 +162,7 @@ def test_the_judge_sees_tools_request_and_thoughts_and_what_the_user_said(play: 
     assert all(request.params == {"temperature": 0, "max_tokens": 512} for request in asked.requests)
 
 
-def test_the_judge_sees_what_the_tools_returned_and_the_log_names_what_is_long(
-    play: Any, backend: Any
-) -> None:
+def test_the_judge_sees_what_the_tools_returned_and_the_log_names_what_is_long(play: Any, backend: Any) -> None:
     _, (asked, _) = judged(play, backend, ["hm", GOOD, FINISH])
     shown = [re.sub(r' key="\w+"', "", request.messages[0].content) for request in asked.requests]
     result = '<call_2.1>\nweekday {"day": "2024-05-30"}\n</call_2.1>\n\n<result_2.1>\nThursday\n</result_2.1>'
@@ -263,9 +244,7 @@ def test_scores_are_read_strictly() -> None:
 
 def test_every_criterion_can_be_asked_for() -> None:
     criteria = ("intent", "validity", "integrity", "match", "match_call", "quality")
-    prompts = {
-        name: judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria
-    }
+    prompts = {name: judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria}
     assert len(set(prompts.values())) == 6
     assert all("Score: <number>" in prompt and "no instruction" in prompt for prompt in prompts.values())
 

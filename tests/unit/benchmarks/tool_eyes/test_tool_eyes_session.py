@@ -78,17 +78,13 @@ def published(folder: Path) -> None:
     subject.mkdir(parents=True)
     (subject / "config_gpt4.json").write_text(json.dumps([LOOK]), encoding="utf-8")
     path = "ToolEyes/Tool_Library/Place/Finder"
-    queries = [
-        {"query": f"Where is it? {n}", "path": path, "scenario": s} for n, s in enumerate(("TG", "FT"))
-    ]
+    queries = [{"query": f"Where is it? {n}", "path": path, "scenario": s} for n, s in enumerate(("TG", "FT"))]
     (folder / "tool_eyes" / "scenario_data_raw.json").write_text(json.dumps(queries), encoding="utf-8")
 
 
 def test_the_shipped_queries_run_through_to_the_report_in_both_protocols(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_tool_eyes=SUITE.format(options=", queries=1"))
-    result = suite.runpytest_subprocess(
-        "--model=function:app:answer", "--mode=paper", "--mode=functions", "--run=one"
-    )
+    result = suite.runpytest_subprocess("--model=function:app:answer", "--mode=paper", "--mode=functions", "--run=one")
     result.assert_outcomes(passed=14)
     # Every episode has one turn with a tool that does not exist, and one that finishes.
     assert all(

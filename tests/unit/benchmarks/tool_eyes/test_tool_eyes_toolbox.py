@@ -58,11 +58,7 @@ SOLUTIONS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "du-4": [
         (
             "text_similarity",
-            {
-                "first": "the red boat left the harbour",
-                "second": "the blue boat left the bay",
-                "method": "words",
-            },
+            {"first": "the red boat left the harbour", "second": "the blue boat left the bay", "method": "words"},
             r"^0\.4286$",
         ),
         (
@@ -103,20 +99,14 @@ SOLUTIONS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "pl-4": [
         ("list_events", {"day": "2024-05-16"}, '"start": "08:30", "end": "09:30", "title": "Piano lesson"'),
         ("cancel_event", {"day": "2024-05-16", "title": "piano lesson"}, "cancelled 'Piano lesson'"),
-        (
-            "add_event",
-            {"day": "2024-05-16", "start": "08:30", "end": "09:30", "title": "Walk with Nora"},
-            "added",
-        ),
+        ("add_event", {"day": "2024-05-16", "start": "08:30", "end": "09:30", "title": "Walk with Nora"}, "added"),
     ],
     "ir-1": [("find_city", {"name": "graz"}, '"country": "Austria".*"capital": 0')],
     "ir-2": [
         ("find_companies", {"city": "Vienna", "sector": "toys"}, "Brightkite Toys"),
         ("find_products", {"company": "Brightkite Toys"}, r'^\[\{"name": "Paper kite".*?"price": 9.9'),
     ],
-    "ir-3": [
-        ("run_select", {"query": "SELECT sum(employees) AS n FROM companies WHERE sector = 'energy'"}, "860")
-    ],
+    "ir-3": [("run_select", {"query": "SELECT sum(employees) AS n FROM companies WHERE sector = 'energy'"}, "860")],
     "ir-4": [("list_tables", {}, "cities.*companies.*products")],
     "am-1": [("calculate", {"expression": "0.17 * 2340 + sqrt(1764)"}, r"^439\.8$")],
     "am-2": [

@@ -53,11 +53,7 @@ def test_there_are_26_subtasks_in_the_columns_of_the_paper() -> None:
     assert len(SUBTASKS) == 26
     assert [" ".join(column) for column in COLUMNS] == [
         "NLU TCoT",
-        *(
-            f"{skill} {mode}"
-            for skill in ("TU", "TBO", "TCO", "DA", "ADA")
-            for mode in ("TCoT", "PoT", "ICoT")
-        ),
+        *(f"{skill} {mode}" for skill in ("TU", "TBO", "TCO", "DA", "ADA") for mode in ("TCoT", "PoT", "ICoT")),
     ]
 
 
@@ -139,10 +135,7 @@ def test_no_record_reads_a_file_outside_its_folder(tmp_path: Path) -> None:
 
 def test_the_modes_of_a_record_are_one_cluster(tmp_path: Path) -> None:
     found = samples(written(tmp_path, record(), record(id="Table_Query|web|2")))
-    assert Counter(sample.tags["cluster"] for sample in found) == {
-        "Table_Query|web|1": 4,
-        "Table_Query|web|2": 4,
-    }
+    assert Counter(sample.tags["cluster"] for sample in found) == {"Table_Query|web|1": 4, "Table_Query|web|2": 4}
 
 
 @pytest.mark.parametrize(

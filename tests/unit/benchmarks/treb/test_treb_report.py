@@ -114,9 +114,7 @@ def test_the_overall_is_the_plain_mean_of_the_measured_columns(found: list[Any])
         for number, ((name, skill), mode, score) in enumerate(found)
     ]
     tally = Tally.of(rows)
-    columns = {
-        (each.tags["skill"], {"pot": "PoT", "icot": "ICoT"}.get(each.tags["mode"], "TCoT")) for each in rows
-    }
+    columns = {(each.tags["skill"], {"pot": "PoT", "icot": "ICoT"}.get(each.tags["mode"], "TCoT")) for each in rows}
     means = [column_mean(tally, "bleu", column) for column in columns]
     estimate = overall(tally, "bleu")
     assert estimate is not None
@@ -233,23 +231,13 @@ def test_several_runs_stand_in_rows_and_in_one_picture() -> None:
     views = [view(row("Table Query", "TBO", "pot"), label=label) for label in ("one", "two")]
     assert [line[0] for line in tables(*views)["ROUGE-L"].rows] == ["one", "two"]
     [chart] = [block for block in report(views).blocks if isinstance(block, Chart)]
-    assert (chart.kind, [series.name for series in chart.series], len(chart.labels)) == (
-        "radar",
-        ["one", "two"],
-        16,
-    )
+    assert (chart.kind, [series.name for series in chart.series], len(chart.labels)) == ("radar", ["one", "two"], 16)
 
 
 def test_one_run_is_drawn_by_skill_and_mode() -> None:
-    [chart] = [
-        block for block in report([view(row("Table Query", "TBO", "pot"))]).blocks if isinstance(block, Chart)
-    ]
+    [chart] = [block for block in report([view(row("Table Query", "TBO", "pot"))]).blocks if isinstance(block, Chart)]
     assert chart.labels == ["NLU", "TU", "TBO", "TCO", "DA", "ADA"]
-    assert {series.name: series.values[2] for series in chart.series} == {
-        "TCoT": None,
-        "PoT": 0.75,
-        "ICoT": None,
-    }
+    assert {series.name: series.values[2] for series in chart.series} == {"TCoT": None, "PoT": 0.75, "ICoT": None}
     assert "Judge" in chart.title
 
 
@@ -276,12 +264,7 @@ def test_subtasks_are_listed_with_their_errors() -> None:
         1.0,
         None,
     )
-    assert (query["Subtask"], query["Cases"], query["Errors"], query["BLEU"].value) == (
-        "Table Query",
-        2,
-        1,
-        0.25,
-    )
+    assert (query["Subtask"], query["Cases"], query["Errors"], query["BLEU"].value) == ("Table Query", 2, 1, 0.25)
 
 
 def test_an_interval_of_a_subtask_stays_within_the_metrics_range() -> None:
@@ -313,12 +296,7 @@ def test_programs_are_counted_by_how_they_ended() -> None:
 
 def test_answers_cut_off_by_the_limit_on_tokens_are_told() -> None:
     section = report(
-        [
-            view(
-                row("Table Query", "TBO", "pot", facts={"finish": "length"}),
-                row("Table Query", "TBO", "icot"),
-            )
-        ]
+        [view(row("Table Query", "TBO", "pot", facts={"finish": "length"}), row("Table Query", "TBO", "icot"))]
     )
     [passage] = [block for block in section.blocks if isinstance(block, Passage)]
     assert "in 1 of 2 cases" in passage.text
@@ -380,10 +358,7 @@ def test_overall_is_the_mean_of_five_skills_and_a_dash_where_one_is_missing() ->
 
 
 def test_without_a_judge_there_is_no_leaderboard() -> None:
-    assert (
-        list(leaderboard([RunView("gpt", Tally.of([judged_row("Table Query", "pot")]))], published=True))
-        == []
-    )
+    assert list(leaderboard([RunView("gpt", Tally.of([judged_row("Table Query", "pot")]))], published=True)) == []
 
 
 def test_published_rows_have_their_date_and_stand_only_where_they_are_wanted() -> None:

@@ -164,18 +164,10 @@ def keeps(answer: str, **rule: Any) -> bool:
         ({"check": "characters", "at_least": 3, "at_most": 5}, "four", "longer"),
         ({"check": "words", "exactly": 2}, "two words", "these three words"),
         ({"check": "count", "of": ",", "exactly": 2}, "a, b, c", "a, b"),
-        (
-            {"check": "items", "separator": "，", "exactly": 2, "shape": "AABB"},
-            "高高兴兴，平平安安",
-            "高兴，平安",
-        ),
+        ({"check": "items", "separator": "，", "exactly": 2, "shape": "AABB"}, "高高兴兴，平平安安", "高兴，平安"),
         ({"check": "items", "separator": ",", "at_least": 2}, "a, b, c", "a"),
         ({"check": "equals", "text": "chéng", "ignore_accents": True}, "cheng", "shen"),
-        (
-            {"check": "any", "rules": [{"check": "equals", "text": "a"}, {"check": "equals", "text": "b"}]},
-            "b",
-            "c",
-        ),
+        ({"check": "any", "rules": [{"check": "equals", "text": "a"}, {"check": "equals", "text": "b"}]}, "b", "c"),
     ],
 )
 def test_each_check_tells_answers_apart(rule: dict[str, Any], kept: str, broken: str) -> None:
@@ -265,22 +257,14 @@ def test_other_answers_score_as_rouge_score_says(answer: str, reference: str) ->
 
 @pytest.mark.parametrize(
     ("answer", "reference", "value"),
-    [
-        ("seven", "42", 1.0),
-        ("Seven", "42", 0.0),
-        ("Sam Son", "Super Salad", 1.0),
-        ("A", "A", 1.0),
-        ("AB", "A", 0.0),
-    ],
+    [("seven", "42", 1.0), ("Seven", "42", 0.0), ("Sam Son", "Super Salad", 1.0), ("A", "A", 1.0), ("AB", "A", 0.0)],
 )
 def test_the_released_exact_match_counts_capital_letters(answer: str, reference: str, value: float) -> None:
     assert released_exact_match(answer, reference) == value
 
 
 def numbered_sample(answer: str, number: str | None, mode: str = "tcot_markdown") -> Sample:
-    return Sample(
-        "s", "How many?", answer, {"subtask": "Table Query", "mode": mode}, {"number": number, "rules": None}
-    )
+    return Sample("s", "How many?", answer, {"subtask": "Table Query", "mode": mode}, {"number": number, "rules": None})
 
 
 def test_only_references_that_are_numbers_have_an_exact_match() -> None:

@@ -156,9 +156,7 @@ def test_a_wrong_program_is_judged_by_what_it_prints(solve: Solve) -> None:
         ("The answer is 42.", "the model wrote no program"),
     ],
 )
-def test_a_program_that_is_missing_or_fails_is_zero_on_every_metric(
-    solve: Solve, line: str, note: str
-) -> None:
+def test_a_program_that_is_missing_or_fails_is_zero_on_every_metric(solve: Solve, line: str, note: str) -> None:
     case = solve("pot", line, args={"timeout": 3.0})
     assert case.scores == {"rouge_l": 0.0, "bleu": 0.0, "exact_match": 0.0, "judge": 0.0}
     assert set(case.notes.values()) == {note}
@@ -178,13 +176,7 @@ def test_a_programs_prompt_shows_the_frame_and_no_path(solve: Solve) -> None:
     [asked] = solve("pot", SUM).model.asked
     assert [role for role, _ in asked] == ["system", "user"]
     shown = asked[1][1]
-    for part in (
-        "3 rows and 2 columns",
-        "'city', 'units'",
-        "RangeIndex",
-        "Ghent",
-        "How many units were sold?",
-    ):
+    for part in ("3 rows and 2 columns", "'city', 'units'", "RangeIndex", "Ghent", "How many units were sold?"):
         assert part in shown
     assert "treb" not in str(asked)
     assert ".csv" not in str(asked)
@@ -220,15 +212,10 @@ def test_a_looping_round_ends_and_the_case_goes_on(solve: Solve) -> None:
 
 
 def test_nested_braces_of_the_box_belong_to_the_answer(solve: Solve) -> None:
-    assert (
-        solve("icot", r"\boxed{1} no, \boxed{\text{42 \{units\}}}").transcript.answer
-        == r"\text{42 \{units\}}"
-    )
+    assert solve("icot", r"\boxed{1} no, \boxed{\text{42 \{units\}}}").transcript.answer == r"\text{42 \{units\}}"
 
 
-@pytest.mark.parametrize(
-    ("mode", "table"), [("tcot_markdown", "| Porto | 15 |"), ("tcot_html", "<td>Porto</td>")]
-)
+@pytest.mark.parametrize(("mode", "table"), [("tcot_markdown", "| Porto | 15 |"), ("tcot_html", "<td>Porto</td>")])
 def test_in_words_the_table_stands_in_the_prompt(solve: Solve, mode: str, table: str) -> None:
     case = solve(mode, '```json\n{"thought": "20 + 15 + 7", "answer": 42}\n```')
     assert table in case.model.asked[0][1][1]
@@ -278,9 +265,7 @@ def test_a_question_of_language_is_asked_as_it_stands(solve: Solve) -> None:
 
 def test_instruction_following_has_its_rules_and_no_other_metric(solve: Solve) -> None:
     rules = [{"check": "equals", "text": "OK"}]
-    assert solve("tcot", "OK", id="Instruction_Following|t|1", rules=rules).scores == {
-        "instruction_following": 1.0
-    }
+    assert solve("tcot", "OK", id="Instruction_Following|t|1", rules=rules).scores == {"instruction_following": 1.0}
     case = solve("tcot", "Okay", id="Instruction_Following|t|1", rules=rules)
     assert case.scores == {"instruction_following": 0.0}
     assert "equals" in case.notes["instruction_following"]
@@ -347,12 +332,7 @@ def test_a_header_longer_than_the_limit_is_clipped() -> None:
     assert len(table_text(monster, "", "tcot_html", 4096)) < 4200
 
 
-@given(
-    st.integers(0, 120),
-    st.integers(1, 25),
-    st.integers(20, 5000),
-    st.sampled_from(["tcot_html", "tcot_markdown"]),
-)
+@given(st.integers(0, 120), st.integers(1, 25), st.integers(20, 5000), st.sampled_from(["tcot_html", "tcot_markdown"]))
 def test_no_table_takes_more_than_its_limit(rows: int, columns: int, limit: int, mode: str) -> None:
     text = table_text(table(rows, columns), "", mode, limit)
     assert len(text.split("\n(the first")[0]) <= limit + len("...")
@@ -383,9 +363,7 @@ def test_the_last_json_object_with_an_answer_counts(text: str, answer: str) -> N
     assert answer_in_words(text) == (answer, True)
 
 
-@pytest.mark.parametrize(
-    "text", ["just 42", '{"thought": "cut off', '["answer"]', "{answer: 42}", '{"answer"}', ""]
-)
+@pytest.mark.parametrize("text", ["just 42", '{"thought": "cut off', '["answer"]', "{answer: 42}", '{"answer"}', ""])
 def test_without_such_an_object_the_text_is_the_answer(text: str) -> None:
     assert answer_in_words(f" {text}\n") == (text, False)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-CELL = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=5
-).filter(lambda cell: not cell.endswith("\\") and "\\|" not in cell)
+CELL = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=5).filter(
+    lambda cell: not cell.endswith("\\") and "\\|" not in cell
+)
 
 
 @st.composite
@@ -49,9 +49,7 @@ def test_a_table_written_as_html_holds_the_same_cells(table: SourceTable) -> Non
 
 
 def test_short_rows_are_filled_up_and_blank_lines_passed_over() -> None:
-    assert from_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == SourceTable(
-        (("a", "b", "c"),), (("1", "2", ""), ("3", "4", "5"))
-    )
+    assert from_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == SourceTable((("a", "b", "c"),), (("1", "2", ""), ("3", "4", "5")))
 
 
 def test_a_cell_of_several_lines_is_one_line_in_markdown_and_html() -> None:
@@ -81,9 +79,7 @@ def test_a_second_header_row_stands_below_the_rule_in_markdown() -> None:
     assert table.html().startswith("<table><thead><tr><th>a</th><th>a</th></tr><tr><th>x</th>")
 
 
-@pytest.mark.parametrize(
-    ("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 row, fewer than its 2")]
-)
+@pytest.mark.parametrize(("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 row, fewer than its 2")])
 def test_fewer_rows_than_headers_are_refused(text: str, rows: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_csv(text, rows)

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
     from evalsuite.builders.head_to_tail.drawing import QuestionSource
 
-COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".zst": zstandard.compress,
-}
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 Questions = set[tuple[str, str, str, str, tuple[str | int, ...]]]
 
 
@@ -72,9 +68,7 @@ def candidates() -> Callable[[QuestionSource], Questions]:
 def build(tmp_path: Path) -> Callable[..., dict[str, list[list[Any]]]]:
     """Runs the command and reads what it wrote."""
 
-    def command(
-        source: str, folder: Path, *options: str, to: str = "built.json"
-    ) -> dict[str, list[list[Any]]]:
+    def command(source: str, folder: Path, *options: str, to: str = "built.json") -> dict[str, list[list[Any]]]:
         parser = argparse.ArgumentParser()
         add_arguments(parser)
         target = tmp_path / to

@@ -14,26 +14,7 @@ from evalsuite.builders.head_to_tail.mag import COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-SYLLABLES = (
-    "ba",
-    "ce",
-    "di",
-    "fo",
-    "gu",
-    "ha",
-    "je",
-    "ki",
-    "lo",
-    "mu",
-    "na",
-    "pe",
-    "ri",
-    "so",
-    "tu",
-    "va",
-    "we",
-    "xi",
-)
+SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we", "xi")
 PREDICATES = 393
 SPECIALISTS = 27
 """Every so many people of IMDb have one of the rare lines of work, which makes that template the scarce one."""
@@ -57,19 +38,10 @@ def imdb() -> dict[str, str]:
     """Six hundred titles, half of them series that are over, and nine hundred people with one profession each."""
     titles = range(600)
     basics = [
-        (
-            f"tt{at}",
-            "tvSeries" if at % 2 else "movie",
-            name(at, "Z"),
-            1960 + at % 50,
-            2015 if at % 2 else None,
-            90,
-        )
+        (f"tt{at}", "tvSeries" if at % 2 else "movie", name(at, "Z"), 1960 + at % 50, 2015 if at % 2 else None, 90)
         for at in titles
     ]
-    people = [
-        (f"nm{at}", name(at, "Q"), 1930 + at % 9, 2019, _work(at), f"tt{at % 600}") for at in range(900)
-    ]
+    people = [(f"nm{at}", name(at, "Q"), 1930 + at % 9, 2019, _work(at), f"tt{at % 600}") for at in range(900)]
     cast = [(f"tt{at}", 1, f"nm{at}", "actor", json.dumps([name(at, "Y")])) for at in titles]
     return {
         "title.ratings.tsv.gz": _tsv(["tconst", "numVotes"], ((f"tt{at}", popularity(at)) for at in titles)),
@@ -115,17 +87,11 @@ def mag() -> dict[str, str]:
     """As many conferences, journals and papers as it takes for a hundred of each in head, torso and tail."""
     each = range(345)
     conferences = [
-        {
-            "ConferenceInstanceId": at,
-            "DisplayName": name(at, "Z"),
-            "Location": name(at, "Q"),
-            "StartDate": "2015-05-01",
-        }
+        {"ConferenceInstanceId": at, "DisplayName": name(at, "Z"), "Location": name(at, "Q"), "StartDate": "2015-05-01"}
         for at in each
     ]
     journals = [
-        {"JournalId": at, "DisplayName": name(at, "Y"), "Issn": f"{at:08}", "CreatedDate": "2016-06-24"}
-        for at in each
+        {"JournalId": at, "DisplayName": name(at, "Y"), "Issn": f"{at:08}", "CreatedDate": "2016-06-24"} for at in each
     ]
     papers = [
         {
@@ -165,9 +131,7 @@ def dblp() -> dict[str, str]:
 
 
 def _thesis(kind: str, person: int, year: int) -> str:
-    return _work_of(
-        kind, person, kind, year, f"<school>{name(person, 'Y' if kind[0] == 'p' else 'X')}</school>"
-    )
+    return _work_of(kind, person, kind, year, f"<school>{name(person, 'Y' if kind[0] == 'p' else 'X')}</school>")
 
 
 def _work_of(kind: str, person: int, key: str, year: int, school: str = "") -> str:
@@ -192,10 +156,7 @@ def dbpedia() -> dict[str, str]:
             lines += [_triple("H", famous, 8, predicate), _triple("T", half, 16, predicate)]
             lines.append(_triple("L", rare, 3044, predicate))
             rare += 1
-    return {
-        "mappingbased-objects_lang=en.ttl.bz2": "\n".join(lines) + "\n",
-        "templates.json": json.dumps(templates),
-    }
+    return {"mappingbased-objects_lang=en.ttl.bz2": "\n".join(lines) + "\n", "templates.json": json.dumps(templates)}
 
 
 def _triple(kind: str, at: int, among: int, predicate: str) -> str:

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     Build = Callable[..., dict[str, list[list[Any]]]]
 
 FILE = "mappingbased-objects_lang=en.ttl.bz2"
-TRIPLE = (
-    "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/{}> <http://dbpedia.org/resource/{}> .\n"
-)
+TRIPLE = "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/{}> <http://dbpedia.org/resource/{}> .\n"
 OUTSIDE = "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/x> <http://example.org/x> .\n"
 PREDICATES = ("country", "birthPlace", "genre")
 COMMAND = """
@@ -84,12 +82,7 @@ def folder(dump: Write) -> Path:
 def test_the_paper_s_mix_is_capped_as_its_scripts_are_and_says_what_asks_nothing(
     folder: Path, build: Build, tmp_path: Path
 ) -> None:
-    names = {
-        "country": "Where is _?",
-        "page": "Which page is of _?",
-        "genre": "What is _?",
-        "spouse": "Who of _?",
-    }
+    names = {"country": "Where is _?", "page": "Which page is of _?", "genre": "What is _?", "spouse": "Who of _?"}
     templates = {f"<http://dbpedia.org/ontology/{name}>": words for name, words in names.items()}
     (folder / "templates.json").write_text(json.dumps(templates), encoding="utf-8")
     built = build("dbpedia", folder, "--mix", "paper", "--templates", str(folder / "templates.json"))
@@ -101,8 +94,7 @@ def test_the_paper_s_mix_is_capped_as_its_scripts_are_and_says_what_asks_nothing
     asks_nothing = page[page.index("## Templates that ask nothing") :]
     assert "| `<http://dbpedia.org/ontology/page>` | specific to the source |" in asks_nothing
     assert (
-        "ontology/spouse>` | no question about an entity in head or torso or tail that the rules allow"
-        in asks_nothing
+        "ontology/spouse>` | no question about an entity in head or torso or tail that the rules allow" in asks_nothing
     )
 
 
@@ -181,9 +173,7 @@ def test_the_page_beside_the_questions_counts_entities_and_questions(
     assert float(shares[0][4].rstrip("%")) >= 33.3
 
 
-def test_the_popularity_of_predicates_stands_beside_the_questions(
-    folder: Path, build: Build, tmp_path: Path
-) -> None:
+def test_the_popularity_of_predicates_stands_beside_the_questions(folder: Path, build: Build, tmp_path: Path) -> None:
     build("dbpedia", folder)
     rows = [line.split("\t") for line in (tmp_path / "built.predicates.tsv").read_text().splitlines()]
     assert rows[0] == ["template", "popularity", "bucket"]
@@ -249,9 +239,7 @@ def test_two_builds_of_one_file_do_not_meet(folder: Path, build: Build, tmp_path
     assert build("dbpedia", folder)
 
 
-def test_a_finished_build_leaves_its_files_and_nothing_else(
-    folder: Path, build: Build, tmp_path: Path
-) -> None:
+def test_a_finished_build_leaves_its_files_and_nothing_else(folder: Path, build: Build, tmp_path: Path) -> None:
     build("dbpedia", folder)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "built.json",
@@ -287,9 +275,7 @@ def test_a_killed_build_leaves_the_old_file_and_the_next_one_clears_up(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_build_shows_rate_and_time_left_on_a_terminal_and_nothing_elsewhere(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_build_shows_rate_and_time_left_on_a_terminal_and_nothing_elsewhere(folder: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     shown = b""

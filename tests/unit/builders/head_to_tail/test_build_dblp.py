@@ -66,13 +66,7 @@ ASKED = {
         "What is the title of the Ph.D. thesis that Ann Arbor wrote in 1998 (ETH Zürich)?",
         ("On k-Means & Müll",),
     ),
-    (
-        "head",
-        "phd-year",
-        "Ann Arbor",
-        "In which year did Ann Arbor complete a Ph.D. thesis (ETH Zürich)?",
-        (1998,),
-    ),
+    ("head", "phd-year", "Ann Arbor", "In which year did Ann Arbor complete a Ph.D. thesis (ETH Zürich)?", (1998,)),
     (
         "head",
         "phd-school",
@@ -87,13 +81,7 @@ ASKED = {
         "What is the title of the master's thesis that Bo Berg wrote in 1990 (MIT)?",
         ("Sorting",),
     ),
-    (
-        "head",
-        "masters-year",
-        "Bo Berg",
-        "In which year did Bo Berg complete a master's thesis (MIT)?",
-        (1990,),
-    ),
+    ("head", "masters-year", "Bo Berg", "In which year did Bo Berg complete a master's thesis (MIT)?", (1990,)),
     (
         "head",
         "masters-school",
@@ -108,13 +96,7 @@ ASKED = {
         "What is the title of the Ph.D. thesis that Egon Nord wrote in 2004 (MIT)?",
         ("The MIT Way",),
     ),
-    (
-        "tail",
-        "phd-year",
-        "Egon Nord 0001",
-        "In which year did Egon Nord complete a Ph.D. thesis (MIT)?",
-        (2004,),
-    ),
+    ("tail", "phd-year", "Egon Nord 0001", "In which year did Egon Nord complete a Ph.D. thesis (MIT)?", (2004,)),
     (
         "tail",
         "phd-title",
@@ -154,9 +136,7 @@ def _works(tmp_path: Path, text: str | bytes, size: int = 7, dtd: str | None = N
 @settings(max_examples=25)
 def test_works_do_not_depend_on_where_blocks_are_cut(size: int) -> None:
     text = document(record("phdthesis", 1998, "J&ouml;rg &Ouml;sterreich", "&lt;A&gt; &alpha; b", "T&#252;"))
-    assert _works(Path("nowhere"), text, size) == [
-        Work("phdthesis", ("Jörg Österreich",), "<A> α b", 1998, ("Tü",))
-    ]
+    assert _works(Path("nowhere"), text, size) == [Work("phdthesis", ("Jörg Österreich",), "<A> α b", 1998, ("Tü",))]
 
 
 def test_characters_declared_beside_or_within_the_file_are_known(tmp_path: Path) -> None:
@@ -192,12 +172,8 @@ def test_an_entity_declared_to_be_more_than_a_character_hides_the_known_one(tmp_
 @pytest.mark.parametrize(
     "literal", ["<!-- &nobody; knows & -- > this -->", "<note><![CDATA[&nobody; ]] > knows]]></note>"]
 )
-def test_a_reference_within_a_comment_or_cdata_refers_to_nothing(
-    tmp_path: Path, literal: str, size: int
-) -> None:
-    text = document(
-        RECORDS[4], literal.replace(" -- >", " - >"), record("article", 2000, "M&uuml;ll")
-    ).encode()
+def test_a_reference_within_a_comment_or_cdata_refers_to_nothing(tmp_path: Path, literal: str, size: int) -> None:
+    text = document(RECORDS[4], literal.replace(" -- >", " - >"), record("article", 2000, "M&uuml;ll")).encode()
     blocks = (text[start : start + size] for start in range(0, len(text), size))
     assert [work.people for work in works(blocks, tmp_path / "dblp.xml")] == [("Ann Arbor",), ("Müll",)]
 

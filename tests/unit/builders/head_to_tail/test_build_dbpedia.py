@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.builders.head_to_tail.dbpedia import (
-    TEMPLATES,
-    UNFIT,
-    Dbpedia,
-    dropped_templates,
-    read_templates,
-)
+from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, UNFIT, Dbpedia, dropped_templates, read_templates
 from evalsuite.builders.head_to_tail.drawing import Share
 from evalsuite.core.errors import DatasetError
 
@@ -80,13 +74,7 @@ ASKED = {
     ("head", "capital", "Norway", "What is the capital of Norway?", ("Oslo",)),
     ("torso", "birthPlace", "Ann", "Where was Ann born?", ("Oslo",)),
     ("torso", "deathPlace", "Ann", "Where did Ann die?", ("Norway", "Oslo")),
-    (
-        "torso",
-        "birthPlace",
-        "Bo_Berg_(actor)",
-        "Where was Bo Berg (actor) born?",
-        ("München", "München (town)"),
-    ),
+    ("torso", "birthPlace", "Bo_Berg_(actor)", "Where was Bo Berg (actor) born?", ("München", "München (town)")),
 }
 
 
@@ -128,9 +116,7 @@ def test_the_published_templates_can_be_used_without_the_predicates_that_the_pap
     used = {template.id for template in read_templates(PUBLISHED)}
     assert used == {predicate for predicate in published if predicate not in UNFIT}
     shipped = json.loads(TEMPLATES.read_text(encoding="utf-8"))
-    assert not {words.casefold() for words in shipped.values()} & {
-        words.casefold() for words in published.values()
-    }
+    assert not {words.casefold() for words in shipped.values()} & {words.casefold() for words in published.values()}
 
 
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the folder shared/data/other is not beside the project")
@@ -152,10 +138,7 @@ def test_of_the_published_templates_ten_are_dropped_each_with_its_reason() -> No
 
 
 def test_a_predicate_whose_values_change_is_asked_about_in_words_that_stay_right(dump: Write) -> None:
-    file = (
-        dump({"questions.json": json.dumps({f"<{ONTOLOGY}bandMember>": "Who is in _ now?"})})
-        / "questions.json"
-    )
+    file = dump({"questions.json": json.dumps({f"<{ONTOLOGY}bandMember>": "Who is in _ now?"})}) / "questions.json"
     assert list(read_templates(file).values()) == ["Name someone who is or was a member of the band _."]
 
 
@@ -177,9 +160,7 @@ def test_a_missing_file_of_dbpedia_is_named(dump: Write, workspace: Workspace) -
         (b"<a> <b> <\xe9> .\n", "the byte 0xe9 as its byte 10"),
     ],
 )
-def test_a_line_that_is_no_triple_is_named(
-    dump: Write, workspace: Workspace, damaged: bytes, found: str
-) -> None:
+def test_a_line_that_is_no_triple_is_named(dump: Write, workspace: Workspace, damaged: bytes, found: str) -> None:
     error = _failure(dump({FILE: "".join(TRIPLES[:3]).encode() + damaged}), workspace)
     assert (error.where, error.found) == ("line 4", found)
 

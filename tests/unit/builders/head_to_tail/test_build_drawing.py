@@ -177,9 +177,7 @@ def test_answers_stand_once_each_without_gaps_and_blanks() -> None:
 class Listed(QuestionSource):
     """A source that holds its questions in a list and hands out so many of each template and bucket."""
 
-    def __init__(
-        self, counts: Mapping[str, Sequence[int]], questions: str = "{template} {bucket} {n}?"
-    ) -> None:
+    def __init__(self, counts: Mapping[str, Sequence[int]], questions: str = "{template} {bucket} {n}?") -> None:
         self.templates = self.paper_templates = tuple(QuestionTemplate(name, "thing") for name in counts)
         self.partitions = {"thing": Partition({1: 1})}
         self.counts, self.questions = counts, questions
@@ -213,10 +211,7 @@ def test_a_template_asks_as_often_as_its_scarcest_bucket_allows() -> None:
 
 
 def test_a_template_asks_no_more_than_it_may() -> None:
-    assert _counts(Listed({"a": (30, 50, 90), "b": (3, 20, 90)}), per_template=7) == {
-        "a": [7, 7, 7],
-        "b": [3, 3, 3],
-    }
+    assert _counts(Listed({"a": (30, 50, 90), "b": (3, 20, 90)}), per_template=7) == {"a": [7, 7, 7], "b": [3, 3, 3]}
 
 
 def test_by_default_templates_are_allowed_as_much_as_it_takes_to_reach_the_target() -> None:
@@ -273,10 +268,7 @@ def test_the_level_is_the_least_cap_that_reaches_the_target(available: list[int]
     assert cap == (enough[0] if enough else target)
 
 
-@given(
-    st.dictionaries(st.sampled_from("abcdef"), st.tuples(*[st.integers(0, 60)] * 3), min_size=1),
-    st.integers(1, 80),
-)
+@given(st.dictionaries(st.sampled_from("abcdef"), st.tuples(*[st.integers(0, 60)] * 3), min_size=1), st.integers(1, 80))
 @settings(max_examples=60)
 def test_every_template_asks_equally_often_in_every_bucket(
     counts: dict[str, tuple[int, int, int]], target: int

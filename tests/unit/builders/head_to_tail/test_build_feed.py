@@ -85,10 +85,7 @@ def test_a_pipe_whose_reader_never_comes_is_given_up(tmp_path: Path) -> None:
 
 
 def test_a_reader_may_stop_early(tmp_path: Path) -> None:
-    with (
-        open_pipe((b"x" * 1000 for _ in range(10**6)), tmp_path / "pipe"),
-        (tmp_path / "pipe").open("rb") as file,
-    ):
+    with open_pipe((b"x" * 1000 for _ in range(10**6)), tmp_path / "pipe"), (tmp_path / "pipe").open("rb") as file:
         assert file.read(3) == b"xxx"
     assert not (tmp_path / "pipe").exists()
 
@@ -175,9 +172,7 @@ def test_a_database_that_fails_says_so(workspace: Workspace) -> None:
 
 
 def test_a_build_keeps_to_its_memory_and_spills_into_its_folder(workspace: Workspace) -> None:
-    limit, spill = workspace.sql("SELECT current_setting('memory_limit'), current_setting('temp_directory')")[
-        0
-    ]
+    limit, spill = workspace.sql("SELECT current_setting('memory_limit'), current_setting('temp_directory')")[0]
     assert limit == "953.6 MiB"
     assert spill == str(workspace.folder / "spill")
 
@@ -190,9 +185,7 @@ def test_nothing_of_the_data_is_taken_for_sql(
     line = "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/country> <http://dbpedia.org/resource/{}> .\n"
     towns = [(name, 9), *((f"Town_{n}", 1 + n % 4) for n in range(40))]
     outside = "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/x> <http://example.org/x> .\n"
-    text = "".join(
-        line.format(town, f"Land_{town}"[::-1]) + outside.format(town) * more for town, more in towns
-    )
+    text = "".join(line.format(town, f"Land_{town}"[::-1]) + outside.format(town) * more for town, more in towns)
     folder = dump({"mappingbased-objects_lang=en.ttl.bz2": text})
     built = build("dbpedia", folder, to="it's.json")
     assert "Bobby');DROP TABLE triple;--" in json_text(built)

@@ -90,18 +90,15 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
     assert found == {(bucket, f"goodreads-book-{name}", *rest) for bucket, name, *rest in ASKED}
 
 
-def test_the_paper_s_mix_asks_for_the_isbns_of_every_edition_of_that_year(
-    dump: Write, workspace: Workspace
-) -> None:
+def test_the_paper_s_mix_asks_for_the_isbns_of_every_edition_of_that_year(dump: Write, workspace: Workspace) -> None:
     numbers = {10: ("0312853122", "9780312853129"), 11: ("", "9780312853130"), 12: ("9999999999", "")}
     editions = [
-        one | dict(zip(("isbn", "isbn13"), numbers.get(int(one["book_id"]), ("", "")), strict=True))
-        for one in EDITIONS
+        one | dict(zip(("isbn", "isbn13"), numbers.get(int(one["book_id"]), ("", "")), strict=True)) for one in EDITIONS
     ]
     source = Goodreads(workspace, dump(FILES | {BOOKS: lines(editions)}))
     drawn = source.draw(dict.fromkeys(source.paper_templates, 100))
     assert {template.id.removeprefix("goodreads-book-") for template in drawn} == {
-        *("author", "publisher", "isbn10", "isbn13"),
+        *("author", "publisher", "isbn10", "isbn13")
     }
     asked = {
         one.question: one.answers
@@ -132,9 +129,7 @@ def test_nothing_is_asked_with_half_a_character_in_it(
     assert {template for _, template, *_ in asked} == {"goodreads-book-author", "goodreads-book-series"}
 
 
-def test_popularity_is_the_ratings_of_all_editions_of_books_up_to_2015(
-    dump: Write, workspace: Workspace
-) -> None:
+def test_popularity_is_the_ratings_of_all_editions_of_books_up_to_2015(dump: Write, workspace: Workspace) -> None:
     shares = Goodreads(workspace, dump(FILES)).partitions["book"].shares()
     assert shares == {"head": Share(1, 100), "torso": Share(2, 120), "tail": Share(5, 18)}
 
@@ -192,17 +187,13 @@ def test_fields_may_be_null_and_lines_empty(
         (b'{"author_id": "3", "name": "a\x01b"}', '\'{"author_id": "3", "name": "a\\x01b"}\''),
     ],
 )
-def test_a_damaged_line_of_goodreads_is_named(
-    dump: Write, workspace: Workspace, damaged: bytes, found: str
-) -> None:
+def test_a_damaged_line_of_goodreads_is_named(dump: Write, workspace: Workspace, damaged: bytes, found: str) -> None:
     error = _failure(dump(FILES | {AUTHORS: FILES[AUTHORS].encode() + damaged + b"\n"}), workspace)
     assert (Path(error.path).name, error.where, error.found) == (AUTHORS, "line 3", found)
 
 
 @pytest.mark.parametrize("authors", ["Ann Arbor", ["Ann Arbor"], [{"author_id": "1"}]])
-def test_authors_that_are_no_list_are_named_with_their_line(
-    dump: Write, workspace: Workspace, authors: object
-) -> None:
+def test_authors_that_are_no_list_are_named_with_their_line(dump: Write, workspace: Workspace, authors: object) -> None:
     records = [*EDITIONS, EDITIONS[0] | {"authors": authors}]
     error = _failure(dump(FILES | {BOOKS: lines(records)}), workspace)
     assert (error.where, error.expected) == (f"line {len(records)}", "a list of objects of author_id, role")

@@ -40,9 +40,7 @@ def title(
 TITLES = [
     title(1, "movie", "Alpha", 1990, 100),  # 1000 votes
     title(2, "tvSeries", "Beta", 2000, None, 2005),  # 500 votes
-    title(
-        3, "tvMiniSeries", "Gamma", 2001, 45, 2021
-    ),  # 500 votes; its end is too late, and 45 minutes of what?
+    title(3, "tvMiniSeries", "Gamma", 2001, 45, 2021),  # 500 votes; its end is too late, and 45 minutes of what?
     title(4, "movie", "Delta", 1999, 80),  # 93 votes; another Delta
     title(5, "short", "delta", 2005, 7),  # not rated
     title(6, "movie", "Echo", 2001, 90),  # twice in one year
@@ -107,13 +105,7 @@ ASKED = {
     ("head", "director", A, 'Who directed the film "Alpha"?', ("Anna Groß", "Bert Holm")),
     ("tail", "director", "tt0000004", 'Who directed the film "Delta" (1999)?', ("Carl Lind",)),
     ("head", "writer", A, 'Who wrote the film "Alpha"?', ("Beata Klein",)),
-    (
-        "head",
-        "character",
-        A,
-        'Which actor or actress played Queen in the film "Alpha"?',
-        ("Anna Groß", "Bert Holm"),
-    ),
+    ("head", "character", A, 'Which actor or actress played Queen in the film "Alpha"?', ("Anna Groß", "Bert Holm")),
     ("head", "character", A, 'Which actor or actress played King in the film "Alpha"?', ("Bert Holm",)),
     (
         "tail",
@@ -127,20 +119,8 @@ ASKED = {
 # of 2192 in all, a third is reached with the first and two thirds with the second.
 ASKED_OF_PEOPLE = {
     ("torso", "birth-year", "nm0000003", 'In which year was Beata Klein, known for "Alpha", born?', (1990,)),
-    (
-        "tail",
-        "birth-year",
-        "nm0000002",
-        'In which year was Bert Holm, known for "Delta" (1999), born?',
-        (1950,),
-    ),
-    (
-        "tail",
-        "birth-year",
-        "nm0000006",
-        'In which year was Eta Mann, known for "Eta Mann Story", born?',
-        (1980,),
-    ),
+    ("tail", "birth-year", "nm0000002", 'In which year was Bert Holm, known for "Delta" (1999), born?', (1950,)),
+    ("tail", "birth-year", "nm0000006", 'In which year was Eta Mann, known for "Eta Mann Story", born?', (1980,)),
     (
         "tail",
         "profession",
@@ -155,13 +135,7 @@ ASKED_OF_PEOPLE = {
         'What is the profession of Eta Mann, known for "Eta Mann Story"?',
         ("director",),
     ),
-    (
-        "tail",
-        "profession",
-        "nm0000009",
-        'What is the profession of Fritz Otto, known for "1984"?',
-        ("editor",),
-    ),
+    ("tail", "profession", "nm0000009", 'What is the profession of Fritz Otto, known for "1984"?', ("editor",)),
     ("torso", "known-for", "nm0000003", "Name a work that Beata Klein is known for.", ("Alpha",)),
     ("tail", "known-for", "nm0000002", "Name a work that Bert Holm is known for.", ("Delta",)),
     ("tail", "known-for", "nm0000004", "Name a work that Carl Lind is known for.", ("Echo",)),
@@ -203,17 +177,9 @@ def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_fo
 ) -> None:
     partitions = Imdb(workspace, dump(FILES)).partitions
     # Alpha; Beta and Gamma; Delta and six titles without votes, which count one each.
-    assert partitions["title"].shares() == {
-        "head": Share(1, 1000),
-        "torso": Share(2, 1000),
-        "tail": Share(7, 99),
-    }
+    assert partitions["title"].shares() == {"head": Share(1, 1000), "torso": Share(2, 1000), "tail": Share(7, 99)}
     # Omega and Lost are not among the titles; Dora Mill and Egon Nord are known for none of them.
-    assert partitions["person"].shares() == {
-        "head": Share(1, 1093),
-        "torso": Share(1, 1000),
-        "tail": Share(6, 99),
-    }
+    assert partitions["person"].shares() == {"head": Share(1, 1093), "torso": Share(1, 1000), "tail": Share(6, 99)}
 
 
 def test_columns_may_stand_in_any_order_with_others_between(
@@ -227,9 +193,7 @@ def test_columns_may_stand_in_any_order_with_others_between(
 def test_a_title_is_asked_about_its_characters_one_by_one_before_any_comes_twice(
     dump: Write, workspace: Workspace
 ) -> None:
-    cast = [
-        (f"tt{n:07d}", 1, "nm0000001", "actor", None, f'["First {n}","Second {n}"]') for n in (3, 4, 11, 12)
-    ]
+    cast = [(f"tt{n:07d}", 1, "nm0000001", "actor", None, f'["First {n}","Second {n}"]') for n in (3, 4, 11, 12)]
     source = Imdb(workspace, dump(FILES | {"title.principals.tsv.gz": table(PRINCIPALS, *cast)}))
     character = next(template for template in source.templates if template.id == "imdb-title-character")
     drawn = source.draw(dict.fromkeys(source.templates, 100))[character]["tail"].candidates
@@ -237,9 +201,7 @@ def test_a_title_is_asked_about_its_characters_one_by_one_before_any_comes_twice
     assert len({one.entity for one in drawn[:3]}) == 3
 
 
-def test_what_is_drawn_first_is_the_beginning_of_what_is_drawn_in_all(
-    dump: Write, workspace: Workspace
-) -> None:
+def test_what_is_drawn_first_is_the_beginning_of_what_is_drawn_in_all(dump: Write, workspace: Workspace) -> None:
     titles = [title(n, "movie", f"Film {n:03d}", 1950, n) for n in range(1, 200)]
     source = Imdb(workspace, dump(FILES | {"title.basics.tsv.gz": table(BASICS, *titles)}))
     few, all_ = (source.draw(dict.fromkeys(source.templates, size)) for size in (10, 1000))
@@ -252,9 +214,7 @@ def test_what_is_drawn_first_is_the_beginning_of_what_is_drawn_in_all(
 
 def test_a_character_must_have_a_name_of_its_own() -> None:
     assert all(map(is_somebody, ["Queen", "Selfridge", "Extraordinary Man", "Voice of God"]))
-    assert not any(
-        map(is_somebody, ["Self", "Self - Host", "Himself", "various", "Additional Voices", "Extra", " "])
-    )
+    assert not any(map(is_somebody, ["Self", "Self - Host", "Himself", "various", "Additional Voices", "Extra", " "]))
 
 
 def test_professions_are_words_and_an_actress_is_an_actor_too() -> None:
@@ -278,9 +238,7 @@ def test_a_missing_file_is_named(dump: Write, workspace: Workspace, name: str) -
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_truncated_file_is_named_with_the_byte_at_which_it_ends(
-    dump: Write, workspace: Workspace, name: str
-) -> None:
+def test_a_truncated_file_is_named_with_the_byte_at_which_it_ends(dump: Write, workspace: Workspace, name: str) -> None:
     folder = dump(FILES)
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[: len(whole) - 12])
@@ -289,9 +247,7 @@ def test_a_truncated_file_is_named_with_the_byte_at_which_it_ends(
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_without_a_column_is_named_with_the_column(
-    dump: Write, workspace: Workspace, name: str
-) -> None:
+def test_a_file_without_a_column_is_named_with_the_column(dump: Write, workspace: Workspace, name: str) -> None:
     lines = FILES[name].splitlines()
     error = _failure(dump(FILES | {name: "\n".join(line.partition("\t")[2] for line in lines)}), workspace)
     assert (Path(error.path).name, error.where) == (name, "line 1")

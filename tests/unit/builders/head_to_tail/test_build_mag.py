@@ -101,13 +101,7 @@ FILES = {
     ),
 }
 ASKED = {
-    (
-        "head",
-        "mag-conference-location",
-        "1",
-        'Where was the conference "AAA 2001" held?',
-        ("Vienna, Austria",),
-    ),
+    ("head", "mag-conference-location", "1", 'Where was the conference "AAA 2001" held?', ("Vienna, Austria",)),
     ("tail", "mag-conference-location", "7", 'Where was the conference "FFF 1999" held?', ("Graz",)),
     ("head", "mag-journal-publisher", "1", 'Who publishes "Letters"?', ("Orb",)),
     ("tail", "mag-journal-publisher", "2", 'Who publishes "Notes"?', ("Lamp",)),

@@ -25,18 +25,14 @@ EACH = {
     "imdb": {**dict.fromkeys((*OF_TITLES, *OF_PEOPLE), 85), "specialty": 11},
     "goodreads": dict.fromkeys(("author", "publisher", "isbn10", "isbn13"), 250),
     "mag": dict.fromkeys(("location", "issn", "year", "venue", "publisher", "doi", "author"), 100),
-    "dblp": {
-        f"{degree}-{asked}": 47 for degree in ("phd", "masters") for asked in ("title", "year", "school")
-    },
+    "dblp": {f"{degree}-{asked}": 47 for degree in ("phd", "masters") for asked in ("title", "year", "school")},
 }
 """The last words of each template, and how many questions it has in head, torso and tail."""
 
 
 @pytest.fixture
 def built(
-    tmp_path: Path,
-    dump: Callable[[Mapping[str, str]], Path],
-    build: Callable[..., dict[str, list[list[Any]]]],
+    tmp_path: Path, dump: Callable[[Mapping[str, str]], Path], build: Callable[..., dict[str, list[list[Any]]]]
 ) -> dict[str, dict[str, list[list[Any]]]]:
     """The questions of each source, by bucket."""
     (tmp_path / "data").mkdir()
@@ -55,9 +51,7 @@ def test_all_four_domains_have_the_paper_s_templates_and_numbers_and_are_held_ag
     for source, templates in EACH.items():
         for bucket in BUCKETS:
             counts = Counter(template for _, template, *_ in built[source][bucket])
-            by_end = {
-                end: count for end in templates for id_, count in counts.items() if id_.endswith(f"-{end}")
-            }
+            by_end = {end: count for end in templates for id_, count in counts.items() if id_.endswith(f"-{end}")}
             assert (len(counts), by_end) == (len(templates), templates), (source, bucket)
     for bucket in BUCKETS:
         counts = Counter(template for _, template, *_ in built["dbpedia"][bucket])
@@ -70,10 +64,7 @@ def test_all_four_domains_have_the_paper_s_templates_and_numbers_and_are_held_ag
     assert isinstance(table, Table)
     assert isinstance(passage, Passage)
     assert passage.text.endswith("differs from the paper's own runs: nothing.")
-    assert [column.title.removeprefix("A against it, ") for column in table.columns[1:]] == [
-        "all",
-        *PAPER_MIX,
-    ]
+    assert [column.title.removeprefix("A against it, ") for column in table.columns[1:]] == ["all", *PAPER_MIX]
 
 
 def _asked(data: Path) -> Tally:
@@ -81,8 +72,5 @@ def _asked(data: Path) -> Tally:
     setup = Setup(model="mine", judge=None, reports=data, data=data, modes=("paper",), seed=0, args={})
     samples = HEAD_TO_TAIL.load(setup).samples
     return Tally(
-        tuple(
-            Row(one.id, one.id, 1, "passed", one.tags, {"accuracy_lm": 1.0, "accuracy_em": 1.0})
-            for one in samples
-        )
+        tuple(Row(one.id, one.id, 1, "passed", one.tags, {"accuracy_lm": 1.0, "accuracy_em": 1.0}) for one in samples)
     )

@@ -23,9 +23,7 @@ REPORT = (
 
 def box(*players: tuple[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     keys = sorted({key for _, values in players for key in values})
-    columns = {
-        key: {str(row): values.get(key, "N/A") for row, (_, values) in enumerate(players)} for key in keys
-    }
+    columns = {key: {str(row): values.get(key, "N/A") for row, (_, values) in enumerate(players)} for key in keys}
     return {"PLAYER_NAME": {str(row): name for row, (name, _) in enumerate(players)}, **columns}
 
 

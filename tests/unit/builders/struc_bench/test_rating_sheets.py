@@ -64,12 +64,7 @@ def fill(sheet: Path, name: str, marks: Callable[[Row], dict[str, str]]) -> Path
 
 def imported(call: Call, sheet: Path, *copies: Path) -> Any:
     return call(
-        "ratings",
-        *copies,
-        "--key",
-        sheet.with_suffix(".key.json"),
-        "--to",
-        sheet.with_name("human_scores.json"),
+        "ratings", *copies, "--key", sheet.with_suffix(".key.json"), "--to", sheet.with_name("human_scores.json")
     )
 
 
@@ -96,9 +91,7 @@ def test_a_sheet_that_may_hold_ratings_is_left_alone(sheet: Path, desk: Any, cal
 
 def test_filled_in_copies_become_ratings_that_the_benchmark_reads(sheet: Path, call: Call) -> None:
     ann = fill(
-        sheet,
-        "ann",
-        lambda row: {"content": "8", "format": "7,5", "naming_error": "x" * (row["answer"] == "B")},
+        sheet, "ann", lambda row: {"content": "8", "format": "7,5", "naming_error": "x" * (row["answer"] == "B")}
     )
     bo = fill(sheet, "bo", lambda row: {"content": "3", "format": "4"} if row["answer"] in "CD" else {})
     outcome = imported(call, sheet, ann, bo)
@@ -122,9 +115,7 @@ def test_filled_in_copies_become_ratings_that_the_benchmark_reads(sheet: Path, c
         ({}, "no line with marks"),
     ],
 )
-def test_a_mistake_in_a_copy_is_one_message_with_its_line(
-    sheet: Path, call: Call, marks: Row, message: str
-) -> None:
+def test_a_mistake_in_a_copy_is_one_message_with_its_line(sheet: Path, call: Call, marks: Row, message: str) -> None:
     outcome = imported(call, sheet, fill(sheet, "ann", lambda row: marks if "D" in row["answer"] else {}))
     assert outcome.status == 2
     assert outcome.err.count("\n") == 1

@@ -74,14 +74,10 @@ def test_tables_of_a_page_become_items_as_they_stand(call: Call, write: Write, t
         "Tern: Built is 1931[1]; Notes is sunk.\nTern: Built is 1950.\nSkua: Built is 1962.\n\n"
         "Table 2 of 2.\nThe columns: rebuilt."
     )
-    assert (
-        outcome.out == f"2 items in {tmp_path}/out/html_test.json\n0 tables or files left out, 1 file read\n"
-    )
+    assert outcome.out == f"2 items in {tmp_path}/out/html_test.json\n0 tables or files left out, 1 file read\n"
 
 
-def test_tables_of_a_latex_source_become_items_without_its_comments(
-    call: Call, write: Write, tmp_path: Path
-) -> None:
+def test_tables_of_a_latex_source_become_items_without_its_comments(call: Call, write: Write, tmp_path: Path) -> None:
     write("pages/deep/a.tex", SOURCE)
     outcome = call("files", "--from", tmp_path / "pages", "--to", tmp_path / "latex_test.json")
     items = read_items(tmp_path / "latex_test.json")
@@ -110,9 +106,7 @@ def test_a_folder_of_both_gives_a_file_a_format(call: Call, write: Write, tmp_pa
     }
 
 
-def test_a_file_name_that_tells_a_format_leaves_the_other_unread(
-    call: Call, write: Write, tmp_path: Path
-) -> None:
+def test_a_file_name_that_tells_a_format_leaves_the_other_unread(call: Call, write: Write, tmp_path: Path) -> None:
     write("pages/a.html", FLEET)
     write("pages/b.tex", "no table")
     outcome = call("files", "--from", tmp_path / "pages", "--to", tmp_path / "html_wiki.json")
@@ -123,9 +117,7 @@ def test_a_file_name_that_tells_a_format_leaves_the_other_unread(
     assert "call it html_test.json or similar" in outcome.err
 
 
-def test_files_that_cannot_be_used_are_named_and_the_rest_is_built(
-    call: Call, write: Write, tmp_path: Path
-) -> None:
+def test_files_that_cannot_be_used_are_named_and_the_rest_is_built(call: Call, write: Write, tmp_path: Path) -> None:
     write("pages/a.html", b"<table><tr><td>caf\xe9</table>")
     write("pages/b.html", "<p>none</p>")
     write("pages/c.html", "\n<table><tr><td> </td></tr></table>\n<table><tr><td>cut")
@@ -141,9 +133,7 @@ def test_files_that_cannot_be_used_are_named_and_the_rest_is_built(
     assert "4 tables or files left out, 4 files read" in outcome.out
 
 
-def test_a_folder_that_gives_nothing_is_one_message_and_no_file(
-    call: Call, write: Write, tmp_path: Path
-) -> None:
+def test_a_folder_that_gives_nothing_is_one_message_and_no_file(call: Call, write: Write, tmp_path: Path) -> None:
     write("pages/b.html", "<p>none</p>")
     (tmp_path / "empty").mkdir()
     for folder, expected in (

@@ -46,28 +46,16 @@ def items(write: Write) -> Path:
 
 def arguments(items: Path, url: str, *more: object) -> list[str]:
     to = items.with_name("html_cot.json")
-    return [
-        "format-cot",
-        str(items),
-        "--to",
-        str(to),
-        "--model=gpt-4",
-        f"--model-base-url={url}",
-        *map(str, more),
-    ]
+    return ["format-cot", str(items), "--to", str(to), "--model=gpt-4", f"--model-base-url={url}", *map(str, more)]
 
 
-def test_every_item_gets_its_description_and_is_else_as_it_was(
-    call: Call, items: Path, chat_server: Any
-) -> None:
+def test_every_item_gets_its_description_and_is_else_as_it_was(call: Call, items: Path, chat_server: Any) -> None:
     chat_server.reply = lambda body: chat_server.say(f"\n {WORDS}\n")
     outcome = call(*arguments(items, chat_server.url))
     assert (outcome.status, outcome.err) == (0, "")
     built = read_items(items.with_name("html_cot.json"))
     assert {item.format_description for item in built} == {WORDS}
-    assert [(item.instruction, item.input, item.output) for item in built] == [
-        tuple(item.values()) for item in ITEMS
-    ]
+    assert [(item.instruction, item.input, item.output) for item in built] == [tuple(item.values()) for item in ITEMS]
     assert len(chat_server.bodies) == len(ITEMS)
     assert all(item["output"] in asked for item, asked in zip(ITEMS, sorted_asked(chat_server), strict=True))
 
@@ -75,14 +63,10 @@ def test_every_item_gets_its_description_and_is_else_as_it_was(
 def sorted_asked(server: Any) -> list[str]:
     """What was asked, in the order of the items."""
     order = [boat for boat, _ in BOATS]
-    return sorted(
-        server.asked(), key=lambda asked: next(order.index(boat) for boat in order if boat in asked)
-    )
+    return sorted(server.asked(), key=lambda asked: next(order.index(boat) for boat in order if boat in asked))
 
 
-def test_the_instruction_set_has_the_description_in_the_instruction(
-    call: Call, items: Path, chat_server: Any
-) -> None:
+def test_the_instruction_set_has_the_description_in_the_instruction(call: Call, items: Path, chat_server: Any) -> None:
     chat_server.reply = lambda body: chat_server.say(WORDS)
     call(*arguments(items, chat_server.url))
     lines = items.with_name("html_cot.instructions.jsonl").read_text("utf-8").splitlines()
@@ -129,12 +113,8 @@ def test_the_descriptions_shown_as_examples_pass_their_own_check(written: Format
     assert code_in(description, table, written) == ""
 
 
-def test_an_item_that_gets_none_is_named_and_the_rest_is_written(
-    call: Call, items: Path, chat_server: Any
-) -> None:
-    chat_server.reply = lambda body: chat_server.say(
-        "" if "Skua" in body["messages"][0]["content"] else WORDS
-    )
+def test_an_item_that_gets_none_is_named_and_the_rest_is_written(call: Call, items: Path, chat_server: Any) -> None:
+    chat_server.reply = lambda body: chat_server.say("" if "Skua" in body["messages"][0]["content"] else WORDS)
     outcome = call(*arguments(items, chat_server.url))
     assert outcome.status == 1
     assert f"{items}, item 1: gpt-4 gave no usable answer" in outcome.err
@@ -156,9 +136,7 @@ def test_a_refused_request_is_that_items_error_only(call: Call, items: Path, cha
     assert "too long" in outcome.err
 
 
-def test_the_spend_limit_holds_and_what_was_paid_for_is_written(
-    call: Call, items: Path, chat_server: Any
-) -> None:
+def test_the_spend_limit_holds_and_what_was_paid_for_is_written(call: Call, items: Path, chat_server: Any) -> None:
     chat_server.reply = lambda body: chat_server.say(WORDS)
     outcome = call(*arguments(items, chat_server.url, "--max-cost=0.03", "--price=gpt-4=0/20"))
     # 1,024 tokens are set aside for an answer, $0.0205, and 5 are paid, $0.0001: one at a time is within the limit.
@@ -273,12 +251,7 @@ RAW = "Team:\n| | Wins | Points |\n| Otters | 12 | 98 |"
         ("html", ITEMS[0]["output"], "Rows are fewer than 3 (n < 3).", False),
         ("html", ITEMS[0]["output"], "It opens with <table border=1>", True),
         ("html", ITEMS[0]["output"], "and ends with </td", True),
-        (
-            "latex",
-            LATEX,
-            "One tabular, left and right; a hline macro; a percent sign \\% stands in it.",
-            False,
-        ),
+        ("latex", LATEX, "One tabular, left and right; a hline macro; a percent sign \\% stands in it.", False),
         ("latex", LATEX, "```\n\\begin {tabular}{lr}", True),
         ("latex", LATEX, "The row Shop & Loaves \\\\ comes first.", True),
         ("latex", LATEX, "Cells are separated by & and rows end in \\\\.", False),

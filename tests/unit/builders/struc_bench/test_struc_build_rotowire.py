@@ -52,9 +52,7 @@ def test_tables_hold_what_the_report_says_and_nothing_else(
     assert item.input == " ".join(game()["summary"])
 
 
-def test_a_built_item_scores_full_against_itself(
-    call: Call, write: Write, game: Game, tmp_path: Path
-) -> None:
+def test_a_built_item_scores_full_against_itself(call: Call, write: Write, game: Game, tmp_path: Path) -> None:
     call("rotowire", "--from", write("games.json", [game()]), "--to", tmp_path / "table.json")
     (item,) = read_items(tmp_path / "table.json")
     assert table_score(item.output, item.output, format="markdown").value == 1.0
@@ -116,9 +114,7 @@ def test_namesakes_are_told_apart_by_their_full_names_only(
     assert [row[0] for row in player.rows[1:]] == ["Ann Bell", "Cleo Dray", "Eve Foss Jr.", "Zoe Bell"]
 
 
-def test_every_game_whose_report_fills_a_table_is_an_item(
-    call: Call, write: Write, game: Game, tmp_path: Path
-) -> None:
+def test_every_game_whose_report_fills_a_table_is_an_item(call: Call, write: Write, game: Game, tmp_path: Path) -> None:
     source = write("games.json", [game(summary=SHORT.split()), game()])
     outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
     assert outcome.out.startswith("2 items in")
@@ -163,10 +159,7 @@ BROKEN: dict[str, tuple[Callable[[Game], Any], str]] = {
     "a summary in one piece": (lambda game: [game(summary="The Otters won .")], "item 0, field 'summary'"),
     "a token that is a number": (lambda game: [game(summary=["The", 3])], "token 1: found 3"),
     "no box score": (lambda game: [_without(game(), "box_score")], "item 0"),
-    "a column that is a list": (
-        lambda game: [game(box_score={"PLAYER_NAME": {"0": "A"}, "PTS": [1]})],
-        "'PTS'",
-    ),
+    "a column that is a list": (lambda game: [game(box_score={"PLAYER_NAME": {"0": "A"}, "PTS": [1]})], "'PTS'"),
     "a column that is cut": (
         lambda game: [game(box_score={"PLAYER_NAME": {"0": "A", "1": "B"}, "PTS": {"0": "3"}})],
         "'PTS': found no row '1'",
@@ -200,9 +193,7 @@ def test_a_game_of_another_shape_is_one_message(
     ],
     ids=["truncated", "Latin-1"],
 )
-def test_a_damaged_file_is_one_message(
-    content: bytes, expected: str, call: Call, write: Write, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_one_message(content: bytes, expected: str, call: Call, write: Write, tmp_path: Path) -> None:
     outcome = call("rotowire", "--from", write("games.json", content), "--to", tmp_path / "table.json")
     assert outcome.status == 2
     assert expected in outcome.err
@@ -259,18 +250,14 @@ def test_an_output_whose_name_would_not_be_read_as_raw_text_is_refused(
     assert "call it table_test.json" in outcome.err
 
 
-def test_an_output_that_is_a_folder_is_one_message(
-    call: Call, write: Write, game: Game, tmp_path: Path
-) -> None:
+def test_an_output_that_is_a_folder_is_one_message(call: Call, write: Write, game: Game, tmp_path: Path) -> None:
     (tmp_path / "table.json").mkdir()
     outcome = call("rotowire", "--from", write("g.json", [game()]), "--to", tmp_path / "table.json")
     assert outcome.status == 2
     assert "it is a folder" in outcome.err
 
 
-def test_half_a_surrogate_pair_in_a_report_is_one_message(
-    call: Call, write: Write, game: Game, tmp_path: Path
-) -> None:
+def test_half_a_surrogate_pair_in_a_report_is_one_message(call: Call, write: Write, game: Game, tmp_path: Path) -> None:
     source = write("g.json", [game(summary=[*game()["summary"], "\ud83d"])])
     outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
     assert outcome.status == 2

@@ -78,9 +78,7 @@ def test_a_file_that_is_none_of_items_is_one_message(
 
 
 @pytest.mark.parametrize("step", ["rotowire", "files", "format-cot", "statistics"])
-def test_help_says_what_a_step_reads_and_writes(
-    step: str, call: Call, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_says_what_a_step_reads_and_writes(step: str, call: Call, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         call(step, "--help")
     assert ended.value.code == 0

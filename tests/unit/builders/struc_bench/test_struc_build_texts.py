@@ -43,9 +43,7 @@ def arguments(items: Path, url: str) -> list[str]:
     return ["texts", str(items), "--to", str(target), "--model=gpt-4", f"--model-base-url={url}"]
 
 
-def test_a_text_that_lacks_values_is_asked_for_again_and_told_which(
-    call: Call, items: Path, chat_server: Any
-) -> None:
+def test_a_text_that_lacks_values_is_asked_for_again_and_told_which(call: Call, items: Path, chat_server: Any) -> None:
     chat_server.reply = lambda body: chat_server.say(WHOLE if len(body["messages"]) > 1 else PARTIAL)
     outcome = call(*arguments(items, chat_server.url))
     assert (outcome.status, outcome.err) == (0, "")
@@ -55,9 +53,7 @@ def test_a_text_that_lacks_values_is_asked_for_again_and_told_which(
     assert "It lacks these values of the table: 'Boats', 'Boat', 'Red Tern', '1,931'." in asked_again
 
 
-def test_an_item_whose_text_stays_incomplete_is_named_and_left_out(
-    call: Call, items: Path, chat_server: Any
-) -> None:
+def test_an_item_whose_text_stays_incomplete_is_named_and_left_out(call: Call, items: Path, chat_server: Any) -> None:
     chat_server.reply = lambda body: chat_server.say(PARTIAL)
     outcome = call(*arguments(items, chat_server.url))
     assert outcome.status == 1

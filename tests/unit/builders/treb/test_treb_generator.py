@@ -16,15 +16,7 @@ from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.builders.treb import (
-    TEMPLATES,
-    _add,
-    _pairs,
-    add_arguments,
-    build,
-    lookups,
-    run,
-)
+from evalsuite.builders.treb import TEMPLATES, _add, _pairs, add_arguments, build, lookups, run
 from evalsuite.builders.treb.lookups import in_chinese
 from evalsuite.builders.treb.model_pairs import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_fault
@@ -104,8 +96,8 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     ],
     rf"Which values has the column {Q} where (.*)\?": lambda df, k, words: key(df, k, mask(df, words)),
     r"In how many rows of the data is it so that (.*)\?": lambda df, words: mask(df, words).sum(),
-    rf"What is the ({'|'.join(STATISTICS)}) of the column {Q}, rounded to 2 decimals\?": lambda df, s, c: (
-        round(STATISTICS[s](df[c]), 2)
+    rf"What is the ({'|'.join(STATISTICS)}) of the column {Q}, rounded to 2 decimals\?": lambda df, s, c: round(
+        STATISTICS[s](df[c]), 2
     ),
     rf"What is the ({'|'.join(STATISTICS)}) of the column {Q} over the rows where (.*), rounded to 2 decimals\?": (
         lambda df, s, c, words: round(STATISTICS[s](df[mask(df, words)][c]), 2)
@@ -116,17 +108,15 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     rf"Which value has the column {Q} in the row with the (greatest|smallest) value of {Q}\?": (
         lambda df, k, best, c: the(df, k, c, best)
     ),
-    rf"How many different values are in the column {Q}, empty cells aside\?": lambda df, c: len(
-        df[c].value_counts()
-    ),
+    rf"How many different values are in the column {Q}, empty cells aside\?": lambda df, c: len(df[c].value_counts()),
     rf"What is the rank of the row where {Q} is {Q} by {Q}, the greatest value being 1\?": lambda df, k, v, c: (
         1 + (df[c] > df.set_index(k)[c].to_dict()[v]).sum()
     ),
-    rf"For which value of the column {Q} is the mean of {Q} greatest\?": lambda df, g, c: df.pivot_table(
-        c, g
-    )[c].idxmax(),
-    rf"What is Pearson's correlation of the columns {Q} and {Q}, rounded to 2 decimals\?": lambda df, a, b: (
-        round(np.corrcoef(df[a], df[b])[0, 1], 2)
+    rf"For which value of the column {Q} is the mean of {Q} greatest\?": lambda df, g, c: df.pivot_table(c, g)[
+        c
+    ].idxmax(),
+    rf"What is Pearson's correlation of the columns {Q} and {Q}, rounded to 2 decimals\?": lambda df, a, b: round(
+        np.corrcoef(df[a], df[b])[0, 1], 2
     ),
     rf"Is the column {Q} compatible with a normal distribution \(Shapiro-Wilk test, 5% level\)\?": (
         lambda df, c: verdict(stats.shapiro(df[c]).pvalue)
@@ -139,8 +129,8 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     rf"What is the skewness of the column {Q} \(adjusted Fisher-Pearson\), rounded to 2 decimals\?": (
         lambda df, c: round(float(stats.skew(df[c], bias=False)), 2)
     ),
-    rf"Are the values of the column {Q} equally frequent \(chi-square test, 5% level\)\?": lambda df, c: (
-        verdict(stats.chisquare(np.unique(df[c], return_counts=True)[1]).pvalue)
+    rf"Are the values of the column {Q} equally frequent \(chi-square test, 5% level\)\?": lambda df, c: verdict(
+        stats.chisquare(np.unique(df[c], return_counts=True)[1]).pvalue
     ),
 }
 FORMS = ("the number only", "that only", "them only, in the order of the table, separated by commas")
@@ -204,19 +194,14 @@ def test_a_table_with_chinese_names_has_its_questions_in_chinese(built: BuiltPai
         assert re.search(r"[？。]$", record["question"])
         assert "Answer" not in record["question"]
         # Names, cells and numbers are those of the English question.
-        kept = {
-            *re.findall(Q, record["question_en"]),
-            *re.findall(r"(?<![\d.])\d+\.\d+", record["question_en"]),
-        }
+        kept = {*re.findall(Q, record["question_en"]), *re.findall(r"(?<![\d.])\d+\.\d+", record["question_en"])}
         assert all(part in record["question"] for part in kept)
     assert not any("question_en" in record for record in built.records if "employees" in record["id"])
 
 
 @pytest.mark.parametrize("ending", FORMS)
 def test_a_question_in_an_unknown_form_stays_as_it_is(ending: str) -> None:
-    odd = lookups.TemplatePair(
-        f'What is the sum of the column "a"b", really? Answer with {ending}.', "1", "print(1)"
-    )
+    odd = lookups.TemplatePair(f'What is the sum of the column "a"b", really? Answer with {ending}.', "1", "print(1)")
     assert in_chinese(odd) is odd
 
 
@@ -243,9 +228,7 @@ def test_no_question_is_asked_twice() -> None:
     assert len(set(questions)) == len(questions)
 
 
-def test_a_pair_whose_program_says_something_else_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_pair_whose_program_says_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def lying(sheet: Sheet, random: Random) -> lookups.TemplatePair:
         return lookups.make_number_pair("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
 
@@ -286,12 +269,7 @@ def test_a_table_that_does_not_qualify_is_refused_for_its_reason(text: str, reas
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "name,votes\na,1\nb,2\nc,4\n",
-        "name,2010,2020\na,1,5\nb,2,6\nc,4,8\n",
-        "name,votes\na,\nb,2\nc,3\nd,5\n",
-    ],
+    "text", ["name,votes\na,1\nb,2\nc,4\n", "name,2010,2020\na,1,5\nb,2,6\nc,4,8\n", "name,votes\na,\nb,2\nc,3\nd,5\n"]
 )
 def test_an_ordinary_table_qualifies(text: str) -> None:
     assert find_fault(from_csv(text, 1), len(text)) is None
@@ -319,9 +297,7 @@ def arguments(*written: str) -> argparse.Namespace:
     return parser.parse_args(written)
 
 
-def test_the_command_writes_files_that_the_loader_reads(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_files_that_the_loader_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tables = tmp_path / "tables"
     tables.mkdir()
     (tables / "good.csv").write_text((SHIPPED / "csv" / "planets.csv").read_text("utf-8"), encoding="utf-8")
@@ -394,11 +370,7 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         "dose": "0.5 0.5 1.0 1.0 2.0 2.0",
         "15": "3 8 1 5 9 2",
     }
-    means = {
-        "Rate (%)": "1.5 2.5 7 3 2.2 9",
-        "points per game": "9.1 3.6 7 5.5 2 8",
-        "平均年龄": "31 24 28 44 35 21",
-    }
+    means = {"Rate (%)": "1.5 2.5 7 3 2.2 9", "points per game": "9.1 3.6 7 5.5 2 8", "平均年龄": "31 24 28 44 35 21"}
     sums = {"Votes": "4 9 1 7 3 5", "Number of seats": "2 7 1 1 9 3", "销量": "15 3 8 1 6 9"}
     every = columns | means | sums
     rows = zip(*(cells.split() for cells in every.values()), strict=True)

@@ -109,19 +109,14 @@ def test_a_question_is_kept_with_the_answer_that_its_program_prints(build: Any, 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (
-            ("--model", "author", "--model", "contrary", "--model", "contrary"),
-            "1 of 3 programs come to its answer",
-        ),
+        (("--model", "author", "--model", "contrary", "--model", "contrary"), "1 of 3 programs come to its answer"),
         (("--model", "failing"), "its program fails: AttributeError"),
         (("--model", "brief"), "fewer than 3 steps"),
         (("--model", "talkative"), "no JSON object"),
         (("--model", "author", "--judge-model", "drops"), "the judge drops it: nobody would ask it"),
     ],
 )
-def test_a_draft_that_is_no_good_is_dropped_with_its_reason(
-    build: Any, words: tuple[str, ...], reason: str
-) -> None:
+def test_a_draft_that_is_no_good_is_dropped_with_its_reason(build: Any, words: tuple[str, ...], reason: str) -> None:
     _, records, told = build(*words)
     assert records == []
     assert "Multi-step_Operations|models|cities is left out: " in told
@@ -168,9 +163,7 @@ def test_a_column_that_lost_its_name_is_kept_where_most_models_find_it(
         (("--model", "namer", "--judge-model", "miscounts"), "does not say of each name"),
     ],
 )
-def test_a_column_whose_name_nobody_can_tell_is_dropped(
-    build: Any, words: tuple[str, ...], reason: str
-) -> None:
+def test_a_column_whose_name_nobody_can_tell_is_dropped(build: Any, words: tuple[str, ...], reason: str) -> None:
     _, records, told = build(*words, subtask="Table_Column_Naming")
     assert records == []
     assert "Table_Column_Naming|models|cities is left out: " in told

@@ -123,9 +123,7 @@ def test_form_is_the_writing_apart_from_white_space() -> None:
     ],
 )
 def test_a_text_holds_whole_words_and_numbers_in_their_order(cell: str, held: bool) -> None:  # noqa: FBT001
-    text = Text(
-        "INA Voss, shelf A2: twenty-four candles and nine lamps, at 07:30 and 12, at 1,240 m, -3.5 degrees."
-    )
+    text = Text("INA Voss, shelf A2: twenty-four candles and nine lamps, at 07:30 and 12, at 1,240 m, -3.5 degrees.")
     assert text.holds(cell) == held
 
 
@@ -140,15 +138,8 @@ def test_a_text_holds_its_words_whatever_stands_around_them(before: str, word: s
 
 
 @given(st.integers(0, 10**12), st.integers(1, 4))
-def test_separators_trailing_zeros_and_signs_of_currency_do_not_change_a_number(
-    number: int, zeros: int
-) -> None:
-    assert (
-        value_of(f"{number:,}")
-        == value_of(f"${number}.{'0' * zeros}")
-        == value_of(f"{number}%")
-        == str(number)
-    )
+def test_separators_trailing_zeros_and_signs_of_currency_do_not_change_a_number(number: int, zeros: int) -> None:
+    assert value_of(f"{number:,}") == value_of(f"${number}.{'0' * zeros}") == value_of(f"{number}%") == str(number)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))

@@ -85,8 +85,7 @@ def test_a_long_tabularray_takes_its_caption_from_its_options(options: str, capt
 
 def test_a_deluxetable_takes_its_caption_from_its_own_macro() -> None:
     (table,) = read_tables(
-        rf"\begin{{deluxetable}}{{lc}}\tablecaption{{Stars}}\startdata {ROWS}\enddata\end{{deluxetable}}",
-        "latex",
+        rf"\begin{{deluxetable}}{{lc}}\tablecaption{{Stars}}\startdata {ROWS}\enddata\end{{deluxetable}}", "latex"
     )
     assert table.name == "Stars"
 
@@ -96,9 +95,7 @@ def test_a_deluxetable_takes_its_caption_from_its_own_macro() -> None:
     [("hlines", "Horizontal rules part", "no vertical"), ("vlines", "no horizontal", "Vertical rules part"),
      ("hvlines", "Horizontal rules part", "Vertical rules part")],
 )  # fmt: skip
-def test_options_that_draw_all_rules_are_rules_of_the_table(
-    option: str, horizontal: str, vertical: str
-) -> None:
+def test_options_that_draw_all_rules_are_rules_of_the_table(option: str, horizontal: str, vertical: str) -> None:
     for markup in (
         rf"\begin{{tblr}}{{colspec={{lc}}, {option}}} {ROWS} \end{{tblr}}",
         rf"\begin{{NiceTabular}}{{lc}}[{option}] {ROWS} \end{{NiceTabular}}",

@@ -33,9 +33,7 @@ def edited(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     prediction = list(reference)
     for _ in range(draw(st.integers(0, 30))):
         place = dice.randrange(len(prediction) + 1)
-        prediction[place : place + dice.randrange(4)] = [
-            str(dice.randrange(kinds)) for _ in range(dice.randrange(4))
-        ]
+        prediction[place : place + dice.randrange(4)] = [str(dice.randrange(kinds)) for _ in range(dice.randrange(4))]
     return prediction, reference
 
 
@@ -46,9 +44,7 @@ def few_letters() -> SearchStrategy[list[str]]:
 @pytest.mark.usefixtures("way")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pair=edited(), autojunk=st.booleans())
-def test_the_ratio_of_an_edited_copy_is_difflibs(
-    pair: tuple[list[str], list[str]], *, autojunk: bool
-) -> None:
+def test_the_ratio_of_an_edited_copy_is_difflibs(pair: tuple[list[str], list[str]], *, autojunk: bool) -> None:
     prediction, reference = pair
     expected = difflib.SequenceMatcher(None, prediction, reference, autojunk=autojunk).ratio()
     assert matching_ratio(prediction, reference, autojunk=autojunk) == expected

@@ -19,66 +19,16 @@ STEPS_A_CHARACTER = 120
 """Twice the most that was seen in 20,000 texts of this kind, 57; lines of Python count, not time."""
 STEPS_AT_LEAST = 2_000
 LENGTH = 1_500
-OPENINGS = st.sampled_from(
-    ["", "<table><tr>", r"\begin{tabular}{ll}", r"\begin{tblr}{", "| a | b |\n", "a,b\n1,2\n"]
-)
+OPENINGS = st.sampled_from(["", "<table><tr>", r"\begin{tabular}{ll}", r"\begin{tblr}{", "| a | b |\n", "a,b\n1,2\n"])
 SCRAPS = st.sampled_from(
     [
         *("{", "}", "[", "]", "&", "\\", "\\\\", r"\\[", "$", "%", "\n", "~", "\x00", "\ud800", "é", "x"),
-        *(
-            r"\begin{tabular}{l}",
-            r"\end{tabular}",
-            r"\begin{a}",
-            r"\end{a}",
-            r"\begin{table}",
-            r"\end{table}",
-        ),
-        *(
-            r"\multicolumn{999}{c}{x}&",
-            r"\multirow{99}{*}{x}\\",
-            r"\multirow{-99}{*}{x}\\",
-            r"\caption{",
-            r"\caption[",
-        ),
-        *(
-            r"\textbf[",
-            r"\hline[(",
-            r"\frac{",
-            r"\'",
-            r"\endhead",
-            r"\SetCell[r=99,c=99]{}x&",
-            r"\Block{99-99}{x}",
-        ),
-        *(
-            r"\begin{tabular}{*{99}{c}}x",
-            r"\begin{longtblr}[caption={",
-            r"\CodeBefore",
-            r"\verb|",
-            r"\kill",
-            r"\=",
-        ),
-        *(
-            "<td>",
-            "<table>",
-            "</table>",
-            "<tr>",
-            "<th>",
-            "<div>",
-            "<li>",
-            "</td>",
-            "<b>",
-            "&amp",
-            "<!--",
-            "<script>",
-        ),
-        *(
-            "<td rowspan=0>",
-            "<td colspan=999>",
-            "<td rowspan=99 colspan=99>",
-            "<caption>",
-            "<thead>",
-            "</thead>",
-        ),
+        *(r"\begin{tabular}{l}", r"\end{tabular}", r"\begin{a}", r"\end{a}", r"\begin{table}", r"\end{table}"),
+        *(r"\multicolumn{999}{c}{x}&", r"\multirow{99}{*}{x}\\", r"\multirow{-99}{*}{x}\\", r"\caption{", r"\caption["),
+        *(r"\textbf[", r"\hline[(", r"\frac{", r"\'", r"\endhead", r"\SetCell[r=99,c=99]{}x&", r"\Block{99-99}{x}"),
+        *(r"\begin{tabular}{*{99}{c}}x", r"\begin{longtblr}[caption={", r"\CodeBefore", r"\verb|", r"\kill", r"\="),
+        *("<td>", "<table>", "</table>", "<tr>", "<th>", "<div>", "<li>", "</td>", "<b>", "&amp", "<!--", "<script>"),
+        *("<td rowspan=0>", "<td colspan=999>", "<td rowspan=99 colspan=99>", "<caption>", "<thead>", "</thead>"),
         *("|", "| |\n", "\\|", "|-|\n", "```\n", "a\n", "a|\n", "+-+\n", "<NEWLINE>|", "> ", "a: |", "**"),
         *("a,b\n", '"', "a\tb\n", ";", "\r", "\u2028", "colspec={", "*{99}{"),
     ]

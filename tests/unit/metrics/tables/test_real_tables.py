@@ -55,9 +55,7 @@ def test_a_table_of_every_day_scores_one_against_itself(name: str) -> None:
     assert _own_score(table, written) == (1.0, 1.0)
 
 
-@pytest.mark.skipif(
-    not WIKIPEDIA.is_dir(), reason="the folder shared/data/wikitables is not beside the project"
-)
+@pytest.mark.skipif(not WIKIPEDIA.is_dir(), reason="the folder shared/data/wikitables is not beside the project")
 def test_tables_of_wikipedia_score_one_against_themselves() -> None:
     tables = {path.name: path.read_text("utf-8") for path in sorted(WIKIPEDIA.glob("*.html"))}
     assert len(tables) > 100

@@ -25,11 +25,7 @@ def test_stripping_twice_changes_nothing(answer: str, written: Format) -> None:
 @pytest.mark.parametrize(
     ("written", "answer", "markup"),
     [
-        (
-            "html",
-            "Here: <table><tr><td>a > b</td></tr></table> Done.",
-            "<table><tr><td>a > b</td></tr></table>",
-        ),
+        ("html", "Here: <table><tr><td>a > b</td></tr></table> Done.", "<table><tr><td>a > b</td></tr></table>"),
         ("html", "```html\n<p>a</p>\n```\nand\n```\n<p>b</p>\n```", "<p>a</p>\n\n<p>b</p>"),
         ("html", "```python\nprint(1)\n```\n<p>a</p>", "<p>a</p>"),
         ("html", "```\n<p>no end", "<p>no end"),

@@ -55,10 +55,7 @@ def test_each_cell_says_where_it_stands_and_what_is_wrong() -> None:
         "Herons / Team: not wanted Herons",
         "Herons / Wins: not wanted 1",
     ]
-    assert (
-        repr(score)
-        == f"TableScore(value={score.value:.4f}, content={score.content:.4f}, form={score.form:.4f})"
-    )
+    assert repr(score) == f"TableScore(value={score.value:.4f}, content={score.content:.4f}, form={score.form:.4f})"
     assert json.loads(json.dumps(score.to_dict()))["differences"][0]["wanted"] == "8"
     assert "7 \u2192 8" in score.show()
     assert "<del>7</del> <ins>8</ins>" in score._repr_html_()
@@ -84,14 +81,9 @@ def test_many_pairs_are_scored_at_once_and_a_bad_one_is_named() -> None:
         table_scores([(WANTED, WANTED), (WANTED, "none")])
 
 
-def test_pairs_of_a_file_are_scored_as_a_table_csv_or_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pairs_of_a_file_are_scored_as_a_table_csv_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = tmp_path / "pairs.jsonl"
-    records = [
-        {"id": "a", "prediction": ANSWER, "reference": ROWS},
-        {"prediction": WANTED, "reference": WANTED},
-    ]
+    records = [{"id": "a", "prediction": ANSWER, "reference": ROWS}, {"prediction": WANTED, "reference": WANTED}]
     pairs.write_text("\n".join(map(json.dumps, records)))
     assert main(["score", "tables", "--pairs", str(pairs), "--format", "md"]) == 0
     shown = capsys.readouterr().out
@@ -104,12 +96,7 @@ def test_pairs_of_a_file_are_scored_as_a_table_csv_or_json(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("{", "line 1"),
-        ("[]", "line 1"),
-        ("", "no line"),
-        ('{"prediction": 1, "reference": "|a|"}', "not int"),
-    ],
+    [("{", "line 1"), ("[]", "line 1"), ("", "no line"), ('{"prediction": 1, "reference": "|a|"}', "not int")],
 )
 def test_a_damaged_file_of_pairs_is_one_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
@@ -120,9 +107,7 @@ def test_a_damaged_file_of_pairs_is_one_message(
     assert message in capsys.readouterr().err
 
 
-def test_a_diff_of_two_tables_lists_the_cells_that_differ(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_diff_of_two_tables_lists_the_cells_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second, page = tmp_path / "a.md", tmp_path / "b.md", tmp_path / "diff.html"
     first.write_text(ANSWER)
     second.write_text(WANTED)

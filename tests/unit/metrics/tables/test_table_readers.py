@@ -58,8 +58,7 @@ def test_raw_text_tables_take_the_name_above_them() -> None:
     names = [
         table.name
         for table in read_tables(
-            "**Team:**\n| a |\n\n### Player\n```\n| b |\n```\n\nThis sentence is no name.\n\n| c |",
-            "markdown",
+            "**Team:**\n| a |\n\n### Player\n```\n| b |\n```\n\nThis sentence is no name.\n\n| c |", "markdown"
         )
     ]
     assert names == ["Team", "Player", ""]
@@ -95,14 +94,8 @@ def test_texts_without_rows_hold_no_raw_text_table(text: str) -> None:
     [
         ("<table><tr><td>a<td>b<tr><td>c", [["a", "b"], ["c"]]),
         ("<td>a</td><td>b</td>", [["a", "b"]]),
-        (
-            "<table><tr><th colspan=2>a</th></tr><tr><td>b</td><td>c</td></tr></table>",
-            [["a", "a"], ["b", "c"]],
-        ),
-        (
-            "<table><tr><td rowspan='2'>a</td><td>b</td></tr><tr><td>c</td></tr></table>",
-            [["a", "b"], ["a", "c"]],
-        ),
+        ("<table><tr><th colspan=2>a</th></tr><tr><td>b</td><td>c</td></tr></table>", [["a", "a"], ["b", "c"]]),
+        ("<table><tr><td rowspan='2'>a</td><td>b</td></tr><tr><td>c</td></tr></table>", [["a", "b"], ["a", "c"]]),
         ("<table><tr><td>a<td rowspan=2>b<tr></table>", [["a", "b"], ["", "b"]]),
         ("<table><tr><td>a<td rowspan=0>b<tr><td>c<tr><td>d</table>", [["a", "b"], ["c", "b"], ["d", "b"]]),
         ("<table><tr><td>a<td>x<td rowspan=2>b<tr><td>c</table>", [["a", "x", "b"], ["c", "", "b"]]),
@@ -250,47 +243,10 @@ def test_captions_belong_to_the_tables_of_their_float_in_order() -> None:
 @pytest.mark.parametrize(
     "scrap",
     [
-        *(
-            "{",
-            "}",
-            "[",
-            "&",
-            "\\",
-            r"\\[",
-            r"\begin{tabular}{l}",
-            r"\begin{a}",
-            r"\end{a}",
-            r"\begin{a}\end{b}",
-        ),
-        *(
-            r"\multicolumn{9}{c}{x}&",
-            r"\caption{",
-            r"\textbf[",
-            r"\begin{tabular}[",
-            r"\hline[(",
-            r"\[({",
-            r"\'",
-        ),
-        *(
-            r"\begin{tabular}{*{99}{c}}x",
-            r"\begin{table}",
-            r"\multirow{9}{*}{x}\\",
-            r"\endhead",
-            "*{9}{",
-            "$%",
-        ),
-        *(
-            "<td>",
-            "<table>",
-            "<table><tr><td>",
-            "<div>",
-            "<li>",
-            "</td>",
-            "<b>",
-            "&amp",
-            "<!--",
-            "<td rowspan=9>",
-        ),
+        *("{", "}", "[", "&", "\\", r"\\[", r"\begin{tabular}{l}", r"\begin{a}", r"\end{a}", r"\begin{a}\end{b}"),
+        *(r"\multicolumn{9}{c}{x}&", r"\caption{", r"\textbf[", r"\begin{tabular}[", r"\hline[(", r"\[({", r"\'"),
+        *(r"\begin{tabular}{*{99}{c}}x", r"\begin{table}", r"\multirow{9}{*}{x}\\", r"\endhead", "*{9}{", "$%"),
+        *("<td>", "<table>", "<table><tr><td>", "<div>", "<li>", "</td>", "<b>", "&amp", "<!--", "<td rowspan=9>"),
         *("|", "| |\n", "\\|", "|-|\n", "```\n", "a\n", "a|\n", "+-+\n", "<NEWLINE>|"),
     ],
 )

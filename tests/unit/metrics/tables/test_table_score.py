@@ -32,9 +32,7 @@ def test_a_copy_scores_one_in_everything(written: Format) -> None:
 
 
 @pytest.mark.parametrize("written", FORMATS)
-@pytest.mark.parametrize(
-    "answer", ["", "I cannot make a table of this.", "|", "<td>", r"\begin{tabular}", "\x00" * 9]
-)
+@pytest.mark.parametrize("answer", ["", "I cannot make a table of this.", "|", "<td>", r"\begin{tabular}", "\x00" * 9])
 def test_junk_and_an_empty_answer_score_zero_throughout(answer: str, written: Format) -> None:
     score = table_score(answer, WRITTEN[written], format=written)
     assert (score.value, score.content, score.form) == (0.0, 0.0, 0.0)
@@ -56,9 +54,7 @@ def test_no_cell_right_in_the_right_shape_scores_about_zero() -> None:
 
 def _html(rows: list[list[str]]) -> str:
     return (
-        "<table>"
-        + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        + "</table>"
+        "<table>" + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows) + "</table>"
     )
 
 
@@ -68,10 +64,7 @@ def test_the_same_cells_in_another_arrangement_lose_content() -> None:
     by_four = [cells[place : place + 6] for place in range(0, 24, 6)]
     assert table_score(_html(by_four), _html(rows), format="html").content < 0.5
     assert table_score(_html([[cell] for cell in cells]), _html(rows), format="html").content < 0.5
-    assert (
-        table_score(_html([list(row) for row in zip(*rows, strict=True)]), _html(rows), format="html").content
-        < 0.6
-    )
+    assert table_score(_html([list(row) for row in zip(*rows, strict=True)]), _html(rows), format="html").content < 0.6
 
 
 def test_a_typo_costs_less_than_a_wrong_word_and_a_wrong_number_all_of_its_cell() -> None:
@@ -145,9 +138,7 @@ def test_latex_that_would_not_compile_lacks_a_fact_of_form(fact: str, complete: 
     assert not fulfils(LATEX.replace(complete, faulty, 1))
 
 
-@pytest.mark.parametrize(
-    "cell", [r"$x_1^2$", r"\verb|a_b|", r"a\_b", r"\cite{a_b}", r"\url{x_y#z}", r"\#1", "50% _"]
-)
+@pytest.mark.parametrize("cell", [r"$x_1^2$", r"\verb|a_b|", r"a\_b", r"\cite{a_b}", r"\url{x_y#z}", r"\#1", "50% _"])
 def test_signs_of_formulas_are_no_fault_where_latex_takes_them(cell: str) -> None:
     table = rf"\begin{{tabular}}{{l}}a \\ {cell}" + "\n \\\\ b\\end{tabular}"
     facts = {fact.name for fact in table_score(table, table, format="latex").facts}
@@ -185,9 +176,7 @@ def test_a_caption_is_form_in_every_markup() -> None:
 
 def test_of_a_draft_and_a_final_table_the_final_one_is_scored() -> None:
     draft = MARKDOWN.replace("1,234", "9").replace("Beta", "Gamma")
-    score = table_score(
-        f"First:\n\n{draft}\n\nCorrected, final table:\n\n{MARKDOWN}", MARKDOWN, format="markdown"
-    )
+    score = table_score(f"First:\n\n{draft}\n\nCorrected, final table:\n\n{MARKDOWN}", MARKDOWN, format="markdown")
     assert score.content == 1.0
     assert score.parts["form_tables"] == 0.0
     worse = table_score(f"{MARKDOWN}\n\nOr rather:\n\n{draft}", MARKDOWN, format="markdown")
@@ -229,14 +218,10 @@ CELLS = st.text("ab1 .|&<>$\\{}%_^*\n-é✓", max_size=8)
     st.text(max_size=80),
     st.sampled_from(FORMATS),
 )
-def test_any_answer_has_a_score_between_zero_and_one(
-    rows: list[list[str]], text: str, written: Format
-) -> None:
+def test_any_answer_has_a_score_between_zero_and_one(rows: list[list[str]], text: str, written: Format) -> None:
     for answer in (text, _html(rows), "\n".join("|".join(row) for row in rows)):
         score = table_score(answer, WRITTEN[written], format=written)
-        assert all(
-            0.0 <= number <= 1.0 for number in (score.value, score.content, score.form, *score.parts.values())
-        )
+        assert all(0.0 <= number <= 1.0 for number in (score.value, score.content, score.form, *score.parts.values()))
 
 
 @pytest.mark.parametrize(("height", "width"), [(1_200, 3), (3, 1_200), (135, 40)])
@@ -248,22 +233,16 @@ def test_tables_beyond_the_bound_are_aligned_in_the_coarser_way(
     missing = [row for place, row in enumerate(rows) if place != height // 2]
     assert table_score(_html(rows), _html(rows), format="html").content == 1.0
     expected = 2 * len(missing) / (len(missing) + height)
-    assert table_score(_html(missing), _html(rows), format="html").content == pytest.approx(
-        expected, abs=0.02
-    )
+    assert table_score(_html(missing), _html(rows), format="html").content == pytest.approx(expected, abs=0.02)
 
 
 def test_a_thousand_rows_in_any_order_are_paired_by_what_they_hold() -> None:
     draw = random.Random(2)
     rows = [[f"row {place}", *(f"{draw.random() * 100:.2f}" for _ in range(5))] for place in range(1_000)]
-    changed = [
-        [cell if draw.random() > 0.3 else f"{draw.random() * 1000:.1f}" for cell in row] for row in rows
-    ]
+    changed = [[cell if draw.random() > 0.3 else f"{draw.random() * 1000:.1f}" for cell in row] for row in rows]
     draw.shuffle(changed)
     head = "| Name | a | b | c | d | e |"
-    wanted, predicted = (
-        "\n".join([head, *(f"| {' | '.join(row)} |" for row in side)]) for side in (rows, changed)
-    )
+    wanted, predicted = ("\n".join([head, *(f"| {' | '.join(row)} |" for row in side)]) for side in (rows, changed))
     score = table_score(predicted, wanted, format="markdown", row_order=False)
     assert 0.68 < score.content < 0.73
     assert "order:columns|assigned:2500" in score.signature

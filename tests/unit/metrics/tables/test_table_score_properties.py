@@ -30,9 +30,7 @@ SCRAPS = [
 
 def rectangles() -> st.SearchStrategy[Rows]:
     return st.tuples(st.integers(1, 4), st.integers(2, 5)).flatmap(
-        lambda size: st.lists(
-            st.lists(WORDS, min_size=size[0], max_size=size[0]), min_size=size[1], max_size=size[1]
-        )
+        lambda size: st.lists(st.lists(WORDS, min_size=size[0], max_size=size[0]), min_size=size[1], max_size=size[1])
     )
 
 
@@ -61,9 +59,7 @@ def test_a_table_equal_to_its_reference_scores_one_in_both(rows: Rows, written: 
     reference=st.lists(st.sampled_from(SCRAPS), max_size=30).map("".join),
     written=st.sampled_from(FORMATS),
 )
-def test_any_two_texts_have_a_score_between_zero_and_one(
-    prediction: str, reference: str, written: Format
-) -> None:
+def test_any_two_texts_have_a_score_between_zero_and_one(prediction: str, reference: str, written: Format) -> None:
     if not read_wanted(reference, written).tables:
         with pytest.raises(ScoringError):
             table_score(prediction, reference, format=written)
@@ -127,9 +123,7 @@ def test_what_was_written_is_read_again(rows: Rows, written: Format) -> None:
         (r"\begin{center}words\end{center}", "latex"),
     ],
 )
-def test_a_reference_without_a_readable_table_is_an_error_and_no_score(
-    reference: str, written: Format
-) -> None:
+def test_a_reference_without_a_readable_table_is_an_error_and_no_score(reference: str, written: Format) -> None:
     with pytest.raises(ScoringError, match="holds no table that can be read"):
         table_score("Sorry, I cannot help.", reference, format=written)
 
@@ -140,9 +134,7 @@ def test_the_variant_standard_is_an_error_that_names_the_table_score() -> None:
 
 
 @pytest.mark.parametrize(("written", "variant"), [("csv", "released"), ("html", "official")])
-def test_an_unknown_format_or_variant_is_an_error_that_names_the_known_ones(
-    written: str, variant: str
-) -> None:
+def test_an_unknown_format_or_variant_is_an_error_that_names_the_known_ones(written: str, variant: str) -> None:
     with pytest.raises(ValueError, match="markdown, html, latex and the variant released"):
         h_score("", "", format=written, variant=variant)  # type: ignore[arg-type]  # what is tested
 
@@ -165,9 +157,7 @@ AMBIGUOUS: dict[Format, list[str]] = {
 @pytest.mark.parametrize(
     ("written", "markup"), [(written, markup) for written, all_ in AMBIGUOUS.items() for markup in all_]
 )
-def test_a_table_whose_cells_look_like_another_markup_is_read_in_the_wanted_one(
-    written: Format, markup: str
-) -> None:
+def test_a_table_whose_cells_look_like_another_markup_is_read_in_the_wanted_one(written: Format, markup: str) -> None:
     assert table_score(markup, markup, format=written).value == 1.0
     one_wrong = table_score(f"Here it is:\n\n{markup.replace('7', '9', 1)}\n", markup, format=written)
     assert 0.5 < one_wrong.content < 1.0

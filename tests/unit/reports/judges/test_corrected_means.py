@@ -43,13 +43,4 @@ def test_the_table_keeps_the_estimates_unrounded() -> None:
     found = corrected_mean("wins", SCORES, truth=0.35)
     assert found is not None
     table = corrected_table("Corrected", [("mine", found)])
-    assert table.rows[0] == (
-        "mine",
-        "wins",
-        found.naive,
-        found.people_only,
-        found.corrected,
-        found.tuning,
-        40,
-        0.35,
-    )
+    assert table.rows[0] == ("mine", "wins", found.naive, found.people_only, found.corrected, found.tuning, 40, 0.35)

@@ -72,9 +72,7 @@ def test_verdicts_that_are_all_the_same_leave_agreement_undefined_not_perfect(ma
 
 def test_epochs_are_raters_of_the_same_sample(made: Any) -> None:
     verdicts = [("s1", "first"), ("s2", "second"), ("s3", "tie")]
-    rows = [
-        made.row(name, said, [made.ballot(said)], epoch=epoch) for name, said in verdicts for epoch in (1, 2)
-    ]
+    rows = [made.row(name, said, [made.ballot(said)], epoch=epoch) for name, said in verdicts for epoch in (1, 2)]
     (found,) = among_epochs(read_ballots(made.tally(rows)))
     assert found.raters == ("epoch 1", "epoch 2")
     assert found.alpha is not None
@@ -101,9 +99,7 @@ def test_direct_scores_are_compared_over_epochs_by_the_mean_of_each_case(made: A
 
 
 def test_the_table_names_all_raters_and_then_each_two(made: Any) -> None:
-    rows = [
-        panel(made, f"s{at}", a=said, b=said, c="tie") for at, said in enumerate(["first", "second", "tie"])
-    ]
+    rows = [panel(made, f"s{at}", a=said, b=said, c="tie") for at, said in enumerate(["first", "second", "tie"])]
     table = agreement_table("Agreement", [("mine", made.tally(rows))])
     assert table is not None
     assert [row[2] for row in table.rows] == ["all 3 judges", "a, b", "a, c", "b, c"]

@@ -64,13 +64,7 @@ def test_orders_are_compared_debater_by_debater(made: Any) -> None:
 
 def test_length_is_held_against_people_on_the_same_cases(made: Any) -> None:
     rows = [
-        made.row(
-            f"s{at}",
-            "first",
-            [made.ballot("first")],
-            lengths=[90, 10],
-            human="first" if at < 10 else "second",
-        )
+        made.row(f"s{at}", "first", [made.ballot("first")], lengths=[90, 10], human="first" if at < 10 else "second")
         for at in range(20)
     ]
     longer = measured(made, rows)[LONGER]
@@ -79,10 +73,7 @@ def test_length_is_held_against_people_on_the_same_cases(made: Any) -> None:
 
 
 def test_a_judge_that_likes_what_people_like_is_not_biased_to_length(made: Any) -> None:
-    rows = [
-        made.row(f"s{at}", "first", [made.ballot("first")], lengths=[90, 10], human="first")
-        for at in range(20)
-    ]
+    rows = [made.row(f"s{at}", "first", [made.ballot("first")], lengths=[90, 10], human="first") for at in range(20)]
     longer = measured(made, rows)[LONGER]
     assert value(longer.excess) == 0.0
     assert not longer.flagged
@@ -142,11 +133,7 @@ def test_the_table_has_a_row_a_bias_and_dashes_where_nothing_was_measured(made: 
 
 def test_two_judges_of_one_case_are_told_apart_by_their_prefix(made: Any) -> None:
     row = made.row("s", None, [])
-    facts: Any = {
-        "strict_": {"verdict": "first", "ballots": [made.ballot("first")]},
-        "verdict": None,
-        "ballots": [],
-    }
+    facts: Any = {"strict_": {"verdict": "first", "ballots": [made.ballot("first")]}, "verdict": None, "ballots": []}
     tally = made.tally([type(row)("s", "s", 1, "passed", {}, {}, facts)])
     assert read_ballots(tally) == []
     assert [case.verdict for case in read_ballots(tally, "strict_")] == ["first"]

@@ -15,9 +15,7 @@ def view(tally: Any) -> RunView:
 
 def test_cases_without_judges_have_nothing_to_say_of_them(made: Any) -> None:
     assert (
-        judge_blocks(
-            [view(made.tally([Row("a", "a", 1, "passed", {}, {"exact_match": 1.0}, {"finish": "stop"})]))]
-        )
+        judge_blocks([view(made.tally([Row("a", "a", 1, "passed", {}, {"exact_match": 1.0}, {"finish": "stop"})]))])
         == []
     )
 
@@ -38,10 +36,7 @@ def test_judges_of_one_case_are_shown_apart(made: Any) -> None:
         for name, other in (("strict_", "first"), ("kind_", "second"))
     }
     tables = judge_blocks([view(made.tally([Row("s", "s", 1, "passed", {}, {}, facts)]))])
-    assert [table.title for table in tables] == [
-        "Biases of gpt-4, kind (run)",
-        "Biases of gpt-4, strict (run)",
-    ]
+    assert [table.title for table in tables] == ["Biases of gpt-4, kind (run)", "Biases of gpt-4, strict (run)"]
     assert [table.rows[0][2].value for table in tables] == [1.0, 0.0]  # type: ignore[union-attr] # estimates
 
 
