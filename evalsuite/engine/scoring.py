@@ -156,6 +156,14 @@ def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[Eva
     Raises:
         EvalsuiteError: of the class `error`.
     """
+    module = getattr(part, "__module__", None) or ""
+    if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
+        # Some of these functions also take two arguments, so the signature alone would not reveal the mistake.
+        namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
+        raise error(
+            f"{wanted}; {name_of(part)} of {module} compares plain values: "
+            f"use a function of {namespace}, or call {name_of(part)} in a function of your own"
+        )
     try:
         signature = inspect.signature(part)  # type: ignore[arg-type] # a TypeError says that it cannot be called
     except (TypeError, ValueError):
@@ -163,8 +171,7 @@ def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[Eva
     try:
         signature.bind(*[None] * arguments)
     except TypeError as mismatch:
-        is_ours = getattr(part, "__module__", "").startswith("evalsuite.")
-        hint = f"; write {name_of(part)}(), with parentheses" if is_ours else ""
+        hint = f"; write {name_of(part)}(), with parentheses" if module.startswith("evalsuite.") else ""
         raise error(f"{wanted}; {name_of(part)} takes {signature}{hint}") from mismatch
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite import contains, exact_match, generate, rubric
+from evalsuite import contains, exact_match, generate, rubric, stats
 from evalsuite.core.errors import SettingsError
-from evalsuite.engine.scoring import asks_the_judge, check_parts, own_judge
+from evalsuite.engine.scoring import asks_the_judge, check_call, check_parts, own_judge
 from evalsuite.judges import single
+from evalsuite.metrics import tables, text
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript
@@ -34,11 +35,22 @@ def length(sample: Sample, transcript: Transcript) -> dict[str, float]:
         (generate(), [lambda answer: {"length": len(answer)}], "a scorer takes"),
         (generate(), [exact_match(), exact_match()], "two scorers give the score 'exact_match'"),
         (None, [exact_match()], "it has scorers but no solver"),
+        (
+            generate(),
+            [text.exact_match],
+            r"exact_match of evalsuite\.metrics\.text compares plain values: use a function of evalsuite\.scorers",
+        ),
+        (generate(), [tables.table_score], "call table_score in a function of your own"),
     ],
 )
 def test_what_is_no_solver_or_scorer_is_refused(solver: Any, scorers: Any, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         check(solver, scorers)
+
+
+def test_a_statistic_of_plain_values_is_refused_as_a_metric_over_all_cases() -> None:
+    with pytest.raises(SettingsError, match=r"spearman of .* compares plain values: .* evalsuite\.case_metrics"):
+        check_call(stats.spearman, "a metric takes one argument, a Tally", 1)
 
 
 def test_what_can_be_called_is_accepted() -> None:
