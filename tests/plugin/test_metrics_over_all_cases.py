@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from evalsuite.case_metrics import auroc, calibration_error, confusion_matrix, m
 
 if TYPE_CHECKING:
     from evalsuite.output.reports.generic import CaseMetric
+    from tests.conftest import ChatServer
     from tests.plugin.conftest import Suite
 
 CASES = """
@@ -83,3 +85,17 @@ def test_a_comparison_draws_a_named_matrix_for_each_run(suite: Suite) -> None:
     text = (suite.path / "side" / "comparison.md").read_text("utf-8")
     assert "Confusion matrix: before" in text
     assert "Confusion matrix: after" in text
+
+
+@pytest.mark.parametrize("parameters", ["", "first, second", "*, tally"])
+def test_a_metric_that_cannot_be_called_with_a_tally_is_refused_before_anything_is_asked(
+    suite: Suite, chat_server: ChatServer, parameters: str
+) -> None:
+    code = CASES.replace("def cases_seen(tally)", f"def cases_seen({parameters})")
+    (suite.path / "test_capitals.py").write_text(code, encoding="utf-8")
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    message = f"a metric takes one argument, a Tally; cases_seen takes ({parameters})"
+    assert re.search(rf"test_capitals\.py:\d+: {re.escape(message)}", result.stdout.str())
+    assert not chat_server.bodies
