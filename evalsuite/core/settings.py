@@ -292,6 +292,8 @@ class Settings:
         kind=bool,
         kept=False,
     )
+    command_gate: tuple[str, ...] = field(default=(), compare=False)
+    """Gates of the command line, which a resumed run keeps; it reads those of the ini file anew."""
     given: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the settings that the user gave; the others have their defaults."""
 
@@ -341,7 +343,8 @@ def restore(plain: Mapping[str, Any]) -> Settings:
     for option in OPTIONS:
         if option.repeat and option.name in values:
             values[option.name] = tuple(values[option.name])
-    return Settings(**values | {"given": frozenset(values.get("given", ()))})
+    gates = tuple(values.get("command_gate", ()))
+    return Settings(**values | {"command_gate": gates, "given": frozenset(values.get("given", ()))})
 
 
 def take_over(settings: Settings, earlier: Settings) -> Settings:
@@ -351,4 +354,8 @@ def take_over(settings: Settings, earlier: Settings) -> Settings:
         for option in OPTIONS
         if option.kept and option.name not in settings.given
     }
+    if not (settings.command_gate or settings.only_gate or settings.partial):
+        # The ini file gives gates to every run, so the loop above does not restore those of the earlier command.
+        gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
+        kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)

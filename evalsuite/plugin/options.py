@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import SettingsError
@@ -63,7 +64,7 @@ def settings_of(config: pytest.Config) -> Settings:
     values["gate"] = tuple(
         dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
     )
-    return read_settings(values)
+    return replace(read_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
 
 
 def gates_on_command_line(config: pytest.Config) -> list[str]:

@@ -231,3 +231,42 @@ def test_a_score_that_rounding_carries_beyond_its_range_counts_as_the_ranges_end
 def test_models_without_a_price_are_found_by_their_option(price: tuple[str, ...], unpriced: dict[str, str]) -> None:
     given = Settings(model="gpt-own", judge_model="function:builtins:str", price=price)
     assert find_unpriced(given) == unpriced
+
+
+ECHO = """
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=str(n), input=str(n), target=str(min(n, 8))) for n in range(10)]
+
+@benchmark("numbers", SAMPLES, solver=generate(), scorers=[exact_match()])
+def test_numbers(scores):
+    pass
+"""
+INI = "[pytest]\nevalsuite_gate = numbers.exact_match >= {}\n"
+STRICT = "numbers.exact_match >= 0.95"
+
+
+@pytest.mark.parametrize("option", ["--gate", "--only-gate"])
+@pytest.mark.parametrize("again", ["--resume", "--replay"])
+def test_a_run_that_goes_on_keeps_the_gates_of_its_command(suite: Suite, option: str, again: str) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    suite.pytester.makefile(".ini", pytest=INI.format(0.5))
+    assert suite.run("test_numbers.py", "--run=r", f"{option}={STRICT}").ret == 10
+    for _ in range(2):
+        ended = suite.run("test_numbers.py", f"{again}=r")
+        assert ended.ret == 10
+        ended.stdout.fnmatch_lines([f"*missed*{STRICT}*"])
+
+
+def test_a_run_that_goes_on_reads_the_gates_of_the_ini_file_anew(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    suite.pytester.makefile(".ini", pytest=INI.format(0.95))
+    assert suite.run("test_numbers.py", "--run=r").ret == 10
+    suite.pytester.makefile(".ini", pytest=INI.format(0.8))
+    assert suite.run("test_numbers.py", "--resume=r").ret == 0
+
+
+def test_gates_of_a_resuming_command_replace_those_of_the_command_before(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    assert suite.run("test_numbers.py", "--run=r", f"--gate={STRICT}").ret == 10
+    assert suite.run("test_numbers.py", "--resume=r", "--gate=numbers.exact_match >= 0.8").ret == 0
