@@ -142,7 +142,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
     if not differing:
         sys.stdout.write("no cell differs\n")
     if options.html:
-        from evalsuite.metrics.tables.difference import html_page
+        from evalsuite.metrics.tables.table_score import html_page
 
         options.html.write_text(html_page(score), "utf-8")
     return 0

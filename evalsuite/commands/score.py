@@ -65,7 +65,7 @@ def run_score(options: argparse.Namespace) -> int:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         sys.stdout.write(f"{scored[0][1].show(colour=colour)}\n")
     if options.html:
-        from evalsuite.metrics.tables.difference import html_page
+        from evalsuite.metrics.tables.table_score import html_page
 
         options.html.write_text(html_page(*(score for _, score in scored)), "utf-8")
     return 0
@@ -127,7 +127,7 @@ def _numbers(score: TableScore) -> tuple[float, float, float]:
 
 
 def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
-    from evalsuite.metrics.tables.difference import printable
+    from evalsuite.metrics.tables.table_score import printable
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
     means = [sum(column) / len(scored) for column in zip(*(_numbers(score) for _, score in scored), strict=True)]

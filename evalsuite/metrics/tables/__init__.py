@@ -5,16 +5,12 @@ Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tab
 and its scripts.
 """
 
-from __future__ import annotations
-
 from evalsuite.metrics.tables.form import FormFact, describe_form
 from evalsuite.metrics.tables.grid import FORMATS, VARIANTS, CellGrid, Format, Variant
-from evalsuite.metrics.tables.grits import grits_content, grits_topology
-from evalsuite.metrics.tables.mappings import CellF1, cell_f1, rms
+from evalsuite.metrics.tables.published import CellF1, cell_f1, grits_content, grits_topology, rms, teds, teds_structure
 from evalsuite.metrics.tables.readings import read_tables, read_wanted, strip_answer
 from evalsuite.metrics.tables.released import HScore, h_score
 from evalsuite.metrics.tables.table_score import TableScore, table_score, table_scores
-from evalsuite.metrics.tables.teds import teds, teds_structure
 
 __all__ = [
     "FORMATS",

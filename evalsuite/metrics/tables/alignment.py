@@ -28,8 +28,7 @@ Pairs = list[tuple[int, int]]
 """Indexes in the first and the second sequence, ascending in the first."""
 LIKENESS = 0.5
 """The weight of similar characters compared with equal cells."""
-CHARACTERS = 64
-"""Number of dimensions of a profile of characters."""
+PROFILE_SIZE = 64
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
@@ -43,17 +42,7 @@ MOST_CHARACTERS = 64
 
 
 def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
-    """Align rows and columns of two tables of cell values; within each table, all rows have the same length.
-
-    Args:
-        first: one table, with at least one cell.
-        second: the other table, with at least one cell.
-        row_order: whether aligned rows must be in the same order.
-        column_order: whether aligned columns must be in the same order.
-
-    Returns:
-        The pairs of rows, and the pairs of columns.
-    """
+    """Return the aligned pairs of rows and of columns; each table has at least one cell, and rows of equal length."""
     if _fits(first) and _fits(second):
         return _align_cells(first, second, row_order=row_order, column_order=column_order)
     if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
@@ -92,10 +81,7 @@ def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 
 def _shared_values(one: Codes, two: Codes) -> Floats:
-    """Count the values that each row of one table shares with each row of the other, in any column.
-
-    Values that occur in almost every row are left out, because they do not show which rows correspond.
-    """
+    """Count the values that each row of one table shares with each row of the other, in any column."""
     import numpy as np
 
     # The distinct values of each row, as pairs of value and row, sorted by value.
@@ -138,18 +124,15 @@ def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _likeness(first: _Table, second: _Table) -> Floats:
-    """Measure how much more similar than average each pair of lines is, by characters.
-
-    The unit is cells; the result is at most `LIKENESS` times the length of a line.
-    """
+    """Measure how much more similar than average each pair of lines is, by characters; the unit is equal cells."""
     import numpy as np
 
     one, two = _profiles(first), _profiles(second)
     # A matrix product would start threads that wait for each other longer than the computation takes.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
-    weighted: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))
-    return weighted
+    likeness: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))
+    return likeness
 
 
 def _profiles(table: _Table) -> Floats:
@@ -158,17 +141,16 @@ def _profiles(table: _Table) -> Floats:
 
     lines = [" ".join(value[:MOST_CHARACTERS] for value in line) for line in table]
     data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
-    starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * CHARACTERS
+    starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * PROFILE_SIZE
     pairs = data[:-1] * 31 + data[1:]
-    places = np.concatenate((starts + data * 7919 % CHARACTERS, starts[:-1] + pairs * 7919 % CHARACTERS))
-    counts = np.bincount(places, minlength=len(lines) * CHARACTERS).reshape(len(lines), CHARACTERS)
+    places = np.concatenate((starts + data * 7919 % PROFILE_SIZE, starts[:-1] + pairs * 7919 % PROFILE_SIZE))
+    counts = np.bincount(places, minlength=len(lines) * PROFILE_SIZE).reshape(len(lines), PROFILE_SIZE)
     lengths = np.sqrt((counts * counts).sum(1, keepdims=True, dtype=np.float64))
     profiles: Floats = counts / np.maximum(lengths, 1.0)
     return profiles
 
 
 def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
-    """Pair lines so that the total similarity is greatest; each line is in at most one pair."""
     if ordered:
         return _ordered_pairs(similarity)
     from scipy.optimize import linear_sum_assignment
@@ -177,15 +159,14 @@ def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
 
 
 def _ordered_pairs(similarity: Floats) -> Pairs:
-    """Pair lines in order, by a weighted longest common subsequence."""
+    """Pair lines in order, by a weighted longest common subsequence; each line is in at most one pair."""
     import numpy as np
 
     height, width = similarity.shape
     # Among equal pairs, prefer the nearer one.
     best = np.zeros((height + 1, width + 1))
     for row in range(height):
-        reached = np.maximum(best[row, 1:], best[row, :-1] + similarity[row])
-        np.maximum.accumulate(reached, out=best[row + 1, 1:])
+        np.maximum.accumulate(np.maximum(best[row, 1:], best[row, :-1] + similarity[row]), out=best[row + 1, 1:])
     pairs: Pairs = []
     row, column = height, width
     while row and column:
@@ -226,21 +207,18 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
 
 
 def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
-    """Find the rows that occur once in each table and are equal; keep the longest series in the same order."""
+    """Find the rows that occur once in each table and are equal; if ordered, the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
         for place, row in enumerate(side):
             by_row.setdefault(tuple(row), []).append(place)
-    pairs = [
-        (here[0], there[0])
-        for row, here in places[0].items()
-        if len(here) == 1 and len(there := places[1].get(row, [])) == 1
-    ]
+    unique = ((here, places[1].get(row, [])) for row, here in places[0].items())
+    pairs = [(here[0], there[0]) for here, there in unique if len(here) == len(there) == 1]
     return _longest_series(pairs) if ordered else pairs
 
 
 def _longest_series(pairs: Pairs) -> Pairs:
-    """Return the longest subsequence of pairs that ascends in both indexes; the pairs ascend in the first."""
+    """Return the longest subsequence that also ascends in the second index."""
     lasts: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -260,11 +238,10 @@ def _longest_series(pairs: Pairs) -> Pairs:
 def _gaps(anchors: Pairs, height: int, other: int, *, ordered: bool) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Yield the lines between neighbouring anchors; if order does not matter, all lines without an anchor."""
     if not ordered:
-        taken, others = ({pair[side] for pair in anchors} for side in (0, 1))
-        yield (
-            [place for place in range(height) if place not in taken],
-            [place for place in range(other) if place not in others],
-        )
+        free = [
+            set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))
+        ]
+        yield sorted(free[0]), sorted(free[1])
         return
     one = two = -1
     for place, beside in [*anchors, (height, other)]:

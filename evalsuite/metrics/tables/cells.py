@@ -27,22 +27,8 @@ SUBSCRIPT = re.compile("[\u2080-\u2089]+")
 BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-ROUND = str.maketrans(
-    {
-        "∗": "*",
-        "⋆": "*",
-        "ˆ": "^",
-        "⁄": "/",
-        "∕": "/",
-        "µ": "μ",
-        "✔": "✓",
-        "✘": "✗",
-        "✖": "✗",
-        "✕": "✗",
-        "○": "∘",
-        "◦": "∘",
-    }
-)
+SAME_SIGN = str.maketrans("∗⋆ˆ⁄∕µ✔✘✖✕○◦", "**^//μ✓✗✗✗∘∘")
+"""Maps characters that look alike to one of them."""
 LONGEST_CELL = 2_000
 """Maximum characters of a cell that are compared; cells in tables for people are shorter."""
 
@@ -66,7 +52,7 @@ def plain_text(text: str) -> str:
 
 
 def _without_markup(text: str) -> str:
-    """Return the text without markup, except that `_` and `^` mark subscripts and superscripts."""
+    """Remove the markup, except that `_` and `^` mark subscripts and superscripts."""
     if text.isascii() and text.isalnum():
         return text
     if "<" in text:
@@ -82,7 +68,7 @@ def _without_markup(text: str) -> str:
     text = EMPHASIS.sub(r"\2", text)
     if not text.isascii():
         text = SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text).translate(ROUND)
+        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text).translate(SAME_SIGN)
     return POWER.sub(r"e\1", text) if "^" in text else text
 
 
@@ -97,13 +83,11 @@ def _read_formula(text: str) -> str:
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
 """Texts that stand for a missing value, in lower case."""
 ABSENT = frozenset({"n/a", "na", "none", "null", "nan", "?"})
-"""Those of them that say explicitly that the value is missing; a blank cell or a dash does not."""
+"""Texts that say explicitly that the value is missing; a blank cell or a dash does not."""
 ABSENT_VALUE = "n/a"
 
 UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-TEENS = [
-    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-]  # fmt: skip
+TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 NUMBER_WORDS = (
     {word: str(number) for number, word in enumerate(["zero", *UNITS, *TEENS])}
@@ -148,11 +132,8 @@ def value_of(cell: str) -> str:
     if cell.isascii() and cell.isdigit() and len(cell) <= LONGEST_NUMBER:
         return cell.lstrip("0") or "0"
     # A cell with neither words nor numbers, such as a tick, is its own value.
-    return " ".join(_tokens(GROUPED.sub(_together, cell))) or " ".join(cell.split())
-
-
-def _together(number: re.Match[str]) -> str:
-    return re.sub(r"\D", "", number[0])
+    ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
+    return " ".join(_tokens(ungrouped)) or " ".join(cell.split())
 
 
 def same_form(one: str, other: str) -> bool:
@@ -161,11 +142,7 @@ def same_form(one: str, other: str) -> bool:
 
 
 class Text:
-    """A text that is searched for the values of cells.
-
-    Args:
-        text: the prose to search.
-    """
+    """A text that is searched for the values of cells."""
 
     def __init__(self, text: str) -> None:
         self._tokens = f" {' '.join(_tokens(text))} "
@@ -174,8 +151,7 @@ class Text:
     def holds(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value, as whole words and numbers in this order.
 
-        The result is True for a cell with neither words nor numbers, such as a tick, because such a cell
-        cannot be checked.
+        A cell with neither words nor numbers, such as a tick, cannot be checked and counts as contained.
         """
         tokens = " ".join(_tokens(cell))
         # A cell with two numbers may look like one number with separated thousands.
@@ -192,12 +168,8 @@ def _tokens(text: str) -> Iterator[str]:
     for match in TOKEN.finditer(plain):
         if match["time"]:
             yield _plain_time(match["time"])
-        elif match["number"]:
-            yield _plain_number(match["number"], "-" if match["minus"] else "")
-        elif match["scientific"]:
-            yield _plain_number(
-                "".join(match["scientific"].replace("\u2212", "-").split()), "-" if match["minus"] else ""
-            )
+        elif number := match["number"] or match["scientific"]:
+            yield _plain_number("".join(number.replace("\u2212", "-").split()), "-" if match["minus"] else "")
         elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
         else:
@@ -219,8 +191,8 @@ def _plain_number(written: str, sign: str) -> str:
 
 
 CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing", "unwanted", "blank"]
-"""`sign missing`: equal values, but one side lacks a sign. `missing`: the cell is blank although a value was wanted.
-`unwanted`: the cell has a value although a blank was wanted. `blank`: both cells are blank.
+"""`sign missing`: the values are equal, but one side lacks a sign. `missing`: the cell is blank although a value was
+wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: both cells are blank.
 """
 MISSING_SIGN = 0.5
 """The similarity of two cells if one lacks a sign: its value is right, but the statement is incomplete."""
@@ -243,14 +215,11 @@ def judge_cell(predicted: str, wanted: str) -> CellVerdict:
         return "missing"
     if value != target:
         return "sign missing" if target in blank else "differs"
-    if predicted == wanted or same_form(plain_text(predicted), plain_text(wanted)):
-        signs: float = 1.0 if predicted == wanted else _agreement_of_signs(predicted, wanted)
-    else:
-        signs = _agreement_of_signs(predicted, wanted)
-        if signs == 1.0:
-            return "other form"
+    signs = _agreement_of_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
+    if not same_form(plain_text(predicted), plain_text(wanted)):
+        return "other form"
     return "blank" if target in blank else "same"
 
 
@@ -259,13 +228,13 @@ def cell_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cells, from 0 to 1: by value, then by sign.
 
     Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a
-    power, the parentheses of accounting) they count `MISSING_SIGN`. If both sides have signs that contradict
-    each other, they count 0.0, because their meanings differ.
+    power, the parentheses of accounting), the cells count `MISSING_SIGN`. If the signs of both sides contradict
+    each other, the cells count 0.0, because their meanings differ.
     """
     value, target = cell_value(one), cell_value(other)
     if value == target:
         return _agreement_of_signs(one, other)
-    return MISSING_SIGN if {value, target} == {"", ABSENT_VALUE} else value_similarity(value, target)
+    return MISSING_SIGN if {value, target} == {"", ABSENT_VALUE} else _value_similarity(value, target)
 
 
 def _agreement_of_signs(one: str, other: str) -> float:
@@ -290,25 +259,19 @@ def _agreement_of_signs(one: str, other: str) -> float:
     return MISSING_SIGN if lacks else 1.0
 
 
-def value_similarity(one: str, other: str) -> float:
-    """Measure the similarity of two cell values, from 0 to 1; see `cell_value`.
+def _value_similarity(one: str, other: str) -> float:
+    """Measure the similarity of two cell values, from 0 to 1.
 
-    Equal values count 1; a missing or unwanted value counts 0. Numbers are right or wrong, so cells with
-    numbers count by the numbers that they share (Dice). Other texts count by twice their longest common
-    subsequence over their total length. Up to one half, which unrelated words reach, this ratio counts 0;
-    above one half, it is rescaled so that equal texts reach 1.
+    A missing or unwanted value counts 0. Numbers are right or wrong, so cells with numbers count by the numbers
+    that both have (Dice). Other texts count by twice their longest common subsequence over their total length. Up to
+    one half, which unrelated words reach, this ratio counts 0; above one half, it is rescaled so that equal texts
+    reach 1.
     """
-    if one == other:
-        return 1.0
     if not one or not other:
         return 0.0
-    if _is_numeric(one) and _is_numeric(other):
+    if not any(char.isalpha() for char in one + other):
         first, second = one.split(), other.split()
         return 2 * (Counter(first) & Counter(second)).total() / (len(first) + len(second))
     import Levenshtein
 
     return max(0.0, 2 * Levenshtein.ratio(one, other, score_cutoff=0.5) - 1)
-
-
-def _is_numeric(value: str) -> bool:
-    return not any(char.isalpha() for char in value)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import add
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.alignment import align
@@ -39,12 +40,7 @@ class Overlap:
 
     def __add__(self, other: Overlap) -> Overlap:
         """Add up two overlaps."""
-        return Overlap(
-            self.similarity + other.similarity,
-            self.equal + other.equal,
-            self.predicted + other.predicted,
-            self.wanted + other.wanted,
-        )
+        return Overlap(*map(add, astuple(self), astuple(other)))
 
     @property
     def f1(self) -> float:
@@ -55,9 +51,6 @@ class Overlap:
 
 class ValueGrid:
     """The values of a table's cells.
-
-    Args:
-        rows: the texts of the cells.
 
     Attributes:
         texts: the texts of the cells, with all rows filled up to the same length.
@@ -89,8 +82,8 @@ class TablePair:
         predicted: the index of the predicted table; of the first one if several were joined; None if there is
             none.
         wanted: the index of the wanted table.
-        left: the values of the predicted table.
-        right: the values of the wanted table.
+        left: the predicted table.
+        right: the wanted table.
         rows: aligned pairs of rows.
         columns: aligned pairs of columns.
         overlap: the overlap of the two tables.
@@ -201,8 +194,7 @@ def _pair(
     rows, columns = align(left.rows, right.rows, **order)
     rows = _pair_rest(rows, len(left.rows), len(right.rows))
     columns = _pair_rest(columns, left.width, right.width)
-    overlap = _overlap(left, right, rows, columns)
-    return TablePair(predicted, wanted, left, right, rows, columns, overlap)
+    return TablePair(predicted, wanted, left, right, rows, columns, _overlap(left, right, rows, columns))
 
 
 def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
@@ -212,8 +204,7 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # If order matters, aligned pairs ascend on both sides, so the lines of each gap are paired with each
-    # other.
+    # If order matters, aligned pairs ascend on both sides, so the lines of each gap are paired with each other.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:

@@ -39,13 +39,7 @@ class FormFact:
 
 
 def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:
-    """Make the checklist. An answer without a table fulfils no fact.
-
-    Args:
-        predicted: the tables read from the answer.
-        wanted: the tables read from the reference.
-        content: the pairs of tables that were compared.
-    """
+    """Make the checklist. An answer without a table fulfils no fact."""
     facts = list(_facts_of_text(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
@@ -67,13 +61,12 @@ def describe_form(wanted: MarkupReading) -> str:
 def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
     name = MARKUP_NAMES[wanted.markup]
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
-    if not faults(wanted):
+    if _is_complete(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
-        yield FormFact("well_formed", text, not faults(predicted))
-    if wanted.markup == "latex" and not any(what_tex_refuses(wanted)):
+        yield FormFact("well_formed", text, _is_complete(predicted))
+    if wanted.markup == "latex" and _tex_accepts(wanted):
         text = "TeX accepts it: columns are specified, rules stand between rows, signs of formulas in formulas"
-        accepted = predicted.markup == "latex" and not any(what_tex_refuses(predicted))
-        yield FormFact("compiles", text, accepted)
+        yield FormFact("compiles", text, predicted.markup == "latex" and _tex_accepts(predicted))
     count = len(wanted.tables)
     tables = "is one table" if count == 1 else f"are {count} tables"
     yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)
@@ -166,45 +159,27 @@ VERBATIM_OR_COMMENT = re.compile(r"\\verb\*?([^a-zA-Z\s]).*?\1|(?<!\\)%[^\n]*")
 NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*\]\s*+)?+(?!\{)")
 
 
-def faults(reading: MarkupReading) -> list[str]:
-    """List the faults of an answer's markup, each as a short phrase."""
-    check = {"html": _html_faults, "latex": _latex_faults, "markdown": _markdown_faults}[reading.markup]
-    return list(check(reading))
+def _is_complete(reading: MarkupReading) -> bool:
+    """Tell whether all markup that begins also ends, and no row is too long."""
+    if reading.markup == "html":
+        return _is_complete_html(reading.text)
+    if reading.markup == "latex":
+        fits = (not table.alignment or table.width <= len(table.alignment) for table in reading.tables)
+        return _is_balanced_latex(reading.text) and all(fits)
+    return all(len({len(row) for row in table.rows}) <= 1 for table in reading.tables)
 
 
-def _html_faults(reading: MarkupReading) -> Iterator[str]:
+def _is_complete_html(text: str) -> bool:
     opened: Counter[str] = Counter()
-    for ends, tag, itself in PAIRED_TAG.findall(reading.text):
+    for ends, tag, itself in PAIRED_TAG.findall(text):
         if not itself:
             opened[tag.lower()] += -1 if ends else 1
     # HTML's rules allow these end tags to be left out.
-    yield from (f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"})
+    return not any(count for tag, count in opened.items() if tag not in {"thead", "tbody"})
 
 
-def _latex_faults(reading: MarkupReading) -> Iterator[str]:
-    yield from _pairs_unbalanced(reading.text)
-    for table in reading.tables:
-        if table.alignment and table.width > len(table.alignment):
-            yield f"a row of {table.width} cells in {len(table.alignment)} columns"
-
-
-def what_tex_refuses(reading: MarkupReading) -> Iterator[str]:
-    """List the faults that make complete LaTeX fail to compile, each as a short phrase.
-
-    This applies only if LaTeX was wanted, because HTML and raw text are never compiled.
-    """
-    if reading.markup != "latex":
-        return
-    if environment := NO_COLUMNS.search(reading.text):
-        yield f"{environment[1]} without its columns"
-    if not OTHER_FORMULA.search(reading.text) and (sign := _sign_outside_formulas(reading.text)):
-        yield f"{sign} outside of a formula"
-    if any(table.stray_rules for table in reading.tables):
-        yield "a horizontal rule within a row"
-
-
-def _pairs_unbalanced(text: str) -> Iterator[str]:
-    """List environments, braces and formulas that lack their end or their beginning."""
+def _is_balanced_latex(text: str) -> bool:
+    """Tell whether all environments, braces and formulas have a beginning and an end."""
     open_: list[str] = []
     formulas: Counter[str] = Counter()
     for match in LATEX_PIECE.finditer(text):
@@ -213,24 +188,17 @@ def _pairs_unbalanced(text: str) -> Iterator[str]:
             formulas[dollar] += 1
         elif brace == "{" or opens == "begin":
             open_.append(name or "{")
-        elif brace or opens == "end":
-            expected = name or "{"
-            if not open_ or open_.pop() != expected:
-                yield f"{expected!r} ends where it did not begin"
-                return
-    if open_:
-        yield f"{open_[-1]!r} does not end"
-    yield from (f"a formula does not end ({sign})" for sign, count in formulas.items() if count % 2)
+        elif (brace or opens == "end") and (not open_ or open_.pop() != (name or "{")):
+            return False
+    return not open_ and not any(count % 2 for count in formulas.values())
 
 
-def _sign_outside_formulas(text: str) -> str:
-    """Return the first sign for a subscript, superscript or parameter that TeX refuses; empty if there is none."""
-    plain = VERBATIM_OR_COMMENT.sub("", NAMES.sub("", text))
-    match = FORMULA_SIGN.search(FORMULA.sub("", plain))
-    return match[0] if match else ""
-
-
-def _markdown_faults(reading: MarkupReading) -> Iterator[str]:
-    for table in reading.tables:
-        if len({len(row) for row in table.rows}) > 1:
-            yield "rows of different lengths"
+def _tex_accepts(reading: MarkupReading) -> bool:
+    """Tell whether nothing was found in a LaTeX reading that makes TeX fail."""
+    if NO_COLUMNS.search(reading.text) or any(table.stray_rules for table in reading.tables):
+        return False
+    if OTHER_FORMULA.search(reading.text):
+        return True
+    # TeX refuses signs of subscripts, superscripts and parameters outside of formulas.
+    plain = VERBATIM_OR_COMMENT.sub("", NAMES.sub("", reading.text))
+    return FORMULA_SIGN.search(FORMULA.sub("", plain)) is None

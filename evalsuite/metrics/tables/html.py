@@ -1,20 +1,20 @@
-"""Parse HTML to a stream of tags and texts, with the parser that BeautifulSoup's `lxml` uses, but without a tree.
+"""Read the tables of HTML from a stream of tags and texts, with the parser that BeautifulSoup's `lxml` uses.
 
-Building BeautifulSoup's tree takes ten times as long as parsing.
+No tree is built, because building BeautifulSoup's tree takes ten times as long as parsing.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import TYPE_CHECKING
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, SourceCell, Span, lay_out, tidy
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 
 WHITELIST = frozenset({
@@ -24,8 +24,11 @@ WHITELIST = frozenset({
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class HtmlListener:
-    """Methods that lxml calls while it parses. Every start has its end; a text may arrive in several pieces."""
+class HtmlListener(Protocol):
+    """Methods that lxml calls while it parses. Every start has its end; a text may arrive in several pieces.
+
+    lxml also calls `comment`, `pi` and `doctype` of a listener that has them.
+    """
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Handle the start of an element."""
@@ -36,20 +39,11 @@ class HtmlListener:
     def data(self, text: str) -> None:
         """Handle a piece of text."""
 
-    def comment(self, text: str) -> None:
-        """Handle a comment, which separates the texts around it."""
-
-    def pi(self, target: str, text: str) -> None:
-        """Handle a processing instruction, which also separates texts."""
-
-    def doctype(self, name: str, public: str, system: str) -> None:
-        """Handle a document type, which also separates texts."""
-
     def close(self) -> None:
         """Handle the end of the document."""
 
 
-def listen(markup: str, listener: HtmlListener) -> None:
+def parse_html(markup: str, listener: HtmlListener) -> None:
     """Parse any text as HTML without errors. Lone surrogates are read as question marks.
 
     Raises:
@@ -60,8 +54,7 @@ def listen(markup: str, listener: HtmlListener) -> None:
     text = markup.removeprefix(BYTE_ORDER_MARK).encode("utf-8", "replace").decode("utf-8")
     parser = etree.HTMLParser(target=listener, recover=True)
     try:
-        # Pass the text by `feed`, because libxml2 parses slightly differently if it gets the whole text at
-        # once.
+        # Pass the text by `feed`, because libxml2 parses slightly differently if it gets the whole text at once.
         parser.feed(text)
         parser.close()
     except etree.LxmlError as error:
@@ -82,8 +75,8 @@ TALLEST_SPAN = 65_534
 """HTML's own limit for `rowspan`; the value 0, which means the rest of the table, is read as this number."""
 
 
-@dataclass(slots=True)
-class _Cell:
+@dataclass(slots=True, eq=False)
+class HtmlCell:
     """A cell or a caption whose text is being collected."""
 
     columns: int = 1
@@ -92,8 +85,54 @@ class _Cell:
     is_head: bool = False
     is_bold: bool = False
 
+    @property
     def text(self) -> str:
+        """The normalised text."""
         return tidy("".join(self.texts))
+
+
+def lay_out(
+    rows: Sequence[Sequence[HtmlCell]], allowance: int, groups: Collection[int] = ()
+) -> list[list[HtmlCell | None]]:
+    """Find the cell that covers each place, according to HTML's table model; None for a place that no cell covers.
+
+    Spans are cut off at the last row of their group.
+
+    Args:
+        rows: the cells of each row, without cells that reach into it from above.
+        allowance: the approximate maximum of copies; beyond it, spans count as one cell. A few characters of
+            markup can ask for millions of cells.
+        groups: indexes of the rows at which a group, such as a head or a body, begins.
+    """
+    grid: list[list[HtmlCell | None]] = []
+    hanging: dict[int, tuple[HtmlCell, int]] = {}
+    for place, cells in enumerate(rows):
+        reaches = allowance > 0 and place not in groups
+        row, hanging = _lay_out_row(cells, hanging if reaches else {}, max(allowance, 0))
+        allowance -= len(row) - len(cells)
+        grid.append(row)
+    return grid
+
+
+def _lay_out_row(
+    cells: Sequence[HtmlCell], hanging: dict[int, tuple[HtmlCell, int]], allowance: int
+) -> tuple[list[HtmlCell | None], dict[int, tuple[HtmlCell, int]]]:
+    """Lay out a row; return also the cells that reach into the next rows, with their remaining number of rows."""
+    row: list[HtmlCell | None] = []
+    below: dict[int, tuple[HtmlCell, int]] = {}
+    waiting, width = deque(cells), max(hanging, default=-1) + 1
+    while waiting or len(row) < width:
+        cell, rows, columns = None, 1, 1
+        if len(row) in hanging:
+            cell, rows = hanging[len(row)]
+        elif waiting:
+            cell = waiting.popleft()
+            rows, columns = cell.rows, min(cell.columns, WIDEST_SPAN, allowance + 1)
+            allowance -= columns - 1
+        if cell and rows > 1:
+            below.update((place, (cell, rows - 1)) for place in range(len(row), len(row) + columns))
+        row += [cell] * columns
+    return row, below
 
 
 @dataclass(slots=True)
@@ -105,9 +144,9 @@ class _Table:
         groups: indexes of the rows at which a head, a body or a foot begins or ends.
     """
 
-    rows: list[list[_Cell]] = field(default_factory=list)
+    rows: list[list[HtmlCell]] = field(default_factory=list)
     groups: set[int] = field(default_factory=set)
-    caption: _Cell = field(default_factory=_Cell)
+    caption: HtmlCell = field(default_factory=HtmlCell)
     in_row: bool = False
     in_head: bool = False
     border: int = 0
@@ -116,59 +155,36 @@ class _Table:
         self.rows.append([])
         self.in_row = True
 
-    def add(self, cell: _Cell) -> None:
+    def add(self, cell: HtmlCell) -> None:
         if not self.in_row:
             self.begin_row()
         self.rows[-1].append(cell)
 
-    def read(self) -> CellGrid:
-        rows = [[SourceCell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
-        laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
-        grid = tuple(tuple(row) for row in laid_out if row)
-        cells = [
-            (built, read)
-            for row, texts in zip(self.rows, rows, strict=True)
-            for built, read in zip(row, texts, strict=True)
-        ]
+    def grid(self) -> CellGrid:
+        texts = {cell: cell.text for row in self.rows for cell in row}
+        laid_out = [row for row in lay_out(self.rows, 100 + 20 * len(texts), self.groups) if row]
+        covered: dict[HtmlCell, list[tuple[int, int]]] = {}
+        for place, row in enumerate(laid_out):
+            for column, cell in enumerate(row):
+                if cell:
+                    covered.setdefault(cell, []).append((place, column))
+        corners = ((cell, places[0], places[-1]) for cell, places in covered.items() if len(places) > 1)
+        # The head ends above the first row with a data cell.
+        heads = [all(cell.is_head for cell in row) for row in self.rows if row]
         return CellGrid(
-            grid,
-            name=self.caption.text(),
-            head_rows=self._head_rows(),
-            spans=self._spans(rows, len(grid)),
-            bold=tuple(cell.text for built, cell in cells if built.is_bold and not built.is_head),
+            tuple(tuple(texts[cell] if cell else "" for cell in row) for row in laid_out),
+            name=self.caption.text,
+            head_rows=[*heads, False].index(False),
+            spans=tuple(
+                Span(texts[cell], *first, last[0] - first[0] + 1, last[1] - first[1] + 1)
+                for cell, first, last in corners
+            ),
+            bold=tuple(text for cell, text in texts.items() if cell.is_bold and not cell.is_head),
             rules=self.border,
         )
 
-    def _spans(self, rows: list[list[SourceCell]], height: int) -> tuple[Span, ...]:
-        """Return the cells that cover several places, found by laying out their numbers instead of their texts."""
-        cells = [cell for row in rows for cell in row]
-        if all(cell.rows == cell.columns == 1 for cell in cells):
-            return ()
-        numbers = count()
-        numbered = [[replace(cell, text=str(next(numbers))) for cell in row] for row in rows]
-        places: dict[str, list[tuple[int, int]]] = {}
-        laid_out = lay_out(numbered, allowance=100 + 20 * len(cells), groups=self.groups)
-        for place, row in enumerate(row for row in laid_out if row):
-            for column, number in enumerate(row):
-                places.setdefault(number, []).append((place, column))
-        return tuple(
-            Span(
-                cells[int(number)].text,
-                *covered[0],
-                covered[-1][0] - covered[0][0] + 1,
-                covered[-1][1] - covered[0][1] + 1,
-            )
-            for number, covered in places.items()
-            if number and len(covered) > 1 and covered[-1][0] < height
-        )
 
-    def _head_rows(self) -> int:
-        """Count the rows at the top that contain only head cells."""
-        rows = [row for row in self.rows if row]
-        return next((place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows))
-
-
-class PageTables(HtmlListener):
+class PageTables:
     """The tables of an HTML page.
 
     A table within a cell is a separate table, and its text is not part of the outer cell. Cells outside of
@@ -178,16 +194,16 @@ class PageTables(HtmlListener):
     def __init__(self, markup: str) -> None:
         self._tables: list[_Table] = []
         self._open_tables: list[_Table] = []
-        self._open_cells: list[_Cell] = []
+        self._open_cells: list[HtmlCell] = []
         self._stream: list[tuple[str, str]] = []
         self._hidden = 0
         self._script = ""
-        listen(markup, self)
+        parse_html(markup, self)
 
     @property
     def tables(self) -> list[CellGrid]:
         """All tables with cells, in the order in which they begin."""
-        return [table.read() for table in self._tables if any(table.rows)]
+        return [table.grid() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
         """Return the texts within elements of these tags, split where one begins or ends, without blank texts."""
@@ -206,19 +222,16 @@ class PageTables(HtmlListener):
         self._script = SCRIPTS.get(tag, "")
         if tag in APART:
             self.data(" ")
-        cell = _Cell(*_spans(attributes)) if tag in CELL_TAGS else _Cell()
         if tag in BOLD_TAGS and self._open_cells:
             self._open_cells[-1].is_bold = True
         if tag in WHITELIST:
             self._stream.append((tag, ""))
         if tag in TABLE_TAGS:
-            self._start_in_table(tag, cell)
-            if tag == "table":
-                self._open_tables[-1].border = int(attributes.get("border", "0").strip() not in {"", "0"})
+            self._start_in_table(tag, attributes)
         elif tag in GROUP_TAGS:
-            self._part_groups(in_head=tag == "thead")
+            self._separate_groups(in_head=tag == "thead")
 
-    def _start_in_table(self, tag: str, cell: _Cell) -> None:
+    def _start_in_table(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "table" or not self._open_tables:
             self._open_tables.append(_Table())
             self._tables.append(self._open_tables[-1])
@@ -226,16 +239,19 @@ class PageTables(HtmlListener):
         if tag == "tr":
             table.begin_row()
             return
-        # A table also collects the text between its cells, so that it does not become part of the surrounding
-        # cell.
+        # A table also collects the text between its cells, so that the surrounding cell does not contain that text.
+        cell = HtmlCell()
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
+            cell.columns, cell.rows = _read_spans(attributes)
             cell.is_head = tag == "th" or table.in_head
             table.add(cell)
         elif tag == "caption":
             table.caption = cell
+        else:
+            table.border = int(attributes.get("border", "0").strip() not in {"", "0"})
 
-    def _part_groups(self, *, in_head: bool = False) -> None:
+    def _separate_groups(self, *, in_head: bool = False) -> None:
         if self._open_tables:
             table = self._open_tables[-1]
             table.groups.add(len(table.rows))
@@ -251,7 +267,7 @@ class PageTables(HtmlListener):
         elif tag in TABLE_TAGS:
             self._open_cells.pop()
         elif tag in GROUP_TAGS:
-            self._part_groups()
+            self._separate_groups()
         if tag == "table":
             self._open_tables.pop()
         if tag in APART:
@@ -270,8 +286,11 @@ class PageTables(HtmlListener):
             texts.append(text)
         self._script = ""
 
+    def close(self) -> None:
+        """Handle the end of the document."""
 
-def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:
+
+def _read_spans(attributes: Mapping[str, str]) -> tuple[int, int]:
     """Read how many columns and rows a cell covers; anything but a number counts as 1."""
     if not attributes:
         return 1, 1

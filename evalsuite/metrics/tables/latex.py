@@ -1,4 +1,4 @@
-"""Read LaTeX tables, and their column specifications: one letter per column, without rules and widths."""
+"""Read LaTeX tables and their column specifications."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BETWEEN = frozenset("@!><")
 
 
 def read_columns(specification: str) -> tuple[str, ...]:
-    """Return the letters of the columns: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p. Never more than `MOST_COLUMNS`."""
+    """Return the letters of the columns, without rules and widths: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p."""
     return tuple(_columns(PIECE.findall(specification), DEEPEST))
 
 
@@ -53,7 +53,7 @@ def _columns(pieces: list[str], depth: int) -> list[str]:
         elif piece.isalpha():
             columns.append(piece)
         elif piece in "[{":
-            # A group here is the previous column's width or options.
+            # This group contains the width or options of the previous column.
             _, place = _group(pieces, place - 1)
     return columns[:MOST_COLUMNS]
 
@@ -83,9 +83,10 @@ def _number(pieces: list[str]) -> int:
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
 TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})
 """Macros whose argument contains rows."""
+WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,6}\s*")
 SET_CELL = re.compile(r"\b([cr])\s*=\s*([0-9]{1,6})")
 BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
-OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*(?=(?P<brace>\{)?)")
+OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*")
 HORIZONTAL = re.compile(r"\bhv?lines\b")
 VERTICAL = re.compile(r"\b(?:hv|v)lines\b")
 """Options of tabularray and nicematrix that draw all rules in one direction."""
@@ -100,8 +101,8 @@ class Reach:
     """The number of columns and rows that the current cell covers.
 
     Attributes:
-        columns: the number of columns, at least 1.
-        rows: the number of rows, at least 1; negative if they are above the cell.
+        columns: at least 1.
+        rows: at least 1; negative if the covered rows are above the cell.
         writes_columns: whether the markup contains a blank cell for each column that the cell covers on its
             right.
     """
@@ -113,7 +114,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class SpannedCell:
-    """A cell that covers several rows; the markup contains blank cells in its places below."""
+    """A cell whose text still has to be copied to the places that the cell covers."""
 
     text: str
     span: Reach
@@ -162,22 +163,18 @@ class Tabular:
         self._draws_rules = HORIZONTAL.search(options) is not None
         self._borders += VERTICAL.search(options) is not None
         if match := OUTER_CAPTION.search(options):
-            self.caption = self._option_value(begin, end, first + match.end())
-
-    def _option_value(self, begin: int, end: int, start: int) -> str:
-        """Read the value of an option that begins at this character: a group, or the text before the next comma."""
-        tokens = self.source.tokens
-        place = next((at for at in range(begin, end) if tokens[at].end > start), end)
-        if place < end and tokens[place].kind == "open":
-            return self._text.read_all(place, self.source.group_end(place))
-        value = re.match(r"[^,\]{}]*", self.source.text[start : tokens[end - 1].end])
-        return tidy(value[0]) if value else ""
+            tokens, start = self.source.tokens, first + match.end()
+            place = next((at for at in range(begin, end) if tokens[at].end > start), end)
+            if place < end and tokens[place].kind == "open":
+                self.caption = self._text.read_all(place, self.source.group_end(place))
+            else:
+                self.caption = tidy(re.split(r"[,\]{}]", self.source.text[start : tokens[end - 1].end])[0])
 
     def _read_rows(self, place: int, end: int) -> None:
         inside = 0
         tokens = self.source.tokens
         while place < end:
-            # Most tokens are plain text, so skip the other checks for them.
+            # Most tokens are plain text, which needs no other check.
             if tokens[place].kind in PLAIN:
                 place = self._text.read(place)
                 continue
@@ -185,7 +182,7 @@ class Tabular:
             place = self._read_inside(place) if inside else self._read(place)
 
     def read(self, caption: str = "") -> CellGrid:
-        """Build the table; the caption is used if the table contains none."""
+        """Build the table; the caption is used if the environment contains none."""
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
         hanging: list[tuple[int, int, SpannedCell]] = []
@@ -232,14 +229,14 @@ class Tabular:
         )
 
     def _head_rows(self, kept: Sequence[int]) -> int:
-        """Count the rows above the first rule that has rows on both sides."""
+        # The head ends at the first rule that has rows on both sides.
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
         """Return 1 if a group or another environment begins here, -1 if it ends here, else 0."""
         partner = self.source.partner.get(place)
-        # Without its own `end`, an environment is paired with that of another one; treat it as empty.
+        # An environment without an end of its own is paired with another environment's end; treat it as empty.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
@@ -307,25 +304,23 @@ class Tabular:
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.arguments(place, 2)
+        number = int(count) if WHOLE_NUMBER.fullmatch(count) else 1
         if name == "multicolumn":
-            self._span = replace(self._span, columns=max(1, _whole_number(count)))
+            self._span = replace(self._span, columns=max(1, number))
         else:
-            self._span = replace(self._span, rows=_whole_number(count))
+            self._span = replace(self._span, rows=number)
         return place
 
     def _read_written_span(self, name: str, place: int) -> int:
-        r"""`\SetCell[r=2,c=3]{halign}` of tabularray and `\Block{2-3}{text}` of nicematrix."""
+        r"""Read `\SetCell[r=2,c=3]{halign}` of tabularray or `\Block{2-3}{text}` of nicematrix."""
         option = self.source.option_end(place)
         if name == "Block":
             (size,), place = self.source.arguments(place, 1)
             match = BLOCK.fullmatch(size)
             rows, columns = (int(match[1]), int(match[2])) if match else (1, 1)
         else:
-            raw = (
-                self.source.text[self.source.tokens[place].start : self.source.tokens[option - 1].end]
-                if option > place
-                else ""
-            )
+            tokens = self.source.tokens[place:option]
+            raw = self.source.text[tokens[0].start : tokens[-1].end] if tokens else ""
             reach = dict(SET_CELL.findall(raw))
             rows, columns = int(reach.get("r", 1)), int(reach.get("c", 1))
             place = self.source.group_end(option)
@@ -362,11 +357,6 @@ def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> No
         grid[place][column] = cell.text
 
 
-def _whole_number(text: str) -> int:
-    match = re.fullmatch(r"\s*([+-]?[0-9]{1,6})\s*", text)
-    return int(match[1]) if match else 1
-
-
 FLOATS = frozenset({
     "table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable", "figure", "figure*",
 })  # fmt: skip
@@ -387,7 +377,7 @@ def read_latex(text: str) -> list[CellGrid]:
     """Return all tables of a text, in order.
 
     Text in groups and formatting macros belongs to the cell, and so do tabulars within a cell; `multicolumn`
-    and `multirow` fill the cells that they span. Of a longtable's heads and feet, only the head of the first
+    and `multirow` fill the cells that they span. From the heads and feet of a longtable, only the head of the first
     page is kept.
     """
     source = LatexSource(text)

@@ -60,13 +60,11 @@ NAMES_OF_SWITCHES = """
     endhead endfirsthead endfoot endlastfoot
 """
 SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
-"""Macros that only change the appearance of the text that follows, with or without braces; those for spacing leave a
-space.
-"""
+"""Macros that only change the appearance of the text that follows, with or without braces; see also `SPACES`."""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
 
 KEPT = frozenset({"binom"})
-"""Macros that are kept although a group follows; without them, their two arguments would look like one number."""
+"""Macros that are kept although a group follows; without the macro, its two arguments would look like one number."""
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
 
 UNITS = {
@@ -103,8 +101,8 @@ CHARACTERS = {
     "cap": "∩", "subset": "⊂", "emptyset": "∅", "neg": "¬", "land": "∧", "lor": "∨", "forall": "∀",
     "wedge": "∧", "vee": "∨", "oplus": "⊕", "otimes": "⊗", "diamond": "⋄", "circledR": "®",
 }  # fmt: skip
-"""Macros that print one character. Any other macro vanishes if a group follows, which is then read as text
-(`\\textbf{...}`); without a group it stays as written.
+"""Macros that print one character. Any other macro vanishes if a group follows (`\\textbf{...}`), and the group is read
+as text; without a group, the macro stays as written.
 """
 
 SIGN_SPACES = frozenset(" ,;:/\n\t")
@@ -160,11 +158,11 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class LatexSource:
-    """A LaTeX text, split into tokens.
+    """A LaTeX text, split into tokens without comments and dollar signs.
 
     Attributes:
         text: the complete text.
-        tokens: the tokens, without comments and dollar signs.
+        tokens: the tokens.
         partner: maps each opening token to its closing token and back; an environment without an end is
             closed where it presumably ends.
     """
@@ -248,7 +246,7 @@ class LatexSource:
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
-        """Tell whether the token here is a text that is short enough for each character to be an argument."""
+        """Tell whether the token here is a text in which each character can be an argument."""
         if place >= len(self.tokens) or self.tokens[place].kind != "text":
             return False
         return len(self.tokens[place].value) <= longest
@@ -272,11 +270,11 @@ class LatexSource:
         return place
 
     def after_star(self, place: int) -> int:
-        """Return this place, or the next one if there is a star here."""
+        """Return this place, or the next place if there is a star here."""
         return place + (place < len(self.tokens) and self.tokens[place].value == "*")
 
     def after_blank(self, place: int) -> int:
-        """Return this place, or the next one if there is white space here."""
+        """Return this place, or the next place if there is white space here."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
 
 
@@ -309,9 +307,6 @@ DEEPEST_FRACTION = 8
 class TextReader:
     """Collects text, token by token.
 
-    Args:
-        source: the text to read.
-
     Attributes:
         has_text: whether anything but white space was collected.
     """
@@ -324,7 +319,7 @@ class TextReader:
         self._fractions = 0
 
     def take(self) -> str:
-        """Return the collected text, normalised, and start again with none."""
+        """Return the collected text, normalised, and start again without text."""
         text = tidy("".join(self._pieces))
         self._pieces.clear()
         self._accent, self.has_text = "", False
@@ -337,11 +332,7 @@ class TextReader:
         return self.take()
 
     def read(self, place: int) -> int:
-        """Read the token at this place, and skip its arguments that are not text.
-
-        Returns:
-            The place after the token and these arguments.
-        """
+        """Read the token at this place; return the place after the token and its arguments that are not text."""
         token = self.source.tokens[place]
         if token.kind in {"text", "verbatim"}:
             self._add(token.value)
@@ -400,8 +391,7 @@ class TextReader:
         return max(end, middle)
 
     def _read_unknown(self, name: str, place: int) -> int:
-        after = self.source.after_star(place)
-        after = self.source.option_end(after)
+        after = self.source.option_end(self.source.after_star(place))
         if self.source.group_end(after) == after or name in KEPT:
             self._add(f"\\{name} ")
             return place
@@ -439,10 +429,9 @@ class TextReader:
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
     r"""Return the caption whose macro is here, and the place after it; `\captionof` takes its kind first."""
-    reader = TextReader(source)
     start = source.after_star(place + 1)
     if source.tokens[place].value == "captionof":
         start = source.group_end(start)
     start = source.option_end(start)
     end = source.group_end(start)
-    return reader.read_all(start, end), max(end, place + 1)
+    return TextReader(source).read_all(start, end), max(end, place + 1)

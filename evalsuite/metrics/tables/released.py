@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import FORMATS, VARIANTS
-from evalsuite.metrics.tables.html import WHITELIST, HtmlListener, listen
+from evalsuite.metrics.tables.html import WHITELIST, parse_html
 from evalsuite.metrics.tables.sequences import levenshtein_similarity, matching_ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from evalsuite.metrics.tables.grid import Format, Variant
 
@@ -40,7 +40,7 @@ NOT_TEXT = frozenset({"rt", "rp", "style", "script", "template"})
 SPECIAL = PRESERVING | NOT_TEXT
 
 
-class ReleasedPage(HtmlListener):
+class ReleasedPage:
     """The parts of a page that the definition needs.
 
     Attributes:
@@ -53,28 +53,21 @@ class ReleasedPage(HtmlListener):
     def __init__(self, markup: str) -> None:
         self.elements: list[tuple[str, int, int]] = []
         self.tags: list[str] = []
-        self._names: list[str] = []
-        self._starts: list[int] = []
-        self._ends: list[int] = []
         self._open: list[int] = []
         self._texts: list[str] = []
         self._length = 0
         self._pieces: list[str] = []
         self._preserving = self._hiding = 0
-        listen(markup, self)
-        self._flush()
+        parse_html(markup, self)
         self.text = "".join(self._texts)
-        self.elements = list(zip(self._names, self._starts, self._ends, strict=True))
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - lxml's signature
         """Handle the start of an element."""
         if self._pieces:
             self._flush()
         if tag in OPENING:
-            self._open.append(len(self._names))
-            self._names.append(tag)
-            self._starts.append(self._length)
-            self._ends.append(self._length)
+            self._open.append(len(self.elements))
+            self.elements.append((tag, self._length, self._length))
             self.tags.append(OPENING[tag])
         if tag in SPECIAL:
             self._preserving += tag in PRESERVING
@@ -85,7 +78,8 @@ class ReleasedPage(HtmlListener):
         if self._pieces:
             self._flush()
         if tag in CLOSING:
-            self._ends[self._open.pop()] = self._length
+            place = self._open.pop()
+            self.elements[place] = (*self.elements[place][:2], self._length)
             self.tags.append(CLOSING[tag])
         if tag in SPECIAL:
             self._preserving -= tag in PRESERVING
@@ -95,16 +89,14 @@ class ReleasedPage(HtmlListener):
         """Handle a piece of text."""
         self._pieces.append(text)
 
-    def comment(self, text: str) -> None:  # noqa: ARG002 - lxml's signature
-        """Handle a comment."""
+    def comment(self, *_: str) -> None:
+        """End a text at a comment, a processing instruction or a document type."""
         self._flush()
 
-    def pi(self, target: str, text: str) -> None:  # noqa: ARG002 - lxml's signature
-        """Handle a processing instruction."""
-        self._flush()
+    pi = doctype = comment
 
-    def doctype(self, name: str, public: str, system: str) -> None:  # noqa: ARG002 - lxml's signature
-        """Handle a document type."""
+    def close(self) -> None:
+        """End the last text."""
         self._flush()
 
     def _flush(self) -> None:
@@ -134,7 +126,7 @@ class ReleasedPage(HtmlListener):
         For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the
         subtree, and adds a closing tag. So the result for a node contains two parts for each child: the
         child's tags around the result for the child, and that result once more, because the child's
-        descendants are also the node's.
+        descendants are also descendants of the node.
 
         Raises:
             ScoringError: the tree is longer than `TREE_LIMIT`.
@@ -142,8 +134,7 @@ class ReleasedPage(HtmlListener):
         if (length := self._tree_length()) > TREE_LIMIT:
             raise ScoringError(
                 f"the released H-Score flattens this HTML to {_shown(length)} tags, more than the limit of "
-                f"{TREE_LIMIT:,}: it notes every tag once for each subset of the tags around it; "
-                "use table_score"
+                f"{TREE_LIMIT:,}: it notes every tag once for each subset of the tags around it; use table_score"
             )
         walks: list[list[str]] = [[]]
         for tag in self.tags:
@@ -177,10 +168,8 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
     tree, wanted_tree = predicted.tree(), wanted.tree()
     return {
         "num_cells_match": float(len(cells) == len(wanted_cells)),
-        "cells_text_levenshtein_score": levenshtein_similarity(cells, wanted_cells),
-        "cells_text_difflib_score": matching_ratio(cells, wanted_cells),
-        "struct_levenshtein_score": levenshtein_similarity(tree, wanted_tree),
-        "struct_difflib_score": matching_ratio(tree, wanted_tree),
+        **_similarities("cells_text", cells, wanted_cells),
+        **_similarities("struct", tree, wanted_tree),
     }
 
 
@@ -191,31 +180,19 @@ def _shown(length: int) -> str:
 
 LATEX_CONTENT = ("caption_match_score", "data_levenshtein_score", "data_difflib_score")
 LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_rows_match", "num_cols_match")
-NO_CAPTION = "None"
 READINGS = 20
 FEWEST_READINGS = 50_000
-"""Minimum limit for the number of tokens that pylatexenc may read, and the limit per character; one or two reads per
-character are usual.
+"""Limits for the number of tokens that pylatexenc may read: per character of the text, and at least. One or two reads
+per character are usual.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LatexTable:
+class LatexTable(NamedTuple):
     """The compared parts of a table: rows of cells without blank ones, caption, text read as alignment."""
 
-    rows: Sequence[Sequence[str]] = ()
-    caption: str = NO_CAPTION
+    rows: list[list[str]]
+    caption: str = "None"
     alignment: str = ""
-
-    @property
-    def data(self) -> list[str]:
-        """All cells in order."""
-        return [cell for row in self.rows for cell in row]
-
-    @property
-    def width(self) -> int:
-        """The number of cells in the widest row."""
-        return max(map(len, self.rows), default=0)
 
 
 def latex_parts(prediction: str, reference: str) -> dict[str, float]:
@@ -224,34 +201,33 @@ def latex_parts(prediction: str, reference: str) -> dict[str, float]:
     Raises:
         ScoringError: pylatexenc cannot parse a text; the released script gives no score either.
     """
-    predicted, wanted = read_released_latex(prediction), read_released_latex(reference)
+    predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
-        "alignment_levenshtein_score": levenshtein_similarity(predicted.alignment, wanted.alignment),
-        "alignment_difflib_score": matching_ratio(predicted.alignment, wanted.alignment),
-        "data_levenshtein_score": levenshtein_similarity(predicted.data, wanted.data),
-        "data_difflib_score": matching_ratio(predicted.data, wanted.data),
+        **_similarities("alignment", predicted.alignment, wanted.alignment),
+        **_similarities("data", _cells(predicted.rows), _cells(wanted.rows)),
         "caption_match_score": float(predicted.caption == wanted.caption),
-        "num_rows_match": float(len(predicted.rows) == len(wanted.rows)),
-        "num_cols_match": float(predicted.width == wanted.width),
+        **_size_matches(predicted.rows, wanted.rows),
     }
 
 
-def read_released_latex(latex: str) -> LatexTable:
-    """Return the first tabular of a text; an empty table without caption if there is none.
-
-    Raises:
-        ScoringError: pylatexenc cannot parse the text.
-    """
-    nodes = _parse(latex)
-    tabular = next((node for node, entering in _walk(nodes) if entering and _is_tabular(node)), None)
+def _read_latex(latex: str) -> LatexTable:
+    """Return the first tabular of a text; an empty table without caption if there is none."""
+    nodes = _parse_latex(latex)
+    tabular = next(
+        (node for node in _entered(nodes) if _kind(node) == "Environment" and node.envname == "tabular"), None
+    )
     if not tabular:
-        return LatexTable()
+        return LatexTable([])
     if not tabular.nodeargd:
         raise ScoringError(_refusal(latex, "the text ends where a tabular's columns should be"))
-    return LatexTable(_rows(tabular.nodelist), _caption(nodes), _alignment(tabular))
+    # The alignment is nearly always empty, because the script skips the group with the columns. Characters remain
+    # only if something else is in the place of that group: pylatexenc takes the bracket of `[t]` for the argument.
+    arguments = _entered(tabular.nodeargd.argnlist[:1], groups=False)
+    alignment = "".join(node.chars for node in arguments if _kind(node) == "Chars")
+    return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
 
 
-def _parse(latex: str) -> Sequence[Any]:
+def _parse_latex(latex: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
     class BoundedWalker(LatexWalker):  # type: ignore[misc]  # pylatexenc ships no types
@@ -279,88 +255,67 @@ def _refusal(latex: str, why: str) -> str:
     )
 
 
+def _kind(node: Any) -> str:
+    """Name a node's class: `LatexCharsNode` is `Chars`; empty for a missing optional argument."""
+    return "" if node is None else type(node).__name__.removeprefix("Latex").removesuffix("Node")
+
+
 def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
     """Yield every node on entering and on leaving it: arguments of macros and environments, then bodies."""
-    from pylatexenc.latexwalker import LatexGroupNode
-
     unseen = [(node, True) for node in reversed(nodes)]
     while unseen:
         node, entering = unseen.pop()
-        if not groups and isinstance(node, LatexGroupNode):
+        if not groups and _kind(node) == "Group":
             continue
         yield node, entering
         if entering:
             unseen.append((node, False))
-            unseen += [(child, True) for child in reversed(_children(node))]
+            arguments = getattr(node, "nodeargd", None)
+            children = [*(arguments.argnlist if arguments else ()), *(getattr(node, "nodelist", None) or ())]
+            unseen += [(child, True) for child in reversed(children)]
 
 
-def _children(node: Any) -> list[Any]:
-    """Return a node's children; a missing optional argument is None."""
-    arguments = getattr(node, "nodeargd", None)
-    return [*(arguments.argnlist if arguments else ()), *(getattr(node, "nodelist", None) or ())]
+def _entered(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
+    return (node for node, entering in _walk(nodes, groups=groups) if entering)
 
 
-def _is_tabular(node: Any) -> bool:
-    from pylatexenc.latexwalker import LatexEnvironmentNode
-
-    return isinstance(node, LatexEnvironmentNode) and node.envname == "tabular"
-
-
-def _alignment(tabular: Any) -> str:
-    """Return the alignment, nearly always empty, because the script skips the group with the columns.
-
-    Characters remain only if something else is in the group's place; for example, pylatexenc takes the
-    bracket of `[t]` for the argument.
-    """
-    from pylatexenc.latexwalker import LatexCharsNode
-
-    argument_nodes = _walk(tabular.nodeargd.argnlist[:1], groups=False)
-    return "".join(node.chars for node, entering in argument_nodes if entering and isinstance(node, LatexCharsNode))
-
-
-def _rows(nodes: Sequence[Any]) -> list[list[str]]:
+def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
     r"""Split rows at `\\` and cells at `&`; groups are skipped, macros print nothing, blank cells are dropped."""
-    from pylatexenc.latexwalker import LatexCharsNode, LatexMacroNode, LatexSpecialsNode
-
     rows: list[list[str]] = [[""]]
-    for node, entering in _walk(nodes, groups=False):
-        if not entering:
-            continue
-        if isinstance(node, LatexCharsNode):
+    for node in _entered(nodes, groups=False):
+        kind = _kind(node)
+        if kind == "Chars":
             rows[-1][-1] += node.chars
-        elif isinstance(node, LatexSpecialsNode) and node.specials_chars == "&":
+        elif kind == "Specials" and node.specials_chars == "&":
             rows[-1].append("")
-        elif isinstance(node, LatexSpecialsNode):
+        elif kind == "Specials":
             rows[-1][-1] += node.specials_chars
-        elif isinstance(node, LatexMacroNode) and node.macroname == "\\":
+        elif kind == "Macro" and node.macroname == "\\":
             rows.append([""])
     stripped = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     return [row for row in stripped if row]
 
 
-def _caption(nodes: Sequence[Any]) -> str:
-    r"""Return the text of the first group that starts after a `\caption`."""
-    from pylatexenc.latexwalker import LatexGroupNode, LatexMacroNode
-
-    announced = False
+def _read_caption(nodes: Sequence[Any]) -> str:
+    r"""Return the text of the first group that starts after a `\caption`; the word `None` without one."""
+    has_begun = False
     for node, entering in _walk(nodes):
-        if announced and entering and isinstance(node, LatexGroupNode):
-            return _text(node.nodelist)
-        announced |= not entering and isinstance(node, LatexMacroNode) and node.macroname == "caption"
-    return NO_CAPTION
+        if has_begun and entering and _kind(node) == "Group":
+            return _group_text(node.nodelist)
+        has_begun |= not entering and _kind(node) == "Macro" and node.macroname == "caption"
+    return "None"
 
 
-def _text(nodes: Sequence[Any]) -> str:
+def _group_text(nodes: Sequence[Any]) -> str:
     """Join characters, specials and the delimiters of groups."""
-    from pylatexenc.latexwalker import LatexCharsNode, LatexGroupNode, LatexSpecialsNode
-
     pieces = []
     for node, entering in _walk(nodes):
-        if isinstance(node, LatexGroupNode):
+        kind = _kind(node)
+        if kind == "Group":
             pieces.append(node.delimiters[0 if entering else 1])
-        elif entering and isinstance(node, LatexCharsNode):
+        elif entering and kind == "Chars":
             pieces.append(node.chars)
-        elif entering and isinstance(node, LatexSpecialsNode):
+        elif entering and kind == "Specials":
             pieces.append(node.specials_chars)
     return "".join(pieces)
 
@@ -371,38 +326,19 @@ LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 NOT_FOUND = -1
 
 
-@dataclass(frozen=True, slots=True)
-class RawTable:
-    """Rows of stripped cells, with the column names as the first row."""
-
-    rows: Sequence[Sequence[str]]
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The names of the columns, which are the first row."""
-        return self.rows[0] if self.rows else ()
-
-    @property
-    def data(self) -> list[str]:
-        """The cells of all rows but the first, in order."""
-        return [cell for row in self.rows[1:] for cell in row]
-
-    @property
-    def width(self) -> int:
-        """The number of cells in the widest row."""
-        return max(map(len, self.rows), default=0)
-
-
 def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for raw text, each as the mean over the two tables."""
-    scored = [
-        _table_parts(read_released_markdown(predicted), read_released_markdown(wanted))
-        for predicted, wanted in zip(cut_tables(prediction), cut_tables(reference), strict=True)
-    ]
+    scored = []
+    for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
+        predicted, wanted = map(_read_markdown, sides)
+        # The first row contains the names of the columns.
+        columns = _similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
+        data = _similarities("data", _cells(predicted[1:]), _cells(wanted[1:]))
+        scored.append({**_size_matches(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
-def cut_tables(text: str) -> tuple[str, str]:
+def _cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
     The script searches in the lower-case text but cuts the original one; if lower-casing changes the length
@@ -418,12 +354,11 @@ def cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_from(text: str, start: int, wanted: str) -> int:
-    # Names longer than one character cannot be found within the last character, but a bar can, with this
-    # place.
+    # A search from -1 sees only the last character: no name fits there, and a bar's place there is also -1.
     return NOT_FOUND if start == NOT_FOUND else text.find(wanted, start)
 
 
-def read_released_markdown(text: str) -> RawTable:
+def _read_markdown(text: str) -> list[list[str]]:
     """Split a table's text into rows and cells, without separator rows and empty outer columns."""
     rows = [[cell.strip() for cell in line.split("|")] for line in LINE_END.split(text)]
     rows = [row for row in rows if "".join(row).strip("-=")]
@@ -431,18 +366,31 @@ def read_released_markdown(text: str) -> RawTable:
         rows = [row[1:] for row in rows]
     if not any(row[-1] for row in rows):
         rows = [row[:-1] for row in rows]
-    return RawTable(rows)
+    return rows
 
 
-def _table_parts(prediction: RawTable, reference: RawTable) -> dict[str, float]:
+def _similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
     return {
-        "num_rows_match": float(len(prediction.rows) == len(reference.rows)),
-        "num_cols_match": float(prediction.width == reference.width),
-        "columns_levenshtein_score": levenshtein_similarity(prediction.columns, reference.columns),
-        "columns_difflib_score": matching_ratio(prediction.columns, reference.columns),
-        "data_levenshtein_score": levenshtein_similarity(prediction.data, reference.data),
-        "data_difflib_score": matching_ratio(prediction.data, reference.data),
+        f"{name}_levenshtein_score": levenshtein_similarity(predicted, wanted),
+        f"{name}_difflib_score": matching_ratio(predicted, wanted),
     }
+
+
+def _size_matches(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
+    widths = [max(map(len, rows), default=0) for rows in (predicted, wanted)]
+    return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
+
+
+def _cells(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [cell for row in rows for cell in row]
+
+
+METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[str], Sequence[str]]] = {
+    "markdown": (markdown_parts, MARKDOWN_CONTENT, MARKDOWN_FORMAT),
+    "html": (html_parts, HTML_CONTENT, HTML_FORMAT),
+    "latex": (latex_parts, LATEX_CONTENT, LATEX_FORMAT),
+}
+"""For each format, the function that computes the parts, and the parts whose sums are the two scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,8 +428,8 @@ def h_score(
 
     Raises:
         ValueError: the format is unknown.
-        ScoringError: the variant "standard" was removed (use `table_score`); or a text has no score or takes
-            exponential time (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
+        ScoringError: the variant is "standard", which was removed (use `table_score`); HTML is nested too deeply;
+            or pylatexenc cannot parse a text in LaTeX.
     """
     if variant == "standard":
         raise ScoringError(
@@ -493,12 +441,6 @@ def h_score(
             f"h_score knows the formats {', '.join(FORMATS)} and the variant {', '.join(VARIANTS)}, "
             f"not {format!r} and {variant!r}"
         )
-    content: tuple[str, ...]
-    form: tuple[str, ...]
-    if format == "markdown":
-        values, content, form = markdown_parts(prediction, reference), MARKDOWN_CONTENT, MARKDOWN_FORMAT
-    elif format == "html":
-        values, content, form = html_parts(prediction, reference), HTML_CONTENT, HTML_FORMAT
-    else:
-        values, content, form = latex_parts(prediction, reference), LATEX_CONTENT, LATEX_FORMAT
+    compute, content, form = METHODS[format]
+    values = compute(prediction, reference)
     return HScore(sum(values[name] for name in content), sum(values[name] for name in form), values)

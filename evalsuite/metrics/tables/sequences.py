@@ -1,4 +1,4 @@
-"""The two similarities of sequences of cells or tags from which every part of the H-Score is computed."""
+"""Compute the two similarities of sequences of cells or tags from which every part of the H-Score is computed."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["levenshtein_similarity", "matching_ratio"]
-
-
 def levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
-    """Return one minus the edit distance divided by twice the reference's length.
+    """Return one minus the edit distance divided by twice the reference's length; 0.0 if the reference is empty.
 
     Source: the scripts released with Struc-Bench (arXiv 2309.08963). The measure is not symmetrical: an empty
     prediction scores 0.5, and a prediction more than twice as long as the reference may score below 0.
-
-    Returns:
-        At most 1.0; 0.0 if the reference is empty.
     """
     import Levenshtein
 
     if not reference:
         return 0.0
-    # The hint changes only the time, not the result: the sequences compared here are mostly similar.
+    # The hint changes only the time, not the result, because the compared sequences are mostly similar.
     distance = Levenshtein.distance(prediction, reference, score_hint=len(reference) // 32)
     return 1.0 - distance / (2 * len(reference))
 
@@ -43,16 +37,13 @@ MOST_PAIRS = 2_000
 def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autojunk: bool = True) -> float:
     """Return `SequenceMatcher(None, ...).ratio()`: twice the number of matched elements over the number of all.
 
-    Two empty sequences are equal and give 1.0.
+    The result equals difflib's to the last bit, in less time for long sequences. Two empty sequences give 1.0.
 
     Args:
         prediction: the first sequence.
         reference: the second sequence.
         autojunk: whether frequent elements cannot start a match, as is difflib's default; these are more than
             one percent of a reference of at least 200 elements.
-
-    Returns:
-        A number in [0, 1], equal to difflib's result to the last bit.
     """
     total = len(prediction) + len(reference)
     if list(prediction) == list(reference):
@@ -77,20 +68,14 @@ def _frequent(b: Sequence[str], *, autojunk: bool) -> int:
 
 
 class Matching:
-    """Computes the matching blocks of two sequences.
-
-    Args:
-        a: the first sequence.
-        b: the second sequence.
-        autojunk: whether frequent elements of `b` cannot start a match.
-    """
+    """Computes the size of difflib's matching blocks of two sequences."""
 
     def __init__(self, a: Sequence[str], b: Sequence[str], *, autojunk: bool) -> None:
         self.a, self.b = a, b
         self._substrings = Substrings(*_codes(a, b, _frequent(b, autojunk=autojunk)))
 
     def size(self) -> int:
-        """Return the number of matched elements."""
+        """Count the matched elements."""
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
         while unmatched:
@@ -121,10 +106,10 @@ class Matching:
         after = self._common_start((a_start + length, a_high, b_start + length, b_high))
         left = (a_low, a_start - before, b_low, b_start - before)
         right = (a_start + length + after, a_high, b_start + length + after, b_high)
-        return before + length + after, [part for part in (left, right) if _has_area(part)]
+        rest = [part for part in (left, right) if part[0] < part[1] and part[2] < part[3]]
+        return before + length + after, rest
 
     def _common_start(self, rectangle: Rectangle) -> int:
-        """Count the equal elements from the start of the rectangle on."""
         a_low, a_high, b_low, b_high = rectangle
         return _gallop(
             min(a_high - a_low, b_high - b_low),
@@ -132,7 +117,6 @@ class Matching:
         )
 
     def _common_end(self, rectangle: Rectangle) -> int:
-        """Count the equal elements from the end of the rectangle back."""
         a_low, a_high, b_low, b_high = rectangle
         return _gallop(
             min(a_high - a_low, b_high - b_low),
@@ -141,7 +125,7 @@ class Matching:
 
 
 def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """Number the elements; `NOT_INDEXED` if an element is too frequent in `b`, or does not occur there."""
+    """Number the elements; `NOT_INDEXED` for an element that is too frequent in `b`, or does not occur there."""
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
@@ -171,10 +155,6 @@ def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
     return size
 
 
-def _has_area(rectangle: Rectangle) -> bool:
-    return rectangle[0] < rectangle[1] and rectangle[2] < rectangle[3]
-
-
 Rectangle = tuple[int, int, int, int]
 """A range of the first sequence and one of the second: start, end, start, end."""
 NOT_INDEXED = -1
@@ -183,11 +163,8 @@ NOT_INDEXED = -1
 class Substrings:
     """Names for all substrings of two sequences whose length is a power of two; equal substrings have equal names.
 
-    Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972).
-
-    Args:
-        codes_a: the codes of the first sequence; `NOT_INDEXED` is equal to nothing.
-        codes_b: the codes of the second sequence.
+    Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). `NOT_INDEXED` is equal to
+    nothing.
     """
 
     def __init__(self, codes_a: NDArray[np.int64], codes_b: NDArray[np.int64]) -> None:
@@ -202,22 +179,19 @@ class Substrings:
     def longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
         """Return the length of the longest runs within the rectangle, and where these runs start.
 
-        Returns:
-            The length, 0 without a run; the starts in the first sequence, ascending, each with its
-            starts in the second one, ascending.
+        The starts in the first sequence ascend, each with its ascending starts in the second one. Without a run, the
+        length is 0.
         """
+        import numpy as np
+
         a_low, a_high, b_low, b_high = rectangle
         low, high = 0, min(a_high - a_low, b_high - b_low) + 1
         while high - low > 1:
-            # Runs are usually short, so doubling the length reaches theirs fastest.
+            # Runs are usually short, so doubling reaches their length fastest.
             middle = min(2 * low or 1, (low + high) // 2)
-            low, high = (middle, high) if self._is_shared(rectangle, middle) else (low, middle)
+            is_shared = np.isin(*self._within(rectangle, middle)).any()
+            low, high = (middle, high) if is_shared else (low, middle)
         return low, self._runs(rectangle, low)
-
-    def _is_shared(self, rectangle: Rectangle, length: int) -> bool:
-        import numpy as np
-
-        return bool(np.isin(*self._within(rectangle, length)).any())
 
     def _runs(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
         import numpy as np
@@ -237,7 +211,7 @@ class Substrings:
         )
 
     def _names_in(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Name all substrings of this length that start in a range, each by two that overlap and cover it."""
+        """Name all substrings of this length that start in a range, by two shorter substrings that overlap."""
         power = length.bit_length() - 1
         names, shift = self._powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]

@@ -6,25 +6,35 @@ docs/struc_bench.md has the figures and how they were made.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
+from evalsuite.metrics.tables.cells import judge_cell, plain_text
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
-from evalsuite.metrics.tables.difference import ComparedCell, compare_cells, html_block, show_score
 from evalsuite.metrics.tables.form import FormFact, form_facts
-from evalsuite.metrics.tables.grid import FORMATS
-from evalsuite.metrics.tables.inputs import as_markup, find_format, format_named
-from evalsuite.metrics.tables.readings import MarkupReading, read_all, read_wanted, strip_answer
+from evalsuite.metrics.tables.readings import (
+    MarkupReading,
+    as_markup,
+    detect_format,
+    read_all,
+    read_format,
+    read_wanted,
+    strip_answer,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from evalsuite.metrics.tables.grid import Format
+    from evalsuite.metrics.tables.cells import CellVerdict
+    from evalsuite.metrics.tables.content import TablePair, ValueGrid
+
+    Place = tuple[int | None, int | None]
 
 VERSION = 3
 """Increased whenever a score can change."""
@@ -84,7 +94,7 @@ class TableScore:
         return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
 
     def _repr_html_(self) -> str:
-        return html_block(self)
+        return _html_block(self)
 
     @property
     def cells(self) -> list[ComparedCell]:
@@ -93,12 +103,19 @@ class TableScore:
 
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
-        """The same cells as rows of tables."""
-        return compare_cells(self.match.content)
+        """The compared cells as rows of tables, with rows and columns of one side in their positions."""
+        return [_compare_pair(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
         """Write the score, the checklist of form and the diff of the cells for a terminal."""
-        return show_score(self, colour=colour)
+        from tabulate import tabulate
+
+        lines = [f"table score {self.value:.3f}   content {self.content:.3f}   form {self.form:.3f}", ""]
+        lines += [f"{'[x]' if fact.fulfilled else '[ ]'} {printable(fact.text)}" for fact in self.facts]
+        for rows in self.compared:
+            shown = [[_show_cell(cell, colour=colour) for cell in row] for row in rows]
+            lines += ["", tabulate(shown, tablefmt="presto", disable_numparse=True)]
+        return "\n".join([*lines, "", LEGEND, "", self.signature])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, facts, differing cells and signature as plain data for JSON."""
@@ -141,22 +158,26 @@ def table_score(
     """
     if format is None:
         texts = (side for side in (reference, prediction) if isinstance(side, str))
-        format = find_format(next(texts, "<table>"))  # noqa: A001 - the word of the contract
-    format = format_named(format)  # noqa: A001
-    prediction, reference = as_markup(prediction, format), as_markup(reference, format)
-    match = match_tables(prediction, reference, format=format, row_order=row_order, column_order=column_order)
+        markup = detect_format(next(texts, "<table>"))
+    else:
+        markup = read_format(format)
+    prediction, reference = as_markup(prediction, markup), as_markup(reference, markup)
+    match = match_tables(prediction, reference, format=markup, row_order=row_order, column_order=column_order)
     overlap, facts = match.content.overlap, match.facts
+    by_name: dict[str, list[bool]] = {}
+    for fact in facts:
+        by_name.setdefault(fact.name, []).append(fact.fulfilled)
     parts = {
         "cell_precision": overlap.similarity / overlap.predicted if overlap.predicted else 0.0,
         "cell_recall": overlap.similarity / overlap.wanted if overlap.wanted else 0.0,
         "cell_exact_f1": 2 * overlap.equal / max(1, overlap.predicted + overlap.wanted),
-        **_means(facts),
+        **{f"form_{name}": sum(values) / len(values) for name, values in by_name.items()},
     }
-    order = "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
+    order = "+".join(name for name, matters in (("rows", row_order), ("columns", column_order)) if matters) or "none"
     if not (row_order and column_order):
         order += f"|assigned:{MOST_ASSIGNED}"
     signature = (
-        f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+signs+lcs"
+        f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{markup}|cells:value+signs+lcs"
         f"|order:{order}|value:content*(3*content+form)/4"
     )
     return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)
@@ -188,10 +209,11 @@ def table_scores(
         else:
             (prediction, reference), own = pair, format
         try:
-            score = table_score(prediction, reference, format=own, row_order=row_order, column_order=column_order)
+            scores.append(
+                table_score(prediction, reference, format=own, row_order=row_order, column_order=column_order)
+            )
         except ScoringError as error:
             raise ScoringError(f"pair {place}: {error}") from error
-        scores.append(score)
     return scores
 
 
@@ -199,43 +221,178 @@ def match_tables(
     prediction: str,
     reference: str,
     *,
-    format: Format,  # noqa: A002
+    format: str,  # noqa: A002
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableMatch:
     """Read both sides and align tables, rows and columns; of several readings, keep the best-scoring one."""
-    if format not in FORMATS:
-        raise ValueError(f"table scores know the formats {', '.join(FORMATS)}, not {format!r}")
+    markup = read_format(format)
     order = {"row_order": row_order, "column_order": column_order}
-    wanted = read_wanted(reference, format)
+    wanted = read_wanted(reference, markup)
     if not wanted.tables:
-        raise no_readable_table(reference, format)
+        start = " ".join(reference.split())[:60]
+        raise ScoringError(
+            f"the reference holds no table that can be read as {markup}, so nothing can be compared with it: "
+            f"{start!r}. Check its format, or write the table in markup that evalsuite reads (docs/struc_bench.md)"
+        )
     if prediction.strip() == reference.strip():
         readings = [wanted]
     else:
-        readings = read_all(prediction, format)
+        readings = read_all(prediction, markup)
         if wanted.is_list:
             # The reference is a list, so the answer may be a list, too.
-            readings.append(read_wanted(strip_answer(prediction, format), format))
+            readings.append(read_wanted(strip_answer(prediction, markup), markup))
     matches = (
         TableMatch(reading, wanted, compare_content(reading.tables, wanted.tables, **order))
-        for reading in readings or [MarkupReading(format, strip_answer(prediction, format), ())]
+        for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]
     )
     return max(matches, key=attrgetter("value"))
 
 
-def no_readable_table(reference: str, format: Format) -> ScoringError:  # noqa: A002
-    """Make the error for a reference without a readable table."""
-    start = " ".join(reference.split())[:60]
-    return ScoringError(
-        f"the reference holds no table that can be read as {format}, so nothing can be compared with it: "
-        f"{start!r}. Check its format, or write the table in markup that evalsuite reads (docs/struc_bench.md)"
+CellState = Literal["equal", "differs", "missing", "surplus"]
+LEGEND = "predicted → wanted   [-missing-]   {+not wanted+}"
+COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
+EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
+"""Verdicts of cells that do not reduce the content score."""
+STYLE = """\
+.evalsuite-tables table { border-collapse: collapse; margin: 1rem 0 }
+.evalsuite-tables td { border: 1px solid #ccc; padding: .25rem .6rem }
+.evalsuite-tables .differs { background: #fff0c2 } .evalsuite-tables .missing { background: #ffd9d6 }
+.evalsuite-tables .surplus { background: #e8dcff } .evalsuite-tables code { overflow-wrap: anywhere }
+.evalsuite-tables del { color: #8a1c12 }
+.evalsuite-tables ins { color: #14532d; text-decoration: none; font-weight: 600 }
+"""
+PAGE = """\
+<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Cells compared</title>
+<style>body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff }}</style>
+{body}</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCell:
+    """A cell position in one table or in both.
+
+    Attributes:
+        state: how the position is shown; `missing` and `surplus` cells are in rows or columns that only one
+            side has.
+        verdict: the result of comparing the cell with the wanted one.
+        predicted: the predicted text without markup; empty if the prediction lacks the position.
+        wanted: the wanted text without markup; empty if the position is unwanted.
+        row: the name of the row, which is its first cell.
+        column: the name of the column, which is its cell in the first row.
+    """
+
+    state: CellState
+    verdict: CellVerdict
+    predicted: str
+    wanted: str
+    row: str
+    column: str
+
+    def __str__(self) -> str:
+        """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""
+        where = " / ".join(name for name in (self.row, self.column) if name)
+        predicted, wanted = self.predicted or "(blank)", self.wanted or "(blank)"
+        value = {
+            "equal": wanted,
+            "differs": f"{predicted}, not {wanted}",
+            "missing": f"missing {wanted}",
+            "surplus": f"not wanted {predicted}",
+        }[self.state]
+        return printable(f"{where}: {value}" if where else value)
+
+
+def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
+    columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
+    rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
+    names = [_name(pair, rows[0], column) for column in columns] if rows else []
+    return [
+        [
+            _compare_cell(pair, row, column, _name(pair, row, columns[0]), name)
+            for column, name in zip(columns, names, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[Place]:
+    """Yield the lines of both sides in the wanted order; a line of one side comes before its next aligned neighbour."""
+    partner = {there: here for here, there in pairs}
+    surplus = set(range(height)).difference(partner.values())
+    for there in range(other):
+        here = partner.get(there)
+        if here is not None:
+            start = here
+            while start - 1 in surplus:
+                start -= 1
+            yield from ((place, None) for place in range(start, here))
+            surplus.difference_update(range(start, here))
+        yield here, there
+    yield from ((place, None) for place in sorted(surplus))
+
+
+def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, column_name: str) -> ComparedCell:
+    predicted, wanted = _cell(pair.left, row[0], column[0]), _cell(pair.right, row[1], column[1])
+    verdict = judge_cell(predicted or "", wanted or "")
+    if predicted is None:
+        state: CellState = "missing"
+    elif wanted is None:
+        state = "surplus"
+    else:
+        state = "equal" if verdict in EQUAL else "differs"
+    return ComparedCell(state, verdict, plain_text(predicted or ""), plain_text(wanted or ""), row_name, column_name)
+
+
+def _cell(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
+    return None if row is None or column is None else grid.texts[row][column]
+
+
+def _name(pair: TablePair, row: Place, column: Place) -> str:
+    wanted = _cell(pair.right, row[1], column[1])
+    return plain_text(_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
+
+
+def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
+    wanted, predicted = printable(cell.wanted), printable(cell.predicted)
+    text = {
+        "equal": wanted,
+        "differs": f"{predicted or '(blank)'} → {wanted or '(blank)'}",
+        "missing": f"[-{wanted}-]" if wanted else "",
+        "surplus": f"{{+{predicted}+}}" if predicted else "",
+    }[cell.state]
+    return f"\033[{COLOURS[cell.state]}m{text}\033[0m" if colour and COLOURS[cell.state] else text
+
+
+def printable(text: str) -> str:
+    """Replace control characters by spaces, because a file or a model may contain them."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def html_page(*scores: TableScore) -> str:
+    """Write scores as a complete HTML page."""
+    return PAGE.format(body="\n".join(map(_html_block, scores)))
+
+
+def _html_block(score: TableScore) -> str:
+    facts = "".join(
+        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>" for fact in score.facts
+    )
+    tables = "".join(map(_html_table, score.compared))
+    return (
+        f'<div class="evalsuite-tables"><style>{STYLE}</style><h1>Table score {score.value:.3f}</h1>\n'
+        f"<p>Content {score.content:.3f}, form {score.form:.3f}. A cell that differs shows the predicted text struck "
+        "through and the wanted text after it; red cells are missing, violet ones were not wanted.</p>\n"
+        f"{tables}\n<h2>Form</h2><ul>{facts}</ul>\n<p><code>{html.escape(score.signature)}</code></p></div>"
     )
 
 
-def _means(facts: tuple[FormFact, ...]) -> dict[str, float]:
-    """Return for each name the share of its facts that are fulfilled."""
-    by_name: dict[str, list[bool]] = {}
-    for fact in facts:
-        by_name.setdefault(fact.name, []).append(fact.fulfilled)
-    return {f"form_{name}": sum(values) / len(values) for name, values in by_name.items()}
+def _html_table(rows: Iterable[Sequence[ComparedCell]]) -> str:
+    return "<table>" + "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows) + "</table>"
+
+
+def _html_cell(cell: ComparedCell) -> str:
+    wanted, predicted = html.escape(cell.wanted), html.escape(cell.predicted)
+    text = f"<del>{predicted}</del> <ins>{wanted}</ins>" if cell.state == "differs" else wanted or predicted
+    return f'<td class="{cell.state}">{text}</td>'

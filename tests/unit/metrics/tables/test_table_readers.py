@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsuite.metrics.tables import read_tables
-from evalsuite.metrics.tables.grid import SourceCell, lay_out
+from evalsuite.metrics.tables.html import HtmlCell, lay_out
 from evalsuite.metrics.tables.latex import MOST_COLUMNS, read_columns
 
 Rows = list[list[str]]
@@ -257,6 +257,7 @@ def test_long_repetitions_of_any_scrap_are_read(scrap: str) -> None:
 
 
 def test_rows_are_laid_out_as_html_lays_them_out() -> None:
-    rows = [[SourceCell("a", 2, 2), SourceCell("b")], [SourceCell("c", rows=3)], [SourceCell("d")]]
-    assert lay_out(rows, allowance=100) == [["a", "a", "b"], ["a", "a", "c"], ["d", "", "c"]]
-    assert lay_out(rows, allowance=0) == [["a", "b"], ["c"], ["d"]]
+    a, b, c, d = HtmlCell(2, 2), HtmlCell(), HtmlCell(rows=3), HtmlCell()
+    rows = [[a, b], [c], [d]]
+    assert lay_out(rows, allowance=100) == [[a, a, b], [a, a, c], [d, None, c]]
+    assert lay_out(rows, allowance=0) == [[a, b], [c], [d]]

@@ -1,0 +1,485 @@
+"""Published metrics for tables: TEDS, GriTS, RMS and the F1 of names and cells, each as the mean over wanted tables.
+
+A wanted table without a predicted one counts 0.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.core.errors import ScoringError
+from evalsuite.metrics.tables.grid import CellGrid
+from evalsuite.metrics.tables.sequences import matching_ratio
+from evalsuite.metrics.tables.table_score import match_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalsuite.metrics.tables.grid import Format
+
+    Rewards = NDArray[np.float64]
+    TableElement = tuple[str, ...]
+
+
+def _table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[CellGrid | None, CellGrid]]:
+    match = match_tables(prediction, reference, format=markup)
+    return [
+        (
+            match.predicted.tables[pair.predicted] if pair.predicted is not None else None,
+            match.wanted.tables[pair.wanted],
+        )
+        for pair in match.content.pairs
+    ]
+
+
+def _mean_over_tables(
+    prediction: str, reference: str, markup: Format, compare: Callable[[CellGrid, CellGrid], float]
+) -> float:
+    pairs = _table_pairs(prediction, reference, markup)
+    return sum(compare(predicted, wanted) if predicted else 0.0 for predicted, wanted in pairs) / len(pairs)
+
+
+MOST_STEPS = 1_000_000
+"""Maximum product of the two trees' numbers of nodes; a larger product would take minutes."""
+
+
+@dataclass(slots=True)
+class TableNode:
+    """An element of a table.
+
+    Attributes:
+        tag: the element's tag.
+        spans: the columns and rows that a cell covers.
+        content: a cell's text, with one entry per character or inline tag.
+        children: the child elements; cells have none.
+    """
+
+    tag: str
+    spans: tuple[int, int] = (1, 1)
+    content: list[str] = field(default_factory=list)
+    children: list[TableNode] = field(default_factory=list)
+
+
+def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """Compute TEDS, the edit distance between two tables as trees of rows and cells.
+
+    Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation
+    (arXiv 1911.10683). The distance is computed by Zhang and Shasha, Simple fast algorithms for the editing
+    distance between trees (1989), which gives the same value as the APTED of the authors' code. The authors' code
+    drops the text of `th`; this function reads `th` as `td`. If the two tables have different markup, both become
+    plain trees of rows and cells.
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+    """
+    return _teds(prediction, reference, format, with_content=True)
+
+
+def teds_structure(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """Compute TEDS of the structure alone, often called TEDS-Struct or S-TEDS.
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+    """
+    return _teds(prediction, reference, format, with_content=False)
+
+
+def _teds(prediction: str, reference: str, markup: Format, *, with_content: bool) -> float:
+    match = match_tables(prediction, reference, format=markup)
+    sides = (match.predicted, match.wanted)
+    if all(side.markup == "html" for side in sides) and (trees := [_html_trees(side.text) for side in sides])[1]:
+        predicted, wanted = trees
+    else:
+        predicted, wanted = ([_grid_tree(table) for table in side.tables] for side in sides)
+    scores = [
+        _tree_similarity(*predicted[pair.predicted], *wanted[place], with_content=with_content)
+        if pair.predicted is not None and pair.predicted < len(predicted)
+        else 0.0
+        for place, pair in enumerate(match.content.pairs)
+        if place < len(wanted)
+    ]
+    return sum(scores) / len(scores)
+
+
+def _html_trees(markup: str) -> list[tuple[TableNode, int]]:
+    """Return each table that is not nested in another, with the number of elements within it."""
+    from bs4 import BeautifulSoup
+
+    tables = BeautifulSoup(markup, "lxml").find_all("table")
+    return [(_html_node(table), len(table.find_all(True))) for table in tables if table.find(["td", "th"])]
+
+
+def _html_node(element: Any) -> TableNode:
+    if element.name in {"td", "th"}:
+        columns, rows = (
+            int(text) if (text := str(element.get(name, "1"))).isdecimal() else 1 for name in ("colspan", "rowspan")
+        )
+        return TableNode("td", (columns, rows), _cell_tokens(element))
+    return TableNode(element.name, children=[_html_node(child) for child in element.find_all(True, recursive=False)])
+
+
+def _cell_tokens(element: Any) -> list[str]:
+    tokens: list[str] = []
+    for child in element.children:
+        if child.name is None:
+            tokens += str(child)
+        else:
+            tokens += [f"<{child.name}>", *_cell_tokens(child), f"</{child.name}>"]
+    return tokens
+
+
+def _grid_tree(table: CellGrid) -> tuple[TableNode, int]:
+    covered = {
+        (row, column): span
+        for span in table.spans
+        for row in range(span.row, span.row + span.rows)
+        for column in range(span.column, span.column + span.columns)
+    }
+    root = TableNode("table")
+    for place, texts in enumerate(table.rows):
+        row = TableNode("tr")
+        for column, text in enumerate(texts):
+            span = covered.get((place, column))
+            if span is None:
+                row.children.append(TableNode("td", content=list(text)))
+            elif (span.row, span.column) == (place, column):
+                row.children.append(TableNode("td", (span.columns, span.rows), list(text)))
+        root.children.append(row)
+    return root, len(table.rows) + sum(len(row.children) for row in root.children)
+
+
+def _tree_similarity(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
+    # The distance can exceed the size, because a row cannot be paired with cells of another depth.
+    return max(0.0, 1.0 - _tree_distance(one, two, with_content=with_content) / max(size, other, 1))
+
+
+def _tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
+    (first, first_leaves), (second, second_leaves) = _postorder(one), _postorder(two)
+    if len(first) * len(second) > MOST_STEPS:
+        raise ScoringError(
+            f"TEDS compares each node with each other: {len(first)} times {len(second)} are too many; use table_score"
+        )
+    rename = [[_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
+    trees = [[0.0] * len(second) for _ in first]
+    for i in _path_starts(first_leaves):
+        for j in _path_starts(second_leaves):
+            _fill_distances(first_leaves, second_leaves, i, j, rename, trees)
+    return trees[-1][-1]
+
+
+def _postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
+    """Return the nodes in postorder, and for each node the index of its leftmost leaf."""
+    nodes: list[TableNode] = []
+    leftmost: list[int] = []
+    # Avoid recursion, because markup may be nested to any depth.
+    waiting: list[tuple[TableNode, int | None]] = [(root, None)]
+    while waiting:
+        node, start = waiting.pop()
+        if start is None:
+            waiting.append((node, len(nodes)))
+            waiting += [(child, None) for child in reversed(node.children)]
+        else:
+            leftmost.append(start)
+            nodes.append(node)
+    return nodes, leftmost
+
+
+def _path_starts(leftmost: list[int]) -> list[int]:
+    """Return the nodes at which a path to a leaf begins: the last node above each leaf."""
+    return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
+
+
+def _fill_distances(
+    left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
+) -> None:
+    """Compute the distances between all subtrees on the paths that end in these two nodes."""
+    low_i, low_j = left_one[i], left_two[j]
+    before = [float(column) for column in range(j - low_j + 2)]
+    forest = [before]
+    for a in range(low_i, i + 1):
+        row = [before[0] + 1.0]
+        for b in range(low_j, j + 1):
+            column = b - low_j
+            least = min(before[column + 1], row[column]) + 1.0
+            if left_one[a] == low_i and left_two[b] == low_j:
+                least = min(least, before[column] + rename[a][b])
+                trees[a][b] = least
+            else:
+                least = min(least, forest[left_one[a] - low_i][left_two[b] - low_j] + trees[a][b])
+            row.append(least)
+        forest.append(row)
+        before = row
+
+
+def _rename_cost(one: TableNode, two: TableNode, *, with_content: bool) -> float:
+    if one.tag != two.tag or one.spans != two.spans:
+        return 1.0
+    if not with_content or one.tag != "td" or not (one.content or two.content):
+        return 0.0
+    import Levenshtein
+
+    return Levenshtein.distance(one.content, two.content) / max(len(one.content), len(two.content))
+
+
+MOST_COMPARISONS = 20_000_000
+"""Maximum pairs of cells, because memory and time grow with them: two tables of 200 by 20 cells have 16 million."""
+Box = tuple[int, int, int, int]
+
+
+def grits_content(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """Compute the GriTS of content, which compares cells by difflib's ratio.
+
+    Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition
+    (arXiv 2203.12555).
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+    """
+
+    def compare(predicted: CellGrid, wanted: CellGrid) -> float:
+        grids = [[[*row, *[""] * (table.width - len(row))] for row in table.rows] for table in (wanted, predicted)]
+        return _grits(grids[0], grids[1], matching_ratio)
+
+    return _mean_over_tables(prediction, reference, format, compare)
+
+
+def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover.
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+    """
+    return _mean_over_tables(
+        prediction, reference, format, lambda predicted, wanted: _grits(_boxes(wanted), _boxes(predicted), _overlap)
+    )
+
+
+def _boxes(table: CellGrid) -> list[list[Box]]:
+    """Return for each place the extent of the cell that covers it, relative to that place."""
+    boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
+    for span in table.spans:
+        for row in range(span.row, min(span.row + span.rows, len(boxes))):
+            for column in range(span.column, min(span.column + span.columns, table.width)):
+                left, top = span.column - column, span.row - row
+                boxes[row][column] = (left, top, left + span.columns, top + span.rows)
+    return boxes
+
+
+def _overlap(one: Box, two: Box) -> float:
+    width = min(one[2], two[2]) - max(one[0], two[0])
+    height = min(one[3], two[3]) - max(one[1], two[1])
+    shared = max(0, width) * max(0, height)
+    both = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, two)) - shared
+    return shared / both
+
+
+def _grits(
+    wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
+) -> float:
+    import numpy as np
+
+    grids = (wanted, predicted)
+    sizes = [len(grid) * len(grid[0]) for grid in grids]
+    if sizes[0] * sizes[1] > MOST_COMPARISONS:
+        raise ScoringError(
+            f"GriTS compares each cell with each other: {sizes[0]} times {sizes[1]} cells are too many; use table_score"
+        )
+    numbers = [
+        {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
+        for grid in grids
+    ]
+    rewards = np.array([[similarity(one, two) for two in numbers[1]] for one in numbers[0]])
+    codes = [
+        np.array([[number[cell] for cell in row] for row in grid]) for grid, number in zip(grids, numbers, strict=True)
+    ]
+    # The axes are wanted row, predicted row, wanted column, predicted column.
+    cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
+    rows = _align_lines(_best_sums(cells))
+    columns = _align_lines(_best_sums(cells.transpose(2, 3, 0, 1)))
+    total = sum(cells[one, two, here, there] for one, two in rows for here, there in columns)
+    return float(2 * total / (sizes[0] + sizes[1]))
+
+
+def _best_sums(cells: Rewards) -> Rewards:
+    """Compute the reward of aligning each pair of lines, cell by cell."""
+    import numpy as np
+
+    best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
+    for here in range(cells.shape[2]):
+        above = best.copy()
+        for there in range(cells.shape[3]):
+            skipped = np.maximum(above[there + 1], best[there])
+            best[there + 1] = np.maximum(skipped, above[there] + cells[:, :, here, there])
+    sums: Rewards = best[-1]
+    return sums
+
+
+def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
+    """Find the best alignment of lines; among equal ones, aligning a pair is preferred, as in the authors' code."""
+    import numpy as np
+
+    height, width = rewards.shape
+    best = np.zeros((height + 1, width + 1))
+    step = np.zeros((height + 1, width + 1), dtype=int)
+    for row in range(1, height + 1):
+        for column in range(1, width + 1):
+            paired = best[row - 1, column - 1] + rewards[row - 1, column - 1]
+            ways = (paired, best[row - 1, column], best[row, column - 1])
+            best[row, column] = max(ways)
+            step[row, column] = ways.index(max(ways))
+    pairs, row, column = list[tuple[int, int]](), height, width
+    while row and column:
+        way = step[row, column]
+        if way == 0:
+            pairs.append((row - 1, column - 1))
+        row, column = row - (way != 2), column - (way != 1)
+    return pairs[::-1]
+
+
+TEXT_THRESHOLD = 0.5
+NUMBER_THRESHOLD = 0.1
+"""Relative distances from which two texts or two numbers count as different, as in the authors' code."""
+MOST_POINTS = 2_000
+
+
+def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """Compute the F1 of RMS, for the predicted table or its transpose, whichever is higher.
+
+    RMS compares tables as sets of mappings from the names of a row and a column to a value. Source: Liu et al.,
+    DePlot: One-shot visual language reasoning by plot-to-table translation (arXiv 2212.10505).
+
+    Raises:
+        ScoringError: the reference contains no readable table, or a table has more values than can be paired
+            in a few seconds.
+    """
+    return _mean_over_tables(prediction, reference, format, _rms)
+
+
+def _rms(predicted: CellGrid, wanted: CellGrid) -> float:
+    target = _points(wanted.rows, wanted.name)
+    filled = [[*row, *[""] * (predicted.width - len(row))] for row in predicted.rows]
+    transposed = list(zip(*filled, strict=True))
+    return max(_f1_of_points(_points(rows, predicted.name), target) for rows in (filled, transposed))
+
+
+def _points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
+    points = {"title": title.lower()} if title else {}
+    head = rows[0] if len(rows) > 1 and len(rows[0]) > 1 else ()
+    for row in rows[1:]:
+        for name, cell in zip(head[1:], row[1:], strict=False):
+            points[f"{row[0]} {name}".lower()] = cell.lower()
+    return points
+
+
+def _f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    if not predicted or not wanted:
+        return float(not predicted and not wanted)
+    if max(len(predicted), len(wanted)) > MOST_POINTS:
+        raise ScoringError(
+            f"RMS pairs at most {MOST_POINTS} values, not {max(len(predicted), len(wanted))}; use table_score"
+        )
+    names, others = list(wanted), list(predicted)
+    alike = np.array([[_text_similarity(name, other) for other in others] for name in names])
+    score = sum(
+        alike[one, two] * _value_similarity(wanted[names[one]], predicted[others[two]])
+        for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)
+    )
+    return float(2 * score / (len(wanted) + len(predicted)))
+
+
+def _text_similarity(one: str, two: str) -> float:
+    import Levenshtein
+
+    distance = Levenshtein.distance(one, two) / max(len(one), len(two), 1)
+    return 1.0 - distance if distance < TEXT_THRESHOLD else 0.0
+
+
+def _value_similarity(wanted: str, predicted: str) -> float:
+    target, number = _parse_number(wanted), _parse_number(predicted)
+    if number is not None and target:
+        distance = min(abs((target - number) / target), 1.0)
+        return 1.0 - distance if distance < NUMBER_THRESHOLD else 0.0
+    return 1.0 if wanted == predicted else _text_similarity(wanted, predicted)
+
+
+def _parse_number(text: str) -> float | None:
+    try:
+        return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CellF1:
+    """Three F1 values in [0, 1]: names of rows, names of columns, and all other cells."""
+
+    rows: float
+    columns: float
+    cells: float
+
+
+def cell_f1(
+    prediction: str,
+    reference: str,
+    *,
+    format: Format,  # noqa: A002
+    similarity: Literal["exact", "chrf"] = "exact",
+) -> CellF1:
+    """Compare the elements of each wanted table with those of its predicted table; return the means.
+
+    Raises:
+        ScoringError: the reference contains no readable table.
+    """
+    pairs = _table_pairs(prediction, reference, format)
+    compare = _f1_of_equal if similarity == "exact" else _f1_of_similar
+    totals = [0.0, 0.0, 0.0]
+    for predicted, wanted in pairs:
+        for place, sides in enumerate(zip(_elements(predicted or CellGrid(())), _elements(wanted), strict=True)):
+            totals[place] += compare(*sides) if all(sides) else float(not any(sides))
+    return CellF1(*(total / len(pairs) for total in totals))
+
+
+def _elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
+    """Return the names of rows, the names of columns, and the cells with both names."""
+    names, body = table.columns[1:], table.rows[1:]
+    rows: set[TableElement] = {(row[0] if row else "",) for row in body}
+    columns: set[TableElement] = {(name,) for name in names}
+    cells: set[TableElement] = {
+        (row[0], name, cell) for row in body for name, cell in zip(names, row[1:], strict=False) if cell
+    }
+    return rows, columns, cells
+
+
+def _f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]) -> float:
+    return 2 * len(predicted & wanted) / (len(predicted) + len(wanted))
+
+
+def _f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
+    alike = [[_element_similarity(one, two) for two in wanted] for one in predicted]
+    precision = sum(map(max, alike)) / len(predicted)
+    recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _element_similarity(one: TableElement, two: TableElement) -> float:
+    product = 1.0
+    for left, right in zip(one, two, strict=True):
+        product *= _chrf(left, right)
+        if not product:
+            break
+    return product
+
+
+@lru_cache(maxsize=65_536)
+def _chrf(one: str, two: str) -> float:
+    from sacrebleu import sentence_chrf
+
+    return float(sentence_chrf(one, [two]).score) / 100
