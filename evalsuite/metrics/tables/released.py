@@ -214,7 +214,7 @@ def _read_latex(latex: str) -> LatexTable:
     """Return the first tabular of a text; an empty table without caption if there is none."""
     nodes = _parse_latex(latex)
     tabular = next(
-        (node for node in _entered(nodes) if _kind(node) == "Environment" and node.envname == "tabular"), None
+        (node for node in _walk_once(nodes) if _kind(node) == "Environment" and node.envname == "tabular"), None
     )
     if not tabular:
         return LatexTable([])
@@ -222,7 +222,7 @@ def _read_latex(latex: str) -> LatexTable:
         raise ScoringError(_refusal(latex, "the text ends where a tabular's columns should be"))
     # The alignment is nearly always empty, because the script skips the group with the columns. Characters remain
     # only if something else is in the place of that group: pylatexenc takes the bracket of `[t]` for the argument.
-    arguments = _entered(tabular.nodeargd.argnlist[:1], groups=False)
+    arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
 
@@ -275,14 +275,14 @@ def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, b
             unseen += [(child, True) for child in reversed(children)]
 
 
-def _entered(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
+def _walk_once(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
     return (node for node, entering in _walk(nodes, groups=groups) if entering)
 
 
 def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
     r"""Split rows at `\\` and cells at `&`; groups are skipped, macros print nothing, blank cells are dropped."""
     rows: list[list[str]] = [[""]]
-    for node in _entered(nodes, groups=False):
+    for node in _walk_once(nodes, groups=False):
         kind = _kind(node)
         if kind == "Chars":
             rows[-1][-1] += node.chars
