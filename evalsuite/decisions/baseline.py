@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.comparison import (
@@ -32,15 +32,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.pairing import Common, Pair
     from evalsuite.results.runs import Run
-    from evalsuite.stats import NonInferiority, NonInferiorityVerdict
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A comparison before its verdicts are added, which are corrected together with those of other baselines."""
-
-    against: Against
-    compared: Sequence[ComparedPairs]
+    from evalsuite.stats import NonInferiority
 
 
 def compare_to_baselines(
@@ -51,10 +43,16 @@ def compare_to_baselines(
     Each baseline is compared separately, because a mean over several would hide part of a gradual fall. All
     verdicts are corrected together, since the comparisons share most of their questions.
     """
+    from evalsuite import stats
+
     rules = rules or ComparisonRules()
-    looks = [_look(baseline, run, gates, rules) for baseline in baselines]
-    verdicts = iter(with_verdicts([pairs for look in looks for pairs in look.compared], rules.confidence))
-    return [replace(look.against, found=[next(verdicts) for _ in look.compared]) for look in looks]
+    undecided = [_compare(baseline, run, gates, rules) for baseline in baselines]
+    results = [result for _, compared in undecided for _, result in compared]
+    verdicts = iter(stats.verdicts(results, confidence=rules.confidence) if results else ())
+    return [
+        replace(against, found=[(subject, result, next(verdicts)) for subject, result in compared])
+        for against, compared in undecided
+    ]
 
 
 def compare_to_baseline(
@@ -64,13 +62,16 @@ def compare_to_baseline(
     return compare_to_baselines([baseline], run, gates, rules)[0]
 
 
-def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules) -> _Look:
+def _compare(
+    baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
+) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
+    """Compare each metric with one baseline; the verdicts are added later, corrected for all baselines together."""
     matches = {
         name: common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
         if name in baseline.benchmarks
     }
-    compared: list[ComparedPairs] = []
+    compared: list[tuple[ComparedMetric, NonInferiority]] = []
     flips: list[Flip] = []
     not_compared: dict[str, str] = {}
     unscored: list[str] = []
@@ -82,7 +83,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
         if isinstance(outcome, str):
             not_compared[str(subject)] = outcome
         else:
-            compared.append(outcome)
+            compared.append((subject, outcome))
             parted.append((subject, common))
         pairs = common.pairs(subject.metric)
         flips += [Flip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after]
@@ -102,7 +103,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
         unscored=unscored,
         slices=slices(parted),
     )
-    return _Look(against, compared)
+    return against, compared
 
 
 def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:
@@ -247,16 +248,7 @@ def _agreement(before: Tally, now: Tally) -> str:
     return f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedPairs:
-    """A subject's comparison, with the contribution of each cluster to the difference."""
-
-    subject: ComparedMetric
-    result: NonInferiority
-    parts: Mapping[str, float]
-
-
-def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> ComparedPairs | str:
+def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> NonInferiority | str:
     """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
     if is_derived(run.benchmarks[subject.benchmark], subject.metric):
         return _compare_derived(common, subject, run, rules)
@@ -265,7 +257,7 @@ def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: Com
 
 def _compare_means(
     pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
-) -> ComparedPairs | str:
+) -> NonInferiority | str:
     from evalsuite import stats
 
     every = common.every_score(subject.metric)
@@ -283,7 +275,7 @@ def _compare_means(
             f"of {lost * width / scored:.3g}; {margin:.3g} matters"
         )
     clusters = [pair.row.cluster for pair in pairs]
-    result = stats.compare_paired(
+    return stats.compare_paired(
         [pair.before for pair in pairs],
         [pair.after for pair in pairs],
         margin=margin,
@@ -291,13 +283,9 @@ def _compare_means(
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
-    parts: dict[str, float] = {}
-    for pair in pairs:
-        parts[pair.row.cluster] = parts.get(pair.row.cluster, 0.0) + pair.after - pair.before
-    return ComparedPairs(subject, result, _as_gains(parts, subject))
 
 
-def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> ComparedPairs | str:
+def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> NonInferiority | str:
     """Compare a metric that is not a mean over cases by leaving out the same clusters from both runs."""
     from evalsuite import stats
 
@@ -321,7 +309,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
     without = [values(frozenset(group)) for group in groups]
     if any(math.isnan(value) for pair in without for value in pair):
         return "without some cases it is undefined, so that its error cannot be told"
-    result = stats.compare_statistic(
+    return stats.compare_statistic(
         whole,
         without,
         n=len(common.shared),
@@ -330,13 +318,6 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
-    difference = whole[1] - whole[0]
-    parts = {
-        name: (difference - (after - before)) / len(group)
-        for group, (before, after) in zip(groups, without, strict=True)
-        for name in group
-    }
-    return ComparedPairs(subject, result, _as_gains(parts, subject))
 
 
 def _scale(
@@ -361,27 +342,3 @@ def _scale(
     if own is not None and own >= width:
         return f"--margin {subject.metric}={own:g} is no less than the metric's whole range of {width:g}"
     return width, own
-
-
-def _as_gains(parts: dict[str, float], subject: ComparedMetric) -> dict[str, float]:
-    return {name: -part for name, part in parts.items()} if subject.lower_is_better else parts
-
-
-def with_verdicts(
-    compared: Sequence[ComparedPairs], confidence: float
-) -> list[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]:
-    """Decide each comparison, corrected for the number of compared metrics."""
-    if not compared:
-        return []
-    import numpy as np
-
-    from evalsuite import stats
-
-    clusters = sorted({(metric.subject.benchmark, name) for metric in compared for name in metric.parts})
-    parts = np.zeros((len(clusters), len(compared)))
-    for column, metric in enumerate(compared):
-        for place, (benchmark, name) in enumerate(clusters):
-            if metric.subject.benchmark == benchmark:
-                parts[place, column] = metric.parts.get(name, 0.0)
-    verdicts = stats.verdicts([metric.result for metric in compared], parts, confidence=confidence)
-    return [(metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)]

@@ -22,15 +22,7 @@ from .intervals import (
     wilson_interval,
 )
 from .jackknife import jackknife_interval
-from .noninferiority import (
-    NonInferiority,
-    NonInferiorityVerdict,
-    compare_paired,
-    compare_statistic,
-    holm,
-    joint,
-    verdicts,
-)
+from .noninferiority import NonInferiority, NonInferiorityVerdict, compare_paired, compare_statistic, holm, verdicts
 from .paired import PairedDifference, mcnemar, paired_difference, tango_interval, tango_pvalue
 from .power import detectable_mean, detectable_share, power_mean, power_share, required_n_mean, required_n_share
 from .prediction_powered import PredictionPowered, ppi_mean
@@ -67,7 +59,6 @@ __all__ = [
     "gwet_ac1",
     "holm",
     "jackknife_interval",
-    "joint",
     "kappa_interval",
     "kendall",
     "krippendorff_alpha",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.stats.clustering import ClusteredMean, cluster_totals, interval_within, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
@@ -191,8 +191,13 @@ def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
         return math.inf
     if mean.error == 0:
         return scale * detectable_share(mean.clusters, 0.0, confidence=confidence)
-    deviation = mean.error * math.sqrt(mean.clusters)
-    drop = detectable_mean(mean.clusters, deviation, confidence=confidence)
+    from scipy.special import gammaincinv
+
+    # A standard error with few degrees of freedom is too small more often than too large: the chi-square's median lies
+    # below its mean.
+    median = 2 * float(gammaincinv(mean.freedom / 2, 0.5)) / mean.freedom
+    deviation = mean.error * math.sqrt(mean.clusters / median)
+    drop = detectable_mean(mean.clusters, deviation, freedom=mean.freedom, confidence=confidence)
     return drop if drop <= scale else math.inf
 
 
@@ -258,10 +263,8 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     )
 
 
-def verdicts(
-    comparisons: Sequence[NonInferiority], parts: Array | None = None, *, confidence: float = 0.95
-) -> list[NonInferiorityVerdict]:
-    """Decide each of several metrics, corrected for their number.
+def verdicts(comparisons: Sequence[NonInferiority], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
+    """Decide each of several metrics, corrected for their number by Holm's method.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a
       two-sided interval at that confidence would exclude it.
@@ -275,30 +278,18 @@ def verdicts(
 
     Args:
         comparisons: one comparison per metric.
-        parts: one row per cluster, one column per metric: the cluster's part of the gain. With it, the
-            correction accounts for correlated metrics (`joint`); without it, the correction is Holm's.
         confidence: 1 minus the probability that any of the verdicts is wrong.
 
     Raises:
-        ValueError: the list is empty, the parts have another shape, or the confidence is outside of
-            (0, 1).
+        ValueError: the list is empty, or the confidence is outside of (0, 1).
     """
     level = 1 - probability(confidence, "confidence")
-    excluded = [comparison.pvalue_no_worse for comparison in comparisons]
-    differing = [comparison.pvalue for comparison in comparisons]
-    no_worse = holm(excluded) if parts is None else joint(excluded, parts, sides=1)
-    changed = holm(differing) if parts is None else joint(differing, parts, sides=2)
+    no_worse = holm([comparison.pvalue_no_worse for comparison in comparisons])
+    changed = holm([comparison.pvalue for comparison in comparisons])
     return [
         "no worse" if excluded <= level / 2 else "worse" if comparison.deteriorated and p <= level else "undecided"
         for comparison, excluded, p in zip(comparisons, no_worse, changed, strict=True)
     ]
-
-
-DRAWS = 4999
-"""Number of random sign changes, besides the original signs."""
-
-CELLS_AT_ONCE = 2_000_000
-"""Signs that are in memory at a time."""
 
 
 def holm(pvalues: Values) -> list[float]:
@@ -317,56 +308,3 @@ def holm(pvalues: Values) -> list[float]:
         worst = max(worst, min(1.0, (len(array) - done) * float(array[at])))
         adjusted[at] = worst
     return adjusted
-
-
-def joint(pvalues: Values, contributions: Array, *, sides: int, seed: int = 0) -> list[float]:
-    """Compute adjusted p-values of tests on the same clusters, by the distribution of the smallest p-value.
-
-    Westfall and Young, "Resampling-Based Multiple Testing" (1993), the step-down method by the smallest p (for
-    statistics of one kind, the greatest T): the signs of each cluster's differences are changed at
-    random, for all metrics together, and a p-value is adjusted to the share of draws in which any metric that
-    is left has one as small. What metrics have in common is thus counted once: eight copies of a metric get the
-    p-value of one. Independent metrics get what Holm's method gives them.
-
-    Args:
-        pvalues: one per test, each valid by itself. An adjusted p-value is never smaller.
-        contributions: one row per cluster, one column per test: the cluster's part of the tested difference,
-            with mean 0 under the hypothesis (0 if the cluster does not count).
-        sides: 2 if both directions count, 1 if only large sums count.
-        seed: the random generator's seed.
-
-    Raises:
-        ValueError: the list is empty, one is not in [0, 1], or their number differs from the number of
-            columns.
-    """
-    import numpy as np
-
-    array = within(numbers(pvalues, "pvalues"), 0, 1, "pvalues")
-    if contributions.ndim != 2 or contributions.shape[1] != len(array):
-        raise ValueError(f"{len(array)} tests need as many columns; got an array of {contributions.shape}")
-    drawn = _drawn_pvalues(contributions, sides, np.random.default_rng(seed))
-    adjusted, worst = [0.0] * len(array), 0.0
-    order = array.argsort(kind="stable")
-    for done, at in enumerate(order):
-        smallest = drawn[:, order[done:]].min(axis=1)
-        share = (1 + int(np.count_nonzero(smallest <= array[at] * (1 + 1e-9)))) / (len(drawn) + 1)
-        # A single remaining test keeps its own p-value and needs no draws.
-        worst = max(worst, float(array[at]), share if done < len(array) - 1 else 0.0)
-        adjusted[at] = worst
-    return adjusted
-
-
-def _drawn_pvalues(contributions: Array, sides: int, rng: Any) -> Array:
-    """Compute for each draw of signs and each test the normal p-value of the signed sum over its standard error."""
-    import numpy as np
-    from scipy.special import ndtr
-
-    scale = np.sqrt((contributions**2).sum(axis=0))
-    units = contributions / np.where(scale > 0, scale, 1.0)
-    size = max(1, CELLS_AT_ONCE // len(units))
-    parts = [
-        (rng.integers(0, 2, (min(size, DRAWS - start), len(units)), dtype=np.int8) * 2.0 - 1.0) @ units
-        for start in range(0, DRAWS, size)
-    ]
-    sums = np.concatenate(parts)
-    return np.asarray(2 * ndtr(-abs(sums)) if sides == 2 else ndtr(-sums))

@@ -140,13 +140,16 @@ def _check_mean(n: int, deviation: float, confidence: float) -> None:
         raise ValueError(f"power needs at least 2 clusters that vary; got n={n}, deviation={deviation}")
 
 
-def detectable_mean(n: int, deviation: float, *, confidence: float = 0.95, power: float = 0.8) -> float:
+def detectable_mean(
+    n: int, deviation: float, *, freedom: float | None = None, confidence: float = 0.95, power: float = 0.8
+) -> float:
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
     Args:
         n: the number of independent clusters, at least 2.
         deviation: standard deviation of the paired differences (for clusters: standard error times the
             root of their number), above 0.
+        freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes have fewer.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
@@ -157,8 +160,9 @@ def detectable_mean(n: int, deviation: float, *, confidence: float = 0.95, power
 
     _check_mean(n, deviation, confidence)
     probability(power, "power")
-    threshold = stdtrit(n - 1, (1 + confidence) / 2)
-    return float(nctdtrinc(n - 1, 1 - power, threshold)) * deviation / math.sqrt(n)
+    freedom = n - 1 if freedom is None else freedom
+    threshold = stdtrit(freedom, (1 + confidence) / 2)
+    return float(nctdtrinc(freedom, 1 - power, threshold)) * deviation / math.sqrt(n)
 
 
 def required_n_share(difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> int:

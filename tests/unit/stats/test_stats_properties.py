@@ -6,7 +6,6 @@ import math
 import random
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -72,17 +71,6 @@ def test_a_betting_interval_holds_the_mean_within_the_bounds_and_is_never_one_po
     marks = stats.betting_interval([1 + 9 * value for value in values], bounds=(1, 10))
     plain = stats.betting_interval(values)
     assert (marks.low, marks.high) == pytest.approx((1 + 9 * plain.low, 1 + 9 * plain.high), abs=1e-6)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-@few
-def test_jointly_adjusted_pvalues_are_not_below_the_plain_ones_and_keep_their_order(pvalues: list[float]) -> None:
-    parts = np.random.default_rng(0).normal(size=(30, len(pvalues)))
-    adjusted = stats.joint(pvalues, parts, sides=2)
-    assert all(after >= before for before, after in zip(pvalues, adjusted, strict=True))
-    order = sorted(range(len(pvalues)), key=pvalues.__getitem__)
-    assert [adjusted[at] for at in order] == sorted(adjusted)
-    assert stats.joint(pvalues[:1], parts[:, :1], sides=2) == pvalues[:1]
 
 
 @given(score_lists, st.integers(2, 4))

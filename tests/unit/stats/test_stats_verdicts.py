@@ -77,7 +77,8 @@ def test_detectable_drops_are_those_of_the_observed_spread() -> None:
     differences = [y - x for x, y in zip(before, after, strict=True)]
     mean = sum(differences) / 40
     deviation = math.sqrt(sum((d - mean) ** 2 for d in differences) / 39)
-    assert found.detectable == pytest.approx(stats.detectable_mean(40, deviation))
+    # The median of chi-square with 39 degrees of freedom is 38.3354.
+    assert found.detectable == pytest.approx(stats.detectable_mean(40, deviation * math.sqrt(39 / 38.3354)), rel=1e-5)
     assert (found.low, found.high) == (interval.low, interval.high)
 
 
