@@ -1,7 +1,7 @@
-"""What programs may import: the packages of the project's own environment, or a named environment that uv builds.
+"""What programs may import: this process's own environment, or a named environment that uv builds.
 
-A named environment is a folder of packages in the user's cache, made once and never changed: its name holds the hash
-of what it was made from.
+A named environment is a folder of packages in the user's cache. It is made once and never changed, and its name
+contains the hash of its requirements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import distributions
@@ -28,7 +27,7 @@ from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.core.json_codec import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 OWN, AUTO = "own", "auto"
 MENTIONED = (
@@ -43,11 +42,11 @@ MENTIONED = (
     "openpyxl",
     "tabulate",
 )
-"""The packages that a prompt names where they are installed, and on which scores of programs depend."""
+"""Packages that prompts mention if they are installed, and on which scores of programs depend."""
 
 NAMED: Mapping[str, tuple[str, ...]] = {
-    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1), and, of packages that it
-    # leaves open, the last ones for the Python 3.9 that it was made for.
+    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). Packages without a version
+    # there have their last version for Python 3.9, which that file was written for.
     "treb-2025": (
         "numpy==2.0.2",
         "pandas==2.2.3",
@@ -68,10 +67,9 @@ class ProgramEnvironment:
     """An interpreter and what it may import.
 
     Attributes:
-        name: `own`, the name of a named environment, or the file of requirements.
-        interpreter: what runs programs.
+        name: `own`, the name of a named environment, or a requirements file.
         packages: folders that are searched for packages.
-        installed: versions by package: of the own environment those in `MENTIONED`, of others all.
+        installed: versions by package; in the own environment only those in `MENTIONED`.
     """
 
     name: str
@@ -81,25 +79,25 @@ class ProgramEnvironment:
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits, equal where Python and packages have the same versions."""
+        """16 hexadecimal digits, equal if Python and packages have the same versions."""
         return digest([self.interpreter.version, sorted(self.installed.items())])
 
     @cached_property
     def mentioned(self) -> str:
-        """Python and its packages for people and models: `Python 3.11 with numpy 2.0.2, pandas 2.2.3`."""
+        """Python and its packages as text: `Python 3.11 with numpy 2.0.2, pandas 2.2.3`."""
         python = ".".join(self.interpreter.version.split(".")[:2])
         present = [f"{name} {self.installed[name]}" for name in MENTIONED if name in self.installed]
         return f"Python {python} with {', '.join(present) or 'no further packages'}"
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the environment that this process runs in."""
+        """Whether this process runs in the environment."""
         return self.name == OWN
 
 
 @cache
 def own_environment() -> ProgramEnvironment:
-    """Describe the environment that this process runs in: its packages, and the folders of pandas and numpy."""
+    """Describe the environment that this process runs in."""
     paths = sysconfig.get_paths()
     folders = [paths["purelib"], paths["platlib"]]
     for name in ("numpy", "pandas"):
@@ -107,8 +105,8 @@ def own_environment() -> ProgramEnvironment:
         if spec is not None and spec.origin is not None:
             folders.append(str(Path(spec.origin).parent.parent))
     packages = tuple(dict.fromkeys(path for path in folders if Path(path).is_dir()))
-    there = {name: list(distributions(name=name, path=list(packages))) for name in MENTIONED}
-    installed = {name: package[0].version for name, package in there.items() if package}
+    by_name = {name: list(distributions(name=name, path=list(packages))) for name in MENTIONED}
+    installed = {name: packages_found[0].version for name, packages_found in by_name.items() if packages_found}
     return ProgramEnvironment(OWN, own_interpreter(), packages, installed)
 
 
@@ -143,26 +141,21 @@ def environment(name: str, say: Callable[[str], None] = lambda _: None) -> Progr
     """Find the environment of that name; build it if it does not exist yet.
 
     Args:
-        name: `own` or `auto`, a name in `NAMED`, or the path of a file of requirements.
+        name: `own` or `auto`, a name in `NAMED`, or the path of a requirements file.
         say: called once with a message before a build.
 
     Raises:
         SettingsError: no environment or file has this name.
-        SandboxUnavailable: it cannot be built; the message says why.
+        SandboxUnavailable: the environment cannot be built; the message says why.
     """
     if name in {OWN, AUTO}:
         return own_environment()
-
     requirements = requirements_of(name)
-    interpreter, folder = build_once(name, requirements, _hash(requirements), say)
+    interpreter, folder = _build_once(name, requirements, say)
     return ProgramEnvironment(name, interpreter, (folder,), versions_in([folder]))
 
 
-def _hash(requirements: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
-
-
-_ASK = """
+_DESCRIBE = """
 import json, platform, sys, sysconfig
 paths = sysconfig.get_paths()
 print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.base_prefix,
@@ -176,9 +169,9 @@ class Interpreter:
 
     Attributes:
         executable: the interpreter itself, not a virtual environment's link to it.
-        prefix: where it says that it is installed.
-        libraries: the folders of its standard library.
-        version: such as `3.11.7`.
+        prefix: the installation's folder, as the interpreter reports it.
+        libraries: the folders of the standard library.
+        version: a version such as `3.11.7`.
     """
 
     executable: str
@@ -188,7 +181,7 @@ class Interpreter:
 
     @property
     def prefixes(self) -> list[Path]:
-        """Where it is installed: as it says itself, and without links on the way."""
+        """The installation's folder, as the interpreter reports it and with links resolved."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 
@@ -205,49 +198,39 @@ def other_interpreter(executable: str) -> Interpreter:
     """Ask another interpreter of this machine where it is installed.
 
     Raises:
-        OSError: it cannot be started.
-        ValueError: its answer is not that of a Python.
-        subprocess.SubprocessError: it fails.
+        OSError: the interpreter cannot be started.
+        ValueError: the answer is malformed.
+        subprocess.SubprocessError: the interpreter fails.
     """
-    # A command of our own over an interpreter that uv has found.
-    answer = subprocess.run([executable, "-I", "-c", _ASK], capture_output=True, check=True, timeout=60)  # noqa: S603
+    command = [executable, "-I", "-c", _DESCRIBE]
+    answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
     base, prefix, libraries, version = json.loads(answer.stdout)
     return Interpreter(str(Path(base).resolve()), prefix, tuple(libraries), version)
 
 
+# The Python versions for which the pinned packages have wheels.
 OLDEST, NEWEST = (3, 11), (3, 12)
-"""Pythons for which the pinned packages come as wheels."""
-SECONDS = 1800.0
+BUILD_SECONDS = 1800.0
 
 
 def cache_folder() -> Path:
-    """Find the folder of environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's folder of caches."""
+    """Find the folder of environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's cache folder."""
     if own := os.environ.get("EVALSUITE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
 
 
-def build_once(
-    name: str, requirements: Sequence[str], code: str, say: Callable[[str], None]
-) -> tuple[Interpreter, str]:
-    """Build an environment if it does not exist; return its interpreter and the folder of its packages.
-
-    Args:
-        name: part of the folder's name and of messages.
-        requirements: packages in pip's notation.
-        code: hash of the requirements, part of the folder's name.
-        say: called with a message before the build.
-
-    Raises:
-        SandboxUnavailable: it cannot be built.
-    """
-    interpreter = _interpreter(name)
+def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], None]) -> tuple[Interpreter, str]:
+    """Build an environment if it does not exist; return its interpreter and the folder of its packages."""
+    interpreter = _find_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
+    code = hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
     target = cache_folder() / "environments" / f"{Path(name).stem}-{code}-py{tag}"
     try:
         if not target.is_dir():
             target.parent.mkdir(parents=True, exist_ok=True)
-            with _lock(target.with_suffix(".lock")):
+            with target.with_suffix(".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 # Another process may have built it in the meantime.
                 if not target.is_dir():
                     say(f"building the program environment {name} in {target} (once)")
@@ -257,11 +240,11 @@ def build_once(
     return interpreter, str(target)
 
 
-def _interpreter(name: str) -> Interpreter:
+def _find_interpreter(name: str) -> Interpreter:
     if OLDEST <= sys.version_info[:2] <= NEWEST:
         return own_interpreter()
     wanted = f">={'.'.join(map(str, OLDEST))},<{NEWEST[0]}.{NEWEST[1] + 1}"
-    executable = _uv(name, "python", "find", "--system", wanted).strip()
+    executable = _run_uv(name, "python", "find", "--system", wanted).strip()
     try:
         return other_interpreter(executable)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -269,54 +252,42 @@ def _interpreter(name: str) -> Interpreter:
 
 
 def _install(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:
-    """Installs into a draft, which becomes the environment only when it is whole."""
+    """Install into a draft folder, which gets the environment's name only when it is complete."""
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        # Programs may run as another user, who has to read them.
+        # Programs may run as another user, who needs to read the packages.
         draft.chmod(0o755)
-        listed = draft / "requirements.txt"
-        listed.write_text("\n".join(requirements), encoding="utf-8")
-        # Programs cannot write bytecode there, and would compile every package anew.
-        install = ("pip", "install", "--compile-bytecode", "--target", str(draft), "-r", str(listed))
-        _uv(name, *install, "--python", interpreter.executable)
+        requirements_file = draft / "requirements.txt"
+        requirements_file.write_text("\n".join(requirements), encoding="utf-8")
+        # Compile now, because programs cannot write bytecode and would compile every package anew.
+        install = ("pip", "install", "--compile-bytecode", "--target", str(draft), "-r", str(requirements_file))
+        _run_uv(name, *install, "--python", interpreter.executable)
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _uv(name: str, *words: str) -> str:
+def _run_uv(name: str, *words: str) -> str:
     uv = shutil.which("uv")
     if uv is None:
         raise SandboxUnavailable(
-            f"--program-env {name} is built by uv, and there is none here: pip install uv, or name own"
+            f"--program-env {name} is built by uv, which is not installed: pip install uv, or use --program-env own"
         )
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Our own words; requirements are the user's.
-        result = subprocess.run(  # noqa: S603
-            [uv, *words],
-            # Not in the user's project, whose settings are not for this environment.
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
+        # Not in the user's project, because its uv settings do not concern this environment.
+        result = subprocess.run(  # noqa: S603 - our own command; requirements are the user's
+            [uv, *words], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )
     except OSError as error:
         raise SandboxUnavailable(f"--program-env {name}: {folder}: {error.strerror or error}") from error
     except subprocess.TimeoutExpired as error:
-        raise SandboxUnavailable(f"--program-env {name}: uv did not end within {SECONDS / 60:.0f} minutes") from error
+        raise SandboxUnavailable(
+            f"--program-env {name}: uv did not end within {BUILD_SECONDS / 60:.0f} minutes"
+        ) from error
     if result.returncode:
         raise SandboxUnavailable(
             f"--program-env {name}: uv {words[0]} {words[1]} failed: {result.stderr.strip()[-2000:]}"
         )
     return result.stdout
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Keeps other processes from building the same environment at the same time."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -1,26 +1,120 @@
-"""The result of a program."""
+"""What a program is given (code, tables, standard input) and what it returns (output, an error, files)."""
 
 from __future__ import annotations
 
 import base64
+import json
+import pickle
 import re
 import signal
 import struct
+import sys
 import unicodedata
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from evalsuite.core.errors import SandboxError
 from evalsuite.core.phrases import ending
 from evalsuite.sandbox.inside.files import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pandas as pd
+
     from evalsuite.sandbox.inside import Limits
 
+    TableSource: TypeAlias = "TableFile | Path | str | pd.DataFrame"
+else:
+    TableSource = object
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
+
+    Attributes:
+        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD.
+        header_rows: number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1 makes a
+            MultiIndex.
+    """
+
+    content: bytes
+    header_rows: int = 1
+
+    @classmethod
+    def read(cls, path: Path | str, header_rows: int = 1) -> TableFile:
+        """Read a CSV file of this machine.
+
+        Raises:
+            SandboxError: the file cannot be read.
+        """
+        try:
+            return cls(Path(path).read_bytes(), header_rows)
+        except OSError as error:
+            raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
+
+
+def encode_payload(
+    code: str,
+    tables: Mapping[str, TableSource],
+    *,
+    last: bool,
+    same_pandas: bool = True,
+    earlier: Sequence[str] = (),
+    stdin: bytes | None = None,
+) -> bytes:
+    """Encode what one round needs, in the form that `inside/program.py` reads.
+
+    Args:
+        code: Python source.
+        tables: the tables by variable name.
+        last: whether no other round follows, so that the program waits for its threads and ends as Python does.
+        same_pandas: whether the program has this process's pandas, so that a pickled DataFrame keeps its types and
+            index; otherwise it is sent as comma-separated values.
+        earlier: code of earlier rounds, which is run again because no process has kept their variables.
+        stdin: the program's standard input; None leaves it empty.
+
+    Raises:
+        SandboxError: a value is not a table, or its name is not a valid variable name.
+    """
+    packed = [(name, *_pack(name, source, same_pandas=same_pandas)) for name, source in tables.items()]
+    header = json.dumps(
+        {
+            "code": code,
+            "earlier": list(earlier),
+            "last": last,
+            "stdin": None if stdin is None else len(stdin),
+            "tables": [
+                {"name": name, "format": kind, "header_rows": rows, "size": len(content)}
+                for name, kind, content, rows in packed
+            ],
+        }
+    ).encode()
+    return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed), stdin or b""))
+
+
+def _pack(name: str, source: TableSource, *, same_pandas: bool) -> tuple[Literal["csv", "pickle"], bytes, int]:
+    if not re.fullmatch(r"[^\W\d]\w*", name):
+        raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
+    if isinstance(source, (str, Path)):
+        source = TableFile.read(source)
+    if isinstance(source, TableFile):
+        return "csv", source.content, source.header_rows
+    pandas = sys.modules.get("pandas")  # the caller who made a frame has imported it
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        if not same_pandas:
+            return "csv", source.to_csv(index=False).encode(), source.columns.nlevels
+        # Unpickled within the sandbox.
+        return "pickle", pickle.dumps(source, protocol=5), 0
+    kind = type(source).__name__
+    raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
+
+
 ERROR_CHARACTERS = 4000
+# An error that begins like this says that the process itself has ended.
 DEATH = "the program's process "
-"""How an error begins that says that the process itself has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +122,16 @@ class Execution:
     """The result of a program, or of one round of a session.
 
     Attributes:
-        stdout: what it printed, in the order printed, up to the limit on output; also where it failed.
-        error: None if it ran to its end (or to `exit()` with no status or 0); otherwise why it did not: its
-            traceback, reduced to the program's own lines, or a sentence about the limit that it hit.
-        timed_out: whether it was stopped for using too much wall time or CPU time; `error` then says so.
+        stdout: the printed text, up to the limit on output; also if the program failed.
+        error: None if the program ran to its end (or to `exit()` with no status or 0); otherwise its traceback, reduced
+            to the program's own lines, or a sentence about the limit that it exceeded.
+        timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then says so.
         seconds: wall time within the sandbox, including the fork and the loading of tables.
-        variables_lost: in a session, whether the process ended with this round, so that the next one starts
-            afresh; always False for a program with a single round.
-        tier: what held it: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
-        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, the figures among them that
-            matplotlib still had open; at most eight, and 1 MiB in all.
+        variables_lost: whether the process of a session ended with this round, so that the next round starts afresh;
+            always False for a program with a single round.
+        tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
+        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that matplotlib
+            still had open; at most eight, and 1 MiB in all.
     """
 
     stdout: str
@@ -50,29 +144,21 @@ class Execution:
 
 
 def describe_round(
-    how: str, printed: bytes, complaint: bytes, *, timeout: float, seconds: float, limits: Limits
+    reported: str, stdout: bytes, stderr: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Describes how a round ended.
-
-    Args:
-        how: the ending that the warm interpreter reported (see `inside/forking.py`).
-        printed: its standard output.
-        complaint: the end of its standard error.
-        timeout: the round's time limit in seconds.
-        seconds: the round's duration.
-        limits: the program's limits.
-    """
-    if len(printed) > limits.output:
-        how = "output"
-    error = _error(how, ending(complaint.decode("utf-8", "replace").strip(), ERROR_CHARACTERS), timeout, limits)
-    stdout = printed[: limits.output].decode("utf-8", "replace")
-    return Execution(stdout, error, how in ("timeout", "cpu"), seconds)
+    """Describe how a round ended, by the ending that the warm interpreter reported (see `inside/forking.py`)."""
+    if len(stdout) > limits.output:
+        reported = "output"
+    message = ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)
+    printed = stdout[: limits.output].decode("utf-8", "replace")
+    error = _describe_error(reported, message, timeout, limits)
+    return Execution(printed, error, reported in ("timeout", "cpu"), seconds)
 
 
-def _error(how: str, complaint: str, timeout: float, limits: Limits) -> str | None:
-    if how in ("ok", "exit 0"):
+def _describe_error(reported: str, message: str, timeout: float, limits: Limits) -> str | None:
+    if reported in ("ok", "exit 0"):
         return None
-    limit = {
+    exceeded = {
         "timeout": f"stopped after {timeout:g} s",
         "cpu": f"stopped after more than {timeout:g} s of CPU time",
         "output": f"stopped: more than {limits.output:,} bytes were printed",
@@ -80,28 +166,24 @@ def _error(how: str, complaint: str, timeout: float, limits: Limits) -> str | No
         "files": f"stopped: its files had more than {limits.files >> 20:,} MiB",
         "memory": f"stopped: its processes together had more than {limits.memory >> 20:,} MiB of memory",
     }
-    if how in limit:
-        return limit[how]
-    if how == "raised":
-        return complaint or "the program failed without a message"
-    return f"{_death(how)}\n{complaint}".strip()
-
-
-def _death(how: str) -> str:
-    kind, _, number = how.partition(" ")
+    if reported in exceeded:
+        return exceeded[reported]
+    if reported == "raised":
+        return message or "the program failed without a message"
+    kind, _, number = reported.partition(" ")
     if kind == "exit":
-        return f"{DEATH}ended with status {number}"
+        return f"{DEATH}ended with status {number}\n{message}".strip()
     try:
         name = signal.Signals(int(number)).name
     except ValueError:
         name = f"signal {number}"
-    return f"{DEATH}was killed ({name})"
+    return f"{DEATH}was killed ({name})\n{message}".strip()
 
 
+# Maximum number of a round's files, of all their bytes, and of the bytes of a text (a longer text is left out).
 MOST_FILES, MOST_BYTES, MOST_TEXT = 8, 1 << 20, 64 << 10
-"""Of one round: how many files, bytes of all together, bytes of a text (a longer one is left out)."""
+# Maximum width and height of a picture, because a small file may hold a picture that no browser can decode.
 MOST_PIXELS = 4096
-"""Of a picture's width and height: a small file may hold a picture that no browser can unpack."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SIZE = struct.Struct(">II")
 
@@ -111,7 +193,7 @@ class ProgramFile:
     """A file that a program wrote.
 
     Attributes:
-        name: its own name, in letters of any script, digits and `.-_` alone; no two of a round are equal.
+        name: the file's name, reduced to letters of any script, digits and `.-_`; unique within a round.
         content: a PNG picture of at most 4096 pixels each way, or text in UTF-8 (`.csv`, `.txt`).
     """
 
@@ -120,16 +202,16 @@ class ProgramFile:
 
     @property
     def is_picture(self) -> bool:
-        """Whether it is a PNG picture; otherwise it is text."""
+        """Whether the file is a PNG picture; otherwise it is text."""
         return self.name.endswith(".png")
 
 
-def read_files(handed_over: bytes) -> tuple[ProgramFile, ...]:
-    """Read the files that a program's process handed over, up to the limits; leave out what is malformed."""
+def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
+    """Read the files that a program's process sent, up to the limits; leave out malformed ones."""
     files: list[ProgramFile] = []
     room = MOST_BYTES
-    for written, content in _parts(handed_over):
-        name = _plain(written)
+    for written, content in _split_files(sent):
+        name = _safe_name(written)
         if any(file.name == name for file in files):
             name = f"{len(files) + 1}_{name}"
         file = ProgramFile(name, content)
@@ -149,7 +231,7 @@ def as_event(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
     return {**({"figures": figures} if figures else {}), **({"files": texts} if texts else {})}
 
 
-def _parts(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _split_files(data: bytes) -> Iterator[tuple[str, bytes]]:
     at = 0
     while at + HEAD.size <= len(data):
         name_size, size = HEAD.unpack_from(data, at)
@@ -159,8 +241,8 @@ def _parts(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield data[begin - name_size : begin].decode("utf-8", "replace"), data[begin:at]
 
 
-def _plain(name: str) -> str:
-    """Keep letters of any script, digits and `.-_`; at most 60 characters, which every file system takes."""
+def _safe_name(name: str) -> str:
+    """Keep letters of any script, digits and `.-_`; at most 60 characters, which every file system allows."""
     return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".")[-60:].lower()
 
 

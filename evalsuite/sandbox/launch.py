@@ -1,8 +1,8 @@
-"""Run as a program of its own: enters a new user namespace, then becomes bubblewrap.
+"""Runs as a separate program: enters a new user namespace, then becomes bubblewrap.
 
-bubblewrap could make the namespace itself, but with one user in it. As root that user would be root, whose
-processes the kernel does not count, so that no limit on them would hold; programs get a second, powerless
-user there. An ordinary user has only itself to give.
+bubblewrap would make a namespace with a single user. If root starts it, that user is root, whose processes the kernel
+does not count, so no limit on processes would hold. Here root gets a second user without privileges for programs; an
+ordinary user has only itself.
 """
 
 from __future__ import annotations
@@ -16,11 +16,7 @@ NOBODY = 65534
 
 
 def main(command: list[str]) -> None:
-    """Becomes `command`, in a new user namespace.
-
-    Raises:
-        OSError: no such namespace can be made.
-    """
+    """Become `command`, in a new user namespace; raise OSError if the namespace cannot be made."""
     user, group = os.geteuid(), os.getegid()
     ready, entered = os.pipe()
     helper = os.fork()
@@ -39,16 +35,16 @@ def main(command: list[str]) -> None:
 
 def _map_users(process: int, user: int, group: int) -> int:
     try:
-        if user == 0 and _written(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
+        if user == 0 and _try_to_map(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
             return 0
         _write(process, "setgroups", "deny")
-        return 0 if _written(process, f"0 {user} 1", f"0 {group} 1") else 1
+        return 0 if _try_to_map(process, f"0 {user} 1", f"0 {group} 1") else 1
     except OSError as error:
         os.write(2, f"{error}\n".encode())
         return 1
 
 
-def _written(process: int, users: str, groups: str) -> bool:
+def _try_to_map(process: int, users: str, groups: str) -> bool:
     try:
         _write(process, "uid_map", users)
     except OSError:
@@ -58,7 +54,7 @@ def _written(process: int, users: str, groups: str) -> bool:
 
 
 def _write(process: int, name: str, text: str) -> None:
-    with open(f"/proc/{process}/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - as small as can be
+    with open(f"/proc/{process}/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib loads slowly
         file.write(text)
 
 

@@ -1,4 +1,4 @@
-"""The sandbox as the rest of evalsuite sees it: programs go in as text, what they print comes back as text."""
+"""`Sandbox` runs programs given as text and returns what they print."""
 
 from __future__ import annotations
 
@@ -10,50 +10,56 @@ from typing import TYPE_CHECKING, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.environments import OWN, own_environment
-from evalsuite.sandbox.execution import DEATH, ERROR_CHARACTERS, MOST_BYTES, Execution, describe_round, read_files
+from evalsuite.sandbox.execution import (
+    DEATH,
+    ERROR_CHARACTERS,
+    MOST_BYTES,
+    Execution,
+    describe_round,
+    encode_payload,
+    read_files,
+)
 from evalsuite.sandbox.inside import Limits
 from evalsuite.sandbox.script_hosts import inspect_host, run_program, script_host
-from evalsuite.sandbox.tables import payload
-from evalsuite.sandbox.tiers import TIERS, explain_failures, list_ways
+from evalsuite.sandbox.tiers import TIERS, explain_failures, list_launches
 from evalsuite.sandbox.warm import WarmInterpreter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from evalsuite.sandbox.environments import ProgramEnvironment
-    from evalsuite.sandbox.execution import Execution
+    from evalsuite.sandbox.execution import TableSource
     from evalsuite.sandbox.script_hosts import ScriptHost
-    from evalsuite.sandbox.tables import TableSource
-    from evalsuite.sandbox.warm import Ending
+    from evalsuite.sandbox.warm import RoundEnd
 
 TIMEOUT = 10.0
 
 
 @dataclass(slots=True)
-class _Running:
+class _LoopState:
     """State of one event loop."""
 
     loop: asyncio.AbstractEventLoop
-    turns: asyncio.Semaphore
+    cores: asyncio.Semaphore
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    place: WarmInterpreter | ScriptHost | None = None
+    host: WarmInterpreter | ScriptHost | None = None
 
 
 class Sandbox:
     """Runs untrusted Python; make one per process and share it between cases.
 
-    Nothing is started before the first program, which therefore takes about a second longer. No more programs
-    run at once than this process has cores; the others wait, and waiting does not count against their time.
+    Nothing is started before the first program, which therefore takes about a second longer. At most as many programs
+    run at once as this process has cores. The others wait, and waiting does not count against their time.
 
     Args:
         limits: what one program may use.
         preload: modules to import once, before any program; missing ones are skipped.
-        tiers: the acceptable kinds of isolation, of which the strongest that works here is used:
-            `bubblewrap`, then `landlock`. Or one elsewhere: `docker:IMAGE`, or the address of a server that speaks
-            SandboxFusion's protocol. By default what the run's `--sandbox` names, else those of this machine.
-        environment: what programs may import, see `environments.environment`; by default what the run's
-            `--program-env` names, else what `usual` names.
-        usual: name of the environment of a run without `--program-env`; by default what this process may import.
+        tiers: the acceptable kinds of isolation on this machine, of which the strongest that works is used
+            (`bubblewrap`, then `landlock`). Or a single one elsewhere: `docker:IMAGE`, or the address of a server that
+            speaks SandboxFusion's protocol. The default is the run's `--sandbox`, or else the tiers of this machine.
+        environment: what programs may import, see `environments.environment`. The default is the run's `--program-env`,
+            or else the environment that `usual` names.
+        usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
 
     def __init__(
@@ -70,7 +76,7 @@ class Sandbox:
         self.preload = tuple(preload)
         self._tiers = None if tiers is None else tuple(tiers)
         self._environment = environment
-        self._running: _Running | None = None
+        self._state: _LoopState | None = None
 
     @property
     def environment(self) -> ProgramEnvironment:
@@ -83,7 +89,7 @@ class Sandbox:
         return TIERS if self._tiers is None else self._tiers
 
     def prefer(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
-        """Takes what a run names, unless this sandbox was made with its own; to be called before any program."""
+        """Use a run's environment and tiers unless this sandbox has its own; call this before the first program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
 
@@ -91,20 +97,20 @@ class Sandbox:
         self,
         code: str,
         tables: Mapping[str, TableSource] | None = None,
-        timeout: float = TIMEOUT,  # noqa: ASYNC109 - the program's time, kept by the sandbox
+        timeout: float = TIMEOUT,  # noqa: ASYNC109 - the sandbox enforces the program's time
         stdin: str | None = None,
     ) -> Execution:
-        """Runs one program and leaves nothing of it behind.
+        """Run one program, of which nothing remains afterwards.
 
         Args:
             code: Python source, run as `__main__`.
-            tables: what the program finds as DataFrames, by the names of its variables: paths of CSV files,
-                `Table`s or DataFrames. `pd` and `np` are there too.
+            tables: the program's DataFrames by variable name: paths of CSV files, `TableFile`s or DataFrames. `pd` and
+                `np` are defined too.
             timeout: seconds of wall time, and of CPU time of all its processes together.
             stdin: the program's standard input, which is empty by default.
 
         Returns:
-            What it printed and how it ended; a failing program does not raise here.
+            The printed text and how the program ended; a failing program raises nothing here.
 
         Raises:
             SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
@@ -114,7 +120,7 @@ class Sandbox:
             return await session.run(code)
 
     def session(self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT) -> ProgramSession:
-        """Opens a program that runs in several rounds and keeps its variables between them.
+        """Open a program that runs in several rounds and keeps its variables between them.
 
             async with sandbox.session(tables={"df": "cities.csv"}) as session:
                 await session.run("big = df[df.population > 1e6]")
@@ -127,54 +133,50 @@ class Sandbox:
         return ProgramSession(self, tables or {}, timeout)
 
     async def probe(self) -> str:
-        """Checks whether programs can be run; takes a tenth of a second, as nothing is preloaded.
+        """Check whether programs can be run; takes a tenth of a second, because nothing is preloaded.
 
-        For a host elsewhere, it also finds what is installed there.
+        For a host elsewhere, it also finds the installed packages.
 
         Returns:
-            The tier that would isolate them.
+            The tier that would isolate programs.
 
         Raises:
-            SandboxUnavailable: they cannot; the message says how to get a sandbox.
+            SandboxUnavailable: programs cannot be run; the message says how to get a sandbox.
         """
-        place = await self._start_interpreter(())
-        await place.aclose()
-        return place.tier
+        host = await self._start_host(())
+        await host.aclose()
+        return host.tier
 
     async def aclose(self) -> None:
-        """Ends the warm interpreter and every program; a later `run` starts a new one."""
-        running, self._running = self._running, None
-        if running is not None and running.place is not None:
-            await running.place.aclose()
+        """End the warm interpreter and every program; a later `run` starts a new one."""
+        state, self._state = self._state, None
+        if state is not None and state.host is not None:
+            await state.host.aclose()
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
-        """Waits for a free core; provides the warm interpreter or the host that runs one round."""
+    async def free_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
+        """Wait for a free core; provide the warm interpreter or the host that runs one round."""
         loop = asyncio.get_running_loop()
-        if self._running is None or self._running.loop is not loop:
+        if self._state is None or self._state.loop is not loop:
             await self.aclose()
             host = script_host(self.tiers[0], self.limits) if len(self.tiers) == 1 else None
-            self._running = _Running(loop, asyncio.Semaphore(host.at_once if host else _cores()))
-        running = self._running
-        async with running.turns:
-            if self._running is not running:
+            self._state = _LoopState(loop, asyncio.Semaphore(host.at_once if host else _count_cores()))
+        state = self._state
+        async with state.cores:
+            if self._state is not state:
                 raise SandboxError("the sandbox was closed while the program waited for its turn")
-            yield await self._ensure_started(running)
+            async with state.starting:
+                if state.host is None or not state.host.alive:
+                    state.host = await self._start_host(self.preload)
+            yield state.host
 
-    async def room(self) -> None:
-        """Waits until another session may begin, where those that wait for their next round hold much memory."""
-        place = self._running.place if self._running is not None else None
-        if isinstance(place, WarmInterpreter):
-            await place.room(self.limits.waiting)
+    async def wait_for_memory(self) -> None:
+        """Wait while the sessions between two rounds use more memory than `limits.waiting`."""
+        if self._state is not None and isinstance(self._state.host, WarmInterpreter):
+            await self._state.host.wait_for_memory(self.limits.waiting)
 
-    async def _ensure_started(self, running: _Running) -> WarmInterpreter | ScriptHost:
-        async with running.starting:
-            if running.place is None or not running.place.alive:
-                running.place = await self._start_interpreter(self.preload)
-            return running.place
-
-    async def _start_interpreter(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
-        """Starts the first tier that works."""
+    async def _start_host(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
+        """Start the first tier that works."""
         if len(self.tiers) == 1 and (host := script_host(self.tiers[0], self.limits)) is not None:
             try:
                 self._environment = await inspect_host(host, self.limits)
@@ -182,34 +184,27 @@ class Sandbox:
                 await host.aclose()
                 raise
             return host
-        return await _start(self.tiers, self.environment, self.limits, preload)
+        failures: dict[str, str] = {}
+        for launch in list_launches(self.tiers, self.environment, failures):
+            try:
+                warm = WarmInterpreter(launch, self.environment, self.limits, preload)
+                await warm.start()
+            except SandboxUnavailable as error:
+                failures[launch.name] = str(error)
+            else:
+                return warm
+        raise SandboxUnavailable(explain_failures(failures))
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-async def _start(
-    tiers: Sequence[str], environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]
-) -> WarmInterpreter:
-    """Start the first way that works."""
-    failures: dict[str, str] = {}
-    for way in list_ways(tiers, environment, failures):
-        try:
-            warm = WarmInterpreter(way, environment, limits, preload)
-            await warm.start()
-        except SandboxUnavailable as error:
-            failures[way.name] = str(error)
-        else:
-            return warm
-    raise SandboxUnavailable(explain_failures(failures))
-
-
 class ProgramSession:
-    """A program whose variables live on between its rounds; see `Sandbox.session`.
+    """A program that keeps its variables between rounds; see `Sandbox.session`.
 
-    If a round is stopped or its process dies, the variables are lost: the next round starts afresh, with the
-    original tables. Processes that a round leaves behind are killed.
+    If a round is stopped or its process ends, the variables are lost: the next round starts afresh, with the original
+    tables. Other processes that a round has started are killed at its end.
     """
 
     def __init__(
@@ -230,7 +225,7 @@ class ProgramSession:
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None
         self._key: int | None = None
-        # Where no process keeps variables, the code of the rounds before is run once more.
+        # The code of earlier rounds, which is run again on hosts that keep no variables.
         self._earlier: list[str] = []
 
     async def __aenter__(self) -> Self:
@@ -238,7 +233,7 @@ class ProgramSession:
 
     async def __aexit__(self, *_: object) -> None:
         if self._key is not None and self._warm is not None:
-            await self._warm.dismiss(self._key)
+            await self._warm.kill_program(self._key)
         for file in self._files:
             os.close(file)
         self._files = ()
@@ -246,28 +241,28 @@ class ProgramSession:
     async def run(
         self,
         code: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - the program's time, kept by the sandbox
+        timeout: float | None = None,  # noqa: ASYNC109 - the sandbox enforces the program's time
     ) -> Execution:
-        """Runs one round; concurrent calls run one after the other.
+        """Run one round; concurrent calls run one after the other.
 
         Args:
-            code: Python source; it finds the variables of the rounds before.
+            code: Python source, which can use the variables of earlier rounds.
             timeout: seconds of wall time for this round.
 
         Raises:
-            SandboxUnavailable: no sandbox is to be had on this machine.
+            SandboxUnavailable: this machine has no working sandbox.
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:
-            await self.sandbox.room()
-        async with self._one_round, self.sandbox.turn() as place:
-            if isinstance(place, WarmInterpreter):
-                return await self._here(place, code, seconds)
-            return await self._elsewhere(place, code, seconds)
+            await self.sandbox.wait_for_memory()
+        async with self._one_round, self.sandbox.free_core() as host:
+            if isinstance(host, WarmInterpreter):
+                return await self._run_here(host, code, seconds)
+            return await self._run_elsewhere(host, code, seconds)
 
-    async def _elsewhere(self, host: ScriptHost, code: str, seconds: float) -> Execution:
-        content = payload(
+    async def _run_elsewhere(self, host: ScriptHost, code: str, seconds: float) -> Execution:
+        content = encode_payload(
             code, self.tables, last=self._once, same_pandas=False, earlier=self._earlier, stdin=self._stdin
         )
         result = await run_program(host, content, seconds, self.sandbox.limits)
@@ -275,67 +270,69 @@ class ProgramSession:
         self._earlier = [] if ended else [*self._earlier, code]
         return replace(result, variables_lost=ended and not self._once)
 
-    async def _here(self, warm: WarmInterpreter, code: str, seconds: float) -> Execution:
+    async def _run_here(self, warm: WarmInterpreter, code: str, seconds: float) -> Execution:
         if warm is not self._warm:
             self._warm, self._key = warm, None
-        ending = await self._round(warm, code, seconds)
-        if not ending.alive:
+        end = await self._run_round(warm, code, seconds)
+        if not end.alive:
             self._key = None
-        lost = not (self._once or ending.alive)
-        return replace(self._execution(ending, seconds), variables_lost=lost, tier=warm.tier)
+        lost = not (self._once or end.alive)
+        return replace(self._read_result(end, seconds), variables_lost=lost, tier=warm.tier)
 
-    async def _round(self, warm: WarmInterpreter, code: str, seconds: float) -> Ending:
+    async def _run_round(self, warm: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
         if self._key is not None:
-            self._leave(payload(code, {}, last=False))
-            ending = await warm.proceed(self._key, seconds)
-            if ending.how != "gone":
-                return ending
+            self._write_payload(encode_payload(code, {}, last=False))
+            end = await warm.continue_program(self._key, seconds)
+            if end.ending != "gone":
+                return end
         await warm.load(code)
-        own = self.sandbox.environment.is_own
-        self._leave(payload(code, self.tables, last=self._once, same_pandas=own, stdin=self._stdin))
+        same_pandas = self.sandbox.environment.is_own
+        self._write_payload(
+            encode_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
+        )
         self._key = warm.new_key()
         with _open_for_program(self._files) as files:
-            return await warm.begin(self._key, files, seconds, once=self._once)
+            return await warm.start_program(self._key, files, seconds, once=self._once)
 
-    def _leave(self, content: bytes) -> None:
-        """Writes what the round needs to where the program's process reads it, and clears the output."""
+    def _write_payload(self, content: bytes) -> None:
+        """Write the round's payload to its file, and clear the files of the output."""
         if not self._files:
             self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
             os.ftruncate(file, 0)
         os.pwrite(self._files[0], content, 0)
 
-    def _execution(self, ending: Ending, seconds: float) -> Execution:
+    def _read_result(self, end: RoundEnd, timeout: float) -> Execution:
         _, out, err, files = self._files
         limits = self.sandbox.limits
-        printed = os.pread(out, limits.output + 1, 0)
+        stdout = os.pread(out, limits.output + 1, 0)
         longest = 4 * ERROR_CHARACTERS + 4
-        complaint = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
-        _refuse_unreached(ending.how, complaint, seconds)
+        stderr = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
+        _check_begun(end.ending, stderr, timeout)
         written = read_files(os.pread(files, 2 * MOST_BYTES, 0))
-        result = describe_round(ending.how, printed, complaint, timeout=seconds, seconds=ending.seconds, limits=limits)
+        result = describe_round(end.ending, stdout, stderr, timeout=timeout, seconds=end.seconds, limits=limits)
         return replace(result, files=written)
 
 
-def _refuse_unreached(how: str, complaint: bytes, seconds: float) -> None:
-    """Raises if the program's own code was never reached, since that says nothing about the program."""
-    words = complaint.decode("utf-8", "replace").strip()
-    if how.startswith("refused"):
-        raise SandboxError(f"a program could not be started: {how.removeprefix('refused ')}")
-    if how == "unfit":
-        raise SandboxError(f"a program could not be isolated: {words}")
-    if how == "table":
-        raise SandboxError(f"the program's tables could not be loaded: {words}")
-    if how.startswith("early"):
-        ended = how.removeprefix("early ")
+def _check_begun(ending: str, stderr: bytes, timeout: float) -> None:
+    """Raise if the program's own code was never reached, because this says nothing about the program."""
+    message = stderr.decode("utf-8", "replace").strip()
+    kind, _, detail = ending.partition(" ")
+    if kind == "refused":
+        raise SandboxError(f"a program could not be started: {detail}")
+    if kind == "unfit":
+        raise SandboxError(f"a program could not be isolated: {message}")
+    if kind == "table":
+        raise SandboxError(f"the program's tables could not be loaded: {message}")
+    if kind == "early":
         raise SandboxError(
-            f"the program's tables could not be loaded within its {seconds:g} s and its limits ({ended})"
+            f"the program's tables could not be loaded within its {timeout:g} s and its limits ({detail})"
         )
 
 
 @contextlib.contextmanager
 def _open_for_program(files: tuple[int, ...]) -> Iterator[list[int]]:
-    """Open the files anew for the program, so that what it does to its descriptors has no effect here."""
+    """Open the files anew for the program, so that its operations on descriptors have no effect here."""
     modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
     opened: list[int] = []
     try:

@@ -1,4 +1,4 @@
-"""Where programs run whole, one script each: in containers of Docker or Podman, or on a SandboxFusion server."""
+"""Hosts that run each program as one script: containers of Docker or Podman, or a SandboxFusion server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import base64
 import binascii
 import contextlib
 import io
+import json
 import os
 import secrets
 import shutil
@@ -14,15 +15,13 @@ import subprocess
 import time
 import zipfile
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
 from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
-from evalsuite.sandbox.execution import describe_round, read_files
-from evalsuite.sandbox.tables import payload
+from evalsuite.sandbox.execution import describe_round, encode_payload, read_files
 from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.execution import Execution
     from evalsuite.sandbox.inside import Limits
 
+# Additional time of a script to start an interpreter, import pandas and read tables.
 START_SECONDS = 60.0
-"""What a script may take beyond its program: an interpreter starts, pandas is imported, tables are read."""
 _NO_TABLE, _ALARM = 97, 14
+# Files beside the script, if the host supports files: the code that runs the program, and its result.
 BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
-"""Files beside the script where a host takes and returns files: what it runs, and what the program left."""
 _SCRIPT = """\
 import base64, io, os, sys, tempfile, zipfile
 folder = tempfile.mkdtemp()
@@ -49,7 +48,7 @@ for name in ("numpy", "pandas"):
     except ImportError: pass
 from inside import program
 sys.path.remove(folder)
-program.run_alone(os.path.join(folder, "payload"), {word!r}, {seconds!r}, {result!r})
+program.run_alone(os.path.join(folder, "payload"), {marker!r}, {seconds!r}, {result!r})
 """
 _INSTALLED = f"""\
 import json, platform
@@ -64,15 +63,12 @@ print(json.dumps([platform.python_version(), versions]))
 
 @dataclass(frozen=True, slots=True)
 class ScriptEnd:
-    """What came of a script.
+    """The result of a script.
 
     Attributes:
-        stdout: as printed.
-        stderr: likewise.
-        status: its exit status; negative, or 128 and more, where a signal ended it.
-        seconds: how long it took.
-        timed_out: whether its host stopped it for time.
-        result: content of the file `RESULT`; None if the host has no files or the script left none.
+        status: exit status; negative, or 128 and more, if a signal ended the script.
+        timed_out: whether the host stopped the script because of its time limit.
+        result: content of the file `RESULT`; None if the host has no files or the script wrote none.
     """
 
     stdout: bytes
@@ -84,13 +80,13 @@ class ScriptEnd:
 
 
 class ScriptHost(Protocol):
-    """A place that runs Python scripts and keeps them apart from everything else.
+    """A host that runs Python scripts in isolation.
 
     Attributes:
-        tier: its name in records.
-        at_once: how many scripts may run at a time.
+        tier: the host's name in records.
+        at_once: maximum number of simultaneous scripts.
         alive: whether scripts can be run.
-        takes_files: whether it puts files beside the script and returns the file `RESULT`.
+        takes_files: whether the host puts files beside the script and returns the file `RESULT`.
     """
 
     tier: str
@@ -99,69 +95,56 @@ class ScriptHost(Protocol):
     takes_files: bool
 
     async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
-        """Runs a script, with files beside it if it takes any.
+        """Run a script, with files beside it if the host supports files.
 
         Raises:
-            SandboxError: the place failed, which says nothing about the script.
+            SandboxError: the host failed, which says nothing about the script.
         """
         ...
 
     async def aclose(self) -> None:
-        """Releases all resources."""
+        """Release all resources."""
         ...
 
 
-async def run_program(host: ScriptHost, content: bytes, seconds: float, limits: Limits) -> Execution:
-    """Runs one program.
-
-    Args:
-        host: the place that runs the program.
-        content: see `tables.payload`.
-        seconds: time limit of the program.
-        limits: the program's limits; only the limit on output is enforced here, the host enforces the others.
+async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
+    """Run one program; of its limits, only the limit on output is enforced here, because the host enforces the others.
 
     Raises:
         SandboxError: the host failed, or a table could not be loaded.
     """
-    word = secrets.token_hex(16)
-    bundle = _bundle(content)
+    marker = secrets.token_hex(16)
+    bundle = _bundle(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
-    script = _SCRIPT.format(source=source, word=word, seconds=seconds, result=RESULT if files else "")
+    script = _SCRIPT.format(source=source, marker=marker, seconds=seconds, result=RESULT if files else "")
     end = await host.run(script, seconds + START_SECONDS, files)
-    handed_over = end.stderr if end.result is None else end.result
-    error, reached, written = handed_over.rpartition(f"\n{word}".encode())
-    if not reached:
-        # It ended before it could hand over anything.
+    sent = end.stderr if end.result is None else end.result
+    error, marked, written = sent.rpartition(f"\n{marker}".encode())
+    if not marked:
+        # The program ended before it could send anything.
         error, written = written, b""
-    how = _how(end)
-    if end.status == _NO_TABLE and reached:
-        words = error.decode("utf-8", "replace").strip()
-        raise SandboxError(f"the program's tables could not be loaded: {words}")
-    result = describe_round(how, end.stdout, error, timeout=seconds, seconds=end.seconds, limits=limits)
+    if end.status == _NO_TABLE and marked:
+        message = error.decode("utf-8", "replace").strip()
+        raise SandboxError(f"the program's tables could not be loaded: {message}")
+    result = describe_round(_ending(end), end.stdout, error, timeout=seconds, seconds=end.seconds, limits=limits)
     return replace(result, tier=host.tier, files=read_files(_decode(written)))
 
 
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
-    """Ask a host for its Python version and packages.
-
-    Raises:
-        SandboxUnavailable: it runs no programs; the message says why.
-    """
-    import json
-
+    """Ask a host for its Python version and packages; raise SandboxUnavailable if it runs no programs."""
     try:
-        answer = await run_program(host, payload(_INSTALLED, {}, last=True), START_SECONDS, limits)
+        answer = await run_program(host, encode_payload(_INSTALLED, {}, last=True), START_SECONDS, limits)
         version, packages = json.loads(answer.stdout)
     except SandboxError as error:
         raise SandboxUnavailable(f"{host.tier} runs no programs: {error}") from error
     except (ValueError, TypeError) as error:
-        words = answer.error or f"it printed {answer.stdout[:200]!r}"
-        raise SandboxUnavailable(f"{host.tier} runs no programs as it should: {words}") from error
+        message = answer.error or f"it printed {answer.stdout[:200]!r}"
+        raise SandboxUnavailable(f"{host.tier} does not run programs correctly: {message}") from error
     return ProgramEnvironment(host.tier, Interpreter("", "", (), str(version)), (), packages)
 
 
-def _how(end: ScriptEnd) -> str:
+def _ending(end: ScriptEnd) -> str:
     signal = -end.status if end.status < 0 else end.status - 128
     if end.timed_out or signal == _ALARM:
         return "timeout"
@@ -170,20 +153,13 @@ def _how(end: ScriptEnd) -> str:
     return f"signal {signal}" if signal > 0 else f"exit {end.status}"
 
 
-def _bundle(content: bytes) -> bytes:
-    data = io.BytesIO(_modules())
-    with zipfile.ZipFile(data, "a") as archive:
-        archive.writestr("payload", content)
-    return data.getvalue()
-
-
-@cache
-def _modules() -> bytes:
-    """Pack the code that runs a program into a zip file."""
+def _bundle(payload: bytes) -> bytes:
+    """Pack the payload and the code that runs a program into a zip file."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(INSIDE.glob("*.py")):
             archive.write(path, f"inside/{path.name}")
+        archive.writestr("payload", payload, zipfile.ZIP_STORED)
     return data.getvalue()
 
 
@@ -195,25 +171,25 @@ def _decode(files: bytes) -> bytes:
 
 
 COMMANDS = ("docker", "podman")
+# The status with which `docker run` itself fails.
 REFUSED = 125
-"""The status with which `docker run` itself fails."""
 NOBODY = 65534
+# Of the user `nobody` in all containers together, because some engines may not set their higher default limit.
 MOST_PROCESSES = 8192
-"""Of the user `nobody` in all containers together: some engines may not set the higher limit that is their default."""
-ASK_SECONDS = 10.0
+VERSION_SECONDS = 10.0
+# Bytes read at a time, and maximum bytes of standard error, which contains a program's traceback and files.
 CHUNK, MOST_ERROR = 1 << 16, 8 << 20
-"""Bytes read at a time; and of standard error, on which a program's traceback and files come."""
 
 
 class Docker:
-    """Containers on this machine, or where DOCKER_HOST points; see `ScriptHost`.
+    """Runs scripts in containers on this machine, or on the machine that DOCKER_HOST names; see `ScriptHost`.
 
     Args:
-        image: has Python 3.11 or newer as `python3`, and the packages that programs may import.
+        image: an image with Python 3.11 or newer as `python3`, and the packages that programs may import.
         limits: what one program may use.
 
     Raises:
-        SandboxUnavailable: neither docker nor podman is here.
+        SandboxUnavailable: neither docker nor podman is installed here.
     """
 
     alive = True
@@ -225,42 +201,42 @@ class Docker:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # Where both are installed, often only one has an engine; where neither has, the first one says why.
+        # If both are installed, often only one has an engine; if neither has, the error of the first one says why.
         self._command = next(filter(_answers, commands), commands[0]) if len(commands) > 1 else commands[0]
 
-    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - it takes none
-        """Runs a script in a container of its own, which is removed.
-
-        Raises:
-            SandboxError: the container could not be started.
-        """
+    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
+        """Run a script in a new container, which is removed afterwards; see `ScriptHost.run`."""
         name, started = f"evalsuite-{secrets.token_hex(8)}", time.monotonic()
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *self.words(name), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            *self.build_command(name), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
         timed_out = False
-        answer = asyncio.ensure_future(self._conversation(process, script.encode(), name))
+        answer = asyncio.ensure_future(self._communicate(process, script.encode(), name))
         try:
             stdout, stderr = await asyncio.wait_for(asyncio.shield(answer), seconds)
         except TimeoutError:
             timed_out = True
-            await self._end(name)
+            await self._kill(name)
             stdout, stderr = await answer
         except asyncio.CancelledError:
-            await self._end(name)
+            await self._kill(name)
             raise
         status = process.returncode or 0
         if status == REFUSED and not timed_out:
-            words = stderr.decode("utf-8", "replace").strip()[-1000:]
-            raise SandboxError(f"{self.tier}: a container could not be started: {words}")
+            message = stderr.decode("utf-8", "replace").strip()[-1000:]
+            raise SandboxError(f"{self.tier}: a container could not be started: {message}")
         return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
 
-    async def _conversation(self, process: Process, script: bytes, name: str) -> tuple[bytes, bytes]:
-        """Hands over the script and reads both outputs to their end; a program that floods one is ended."""
+    async def _communicate(self, process: Process, script: bytes, name: str) -> tuple[bytes, bytes]:
+        """Write the script and read both outputs to their end; kill a program that exceeds the limit of one."""
         streams = ((process.stdout, self._limits.output + 1), (process.stderr, MOST_ERROR))
         reading = asyncio.gather(*(self._read(stream, most, name) for stream, most in streams))
-        await _hand_over(process, script)
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                process.stdin.write(script)
+                await process.stdin.drain()
+            process.stdin.close()
         stdout, stderr = await reading
         await process.wait()
         return stdout, stderr
@@ -268,50 +244,41 @@ class Docker:
     async def _read(self, stream: asyncio.StreamReader | None, most: int, name: str) -> bytes:
         if stream is None:
             return b""
-        kept, ending = bytearray(), None
+        output, kill = bytearray(), None
         while chunk := await stream.read(CHUNK):
-            kept += chunk[: most - len(kept)]
-            if len(kept) == most and ending is None:
-                # Reading goes on, as the engine may wait for what it has to hand over before it ends a container.
-                ending = asyncio.ensure_future(self._end(name))
-        if ending is not None:
-            await ending
-        return bytes(kept)
+            output += chunk[: most - len(output)]
+            if len(output) == most and kill is None:
+                # Continue reading, because the engine may have to deliver all output before it ends a container.
+                kill = asyncio.ensure_future(self._kill(name))
+        if kill is not None:
+            await kill
+        return bytes(output)
 
-    def words(self, name: str) -> list[str]:
+    def build_command(self, name: str) -> list[str]:
         """Build the command of one container."""
         limits = self._limits
         return [
             *(self._command, "run", "--rm", "--interactive", "--name", name, "--network", "none"),
-            *("--read-only", "--tmpfs", f"/tmp:rw,nosuid,nodev,size={limits.files}"),  # noqa: S108 - its own
+            *("--read-only", "--tmpfs", f"/tmp:rw,nosuid,nodev,size={limits.files}"),  # noqa: S108 - a private tmpfs
             *("--workdir", "/tmp", "--user", f"{NOBODY}:{NOBODY}", "--cap-drop", "ALL"),  # noqa: S108 - as above
             *("--security-opt", "no-new-privileges", "--pids-limit", str(limits.processes)),
             *("--memory", str(limits.memory), "--memory-swap", str(limits.memory), "--cpus", "1"),
             *("--ulimit", f"fsize={limits.file}", "--ulimit", f"nofile={limits.descriptors}"),
-            # An engine's log would keep on the disk whatever is printed.
+            # Without a log driver, the engine does not store the output on disk.
             *("--ulimit", f"nproc={MOST_PROCESSES}", "--log-driver", "none"),
             *("--env", "HOME=/tmp", "--env", "MPLBACKEND=agg", "--env", "PYTHONHASHSEED=0"),
             *("--env", "TZ=UTC", "--env", "LANG=C.UTF-8", "--pull", "missing"),
             *(self._image, "python3", "-B", "-"),
         ]
 
-    async def _end(self, name: str) -> None:
+    async def _kill(self, name: str) -> None:
         quiet = asyncio.subprocess.DEVNULL
         with contextlib.suppress(OSError):
             process = await asyncio.create_subprocess_exec(self._command, "kill", name, stdout=quiet, stderr=quiet)
             await process.wait()
 
     async def aclose(self) -> None:
-        """Nothing is held between programs."""
-
-
-async def _hand_over(process: Process, script: bytes) -> None:
-    if process.stdin is None:
-        return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(script)
-        await process.stdin.drain()
-    process.stdin.close()
+        """Do nothing, because no resource outlives a program."""
 
 
 def describe_engine() -> str:
@@ -326,22 +293,22 @@ def describe_engine() -> str:
 def _answers(command: str) -> bool:
     """Check whether a command's engine answers, because a Docker client may be installed without its daemon."""
     try:
-        asked = subprocess.run([command, "version"], capture_output=True, timeout=ASK_SECONDS, check=False)  # noqa: S603
+        asked = subprocess.run([command, "version"], capture_output=True, timeout=VERSION_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return False
     return asked.returncode == 0
 
 
 GRACE_SECONDS = 30.0
+# Maximum bytes of an answer.
 LARGEST = 64 << 20
-"""Bytes of an answer."""
 
 
 class FusionServer:
-    """A remote sandbox; see `ScriptHost`.
+    """Runs scripts on a SandboxFusion server; see `ScriptHost`.
 
-    The server is not told a limit on memory: it would bound the address space, in which OpenBLAS and others reserve
-    far more than they use.
+    No memory limit is sent, because the server would limit the address space, of which OpenBLAS and others reserve far
+    more than they use.
 
     Args:
         url: the server's address, for example `http://127.0.0.1:8080`. A user and password in it are sent; a key in
@@ -358,10 +325,10 @@ class FusionServer:
         self._client: aiohttp.ClientSession | None = None
 
     async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
-        """Runs a script there.
+        """Run a script on the server.
 
         Raises:
-            SandboxError: the server cannot be reached, refuses, or answers something else.
+            SandboxError: the server cannot be reached, refuses, or sends a malformed answer.
         """
         request = {
             "code": script,
@@ -376,19 +343,17 @@ class FusionServer:
         if answer.get("status") == "SandboxError" or not isinstance(result, dict):
             raise SandboxError(f"{self.tier} could not run a program: {str(answer.get('message'))[:500]}")
         status, fetched = result.get("return_code"), answer.get("files")
-        left = fetched.get(RESULT) if isinstance(fetched, dict) else None
+        result_file = fetched.get(RESULT) if isinstance(fetched, dict) else None
         return ScriptEnd(
             str(result.get("stdout") or "").encode("utf-8", "replace"),
             str(result.get("stderr") or "").encode("utf-8", "replace"),
             status if isinstance(status, int) else 1,
             float(result.get("execution_time") or 0.0),
             result.get("status") == "TimeLimitExceeded",
-            _decode(left.encode()) if isinstance(left, str) else None,
+            _decode(result_file.encode()) if isinstance(result_file, str) else None,
         )
 
-    async def _post(self, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
-        import json
-
+    async def _post(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         import aiohttp
 
         if self._client is None:
@@ -396,36 +361,32 @@ class FusionServer:
             self._client = aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"} if key else {})
         limit = aiohttp.ClientTimeout(total=seconds)
         try:
-            async with self._client.post(f"{self._url}/run_code", json=asked, timeout=limit) as response:
+            async with self._client.post(f"{self._url}/run_code", json=request, timeout=limit) as response:
                 data = bytearray()
                 async for piece in response.content.iter_chunked(CHUNK):
                     data += piece
                     if len(data) > LARGEST:
                         raise SandboxError(f"{self.tier} answers with more than {LARGEST >> 20} MiB")
                 if response.status != 200:
-                    words = data[:300].decode("utf-8", "replace")
-                    raise SandboxError(f"{self.tier} answers with status {response.status}: {words}")
+                    beginning = data[:300].decode("utf-8", "replace")
+                    raise SandboxError(f"{self.tier} answers with status {response.status}: {beginning}")
                 answer = json.loads(data)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            words = str(error) or type(error).__name__
-            raise SandboxError(f"{self.tier}/run_code cannot be used: {words}") from error
+            message = str(error) or type(error).__name__
+            raise SandboxError(f"{self.tier}/run_code cannot be used: {message}") from error
         if not isinstance(answer, dict):
             raise SandboxError(f"{self.tier}/run_code answers with something that is not a JSON object")
         return answer
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
 
 def script_host(tier: str, limits: Limits) -> ScriptHost | None:
-    """Make the host that a tier names; None for the tiers of this machine.
-
-    Raises:
-        SandboxUnavailable: neither docker nor podman is installed here.
-    """
+    """Make the host that a tier names; None for the tiers of this machine."""
     if tier.startswith(SERVERS):
         return FusionServer(tier)
     if tier.startswith(DOCKER):

@@ -1,4 +1,4 @@
-"""The ways to hold programs on this machine: bubblewrap, then Landlock alone; and why none could be started."""
+"""The kinds of isolation on this machine (bubblewrap, or else Landlock alone), and why none could be started."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
+# The tiers of this machine, which are tried if no other is named.
 TIERS = ("bubblewrap", "landlock")
-"""The tiers of this machine, which are tried where no other is named."""
 DOCKER = "docker:"
 SERVERS = ("http://", "https://")
 
@@ -31,32 +31,27 @@ def read_tiers(name: str) -> tuple[str, ...]:
     """Read the value of `--sandbox`: `auto` for the tiers of this machine, else one tier.
 
     Raises:
-        SettingsError: it is not a tier.
+        SettingsError: the name is not a tier.
     """
     if name == "auto":
         return TIERS
     if name in TIERS or name.startswith(SERVERS) or name.removeprefix(DOCKER) not in {"", name}:
         return (name,)
     raise SettingsError(
-        f"--sandbox {name}: it is auto, {', '.join(TIERS)}, docker:IMAGE, or the address of a SandboxFusion server"
+        f"--sandbox {name}: this is not a tier; use auto, {', '.join(TIERS)}, docker:IMAGE, or the address of a "
+        "SandboxFusion server"
     )
 
 
-def _nothing() -> None:
-    """Nothing has to be cleared away."""
-
-
 @dataclass(frozen=True, slots=True)
-class Way:
+class Launch:
     """One way to start the warm interpreter.
 
     Attributes:
-        tier: the kind of isolation.
-        name: for messages.
-        command: what is started.
-        folder: where it is started.
+        name: the isolation's name in messages.
+        folder: the working directory of the command.
         setup: the settings of the isolation (see `inside/forking.py`).
-        clear: called when the interpreter has ended.
+        clean_up: called when the interpreter has ended.
     """
 
     tier: str
@@ -64,48 +59,45 @@ class Way:
     command: Sequence[str]
     folder: str | None = None
     setup: Mapping[str, Any] = field(default_factory=dict)
-    clear: Callable[[], None] = _nothing
+    clean_up: Callable[[], None] = lambda: None
 
 
-def list_ways(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Way]:
+def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
     """List the ways to start these tiers; add those that cannot be tried to `failures`.
 
     Raises:
-        SandboxUnavailable: this kind of machine has none.
+        SandboxUnavailable: this machine supports no tier, or the only tier cannot be tried.
     """
     demand_linux()
     if "bubblewrap" in tiers:
         try:
-            yield from (_use_bubblewrap(bwrap, environment) for bwrap in find_bubblewrap())
+            setup = {"isolation": "namespaces", "hidden": list_hidden_paths(environment)}
+            for bwrap in find_bubblewrap():
+                yield Launch("bubblewrap", bwrap, bubblewrap_command(bwrap, environment), setup=setup)
         except SandboxUnavailable as error:
             if len(tiers) == 1:
                 raise
             failures["bubblewrap"] = str(error)
     if "landlock" in tiers:
-        yield _use_landlock(environment)
+        yield _launch_landlock(environment)
 
 
-def _use_bubblewrap(bwrap: str, environment: ProgramEnvironment) -> Way:
-    setup = {"isolation": "namespaces", "kept": list_hidden_paths(environment)}
-    return Way("bubblewrap", bwrap, bubblewrap_command(bwrap, environment), setup=setup)
-
-
-def _use_landlock(environment: ProgramEnvironment) -> Way:
+def _launch_landlock(environment: ProgramEnvironment) -> Launch:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
-    # A program may be another user, who has to get to its own folder below.
+    # A program may run as another user, who needs access to its own folder below.
     Path(scratch).chmod(0o711)
-    return Way(
+    return Launch(
         "landlock",
         "Landlock",
         [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"],
         str(INSIDE.parent),
-        {"isolation": "landlock", "shown": _list_readable(environment), "scratch": scratch},
+        {"isolation": "landlock", "readable": _list_readable(environment), "scratch": scratch},
         lambda: shutil.rmtree(scratch, ignore_errors=True),
     )
 
 
 def _list_readable(environment: ProgramEnvironment) -> list[str]:
-    """List what programs may read: everything but evalsuite itself, because its data contain answers."""
+    """List what programs may read: everything except evalsuite itself, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     readable = []
     for path in list_visible_paths(environment):
@@ -132,24 +124,19 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     # Without a network, pip would retry for a minute before it fails.
     "PIP_NO_INDEX": "1",
-    # One thread each: as many programs run at a time as there are cores.
+    # One thread each, because as many programs run at a time as there are cores.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    # Nobody sees a window: figures are files.
+    # Figures are files, because nobody would see a window.
     "MPLBACKEND": "agg",
 }
-
 
 ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxFusion server"
 
 
 def demand_linux() -> None:
-    """Refuses machines whose system calls the filter does not know.
-
-    Raises:
-        SandboxUnavailable: this is one.
-    """
+    """Raise SandboxUnavailable on machines whose system calls the filter does not list."""
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
             "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
@@ -183,11 +170,11 @@ def _from_wheel() -> str | None:
 
 
 def bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]:
-    """Build the command of the warm interpreter: the launcher becomes bubblewrap, which becomes Python."""
+    """Build the command of the warm interpreter: `launch.py` starts bubblewrap, which starts Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
-    # Without a reaper between the two, bubblewrap itself waits for the warm interpreter, and nothing of a
-    # sandbox that has ended is left to a machine's first process, which in a container may wait for nobody.
+    # With --as-pid-1, bubblewrap itself waits for the warm interpreter. Otherwise zombies would be left to the first
+    # process of the machine, which in a container may not reap them.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
     return [*launcher, bwrap, *namespaces, *lifetime, *_view(environment), "--chdir", "/sandbox", "--", *python]
@@ -199,7 +186,7 @@ def program_variables(interpreter: Interpreter) -> dict[str, str]:
 
 
 def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the visible paths that a program's own files would hide, and that must be mounted again."""
+    """List the visible paths that a program's own files would hide, so that they must be mounted again."""
     return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
 
 
@@ -210,7 +197,7 @@ def list_visible_paths(environment: ProgramEnvironment) -> list[str]:
 
 
 def list_python_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the interpreter, its libraries and packages; a folder within another one is left out."""
+    """List the interpreter, its libraries and packages, without folders that are within another one."""
     interpreter = environment.interpreter
     folders = [prefix / name for prefix in interpreter.prefixes for name in ("lib", "lib64")]
     folders += map(Path, (*environment.packages, *interpreter.libraries))
@@ -225,7 +212,7 @@ def _view(environment: ProgramEnvironment) -> list[str]:
     visible = list_visible_paths(environment)
     inside = "/sandbox/inside"
     return [
-        *_each("--dir", _folders_above([*visible, *DEVICES, inside])),
+        *(word for folder in _folders_above([*visible, *DEVICES, inside]) for word in ("--dir", folder)),
         *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
         *(word for path in visible for word in ("--ro-bind", path, path)),
         *(word for path in DEVICES for word in ("--dev-bind", path, path)),
@@ -244,15 +231,11 @@ def _mask_package(visible: list[str]) -> list[str]:
 
 
 def _folders_above(paths: list[str]) -> list[str]:
-    """List the parent folders, outermost first, because bubblewrap would make them for its own user alone."""
+    """List the parent folders, outermost first, because bubblewrap would create them for its own user alone."""
     return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
 
 
-def _each(option: str, values: list[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]
-
-
-# (setting, the value that closes user namespaces, the command that opens them)
+# The setting, the value that forbids user namespaces, and the command that allows them.
 SETTINGS = (
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -269,11 +252,7 @@ CONTAINER = (
 
 
 def explain_failures(failures: Mapping[str, str]) -> str:
-    """Explain why each sandbox that was tried did not start, with advice for this machine.
-
-    Args:
-        failures: the reason by sandbox; empty where none was allowed.
-    """
+    """Explain why each sandbox that was tried did not start (the reason by sandbox), with advice for this machine."""
     if not failures:
         return "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
@@ -284,12 +263,12 @@ def explain_failures(failures: Mapping[str, str]) -> str:
 
 
 def advise() -> str:
-    """Say how to allow user namespaces here. A container sees the host's settings and may add its own."""
-    closed = [command for setting, value, command in SETTINGS if _reads(setting, value)]
+    """Say how to allow user namespaces here; a container has the host's settings and may add its own."""
+    closed = [command for setting, value, command in SETTINGS if _has_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 
 
-def _reads(setting: str, value: str) -> bool:
+def _has_value(setting: str, value: str) -> bool:
     try:
         return Path(setting).read_text("ascii").strip() == value
     except OSError:

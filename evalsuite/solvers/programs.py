@@ -52,7 +52,7 @@ def read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
     Raises:
         SandboxError: a file cannot be read.
     """
-    from evalsuite.sandbox.tables import TableFile
+    from evalsuite.sandbox import TableFile
 
     return {
         name: TableFile.read(source) if isinstance(source, (str, Path)) else source

@@ -57,7 +57,7 @@ def test_without_a_sandbox_nothing_is_asked_and_one_message_says_why(
 def test_a_sandbox_that_there_is_not_is_one_message(suite: Suite) -> None:
     result = run(suite, "--sandbox", "gvisor")
     text = result.stdout.str() + result.stderr.str()
-    assert "--sandbox gvisor: it is auto, bubblewrap, landlock, docker:IMAGE" in text
+    assert "--sandbox gvisor: this is not a tier; use auto, bubblewrap, landlock, docker:IMAGE" in text
     assert "INTERNALERROR" not in text
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 

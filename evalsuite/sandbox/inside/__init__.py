@@ -1,36 +1,35 @@
-"""What runs within the sandbox: the warm interpreter and the programs that it forks.
+"""The code that runs within the sandbox: the warm interpreter and the processes that it forks for programs.
 
-The folder is bound into the sandbox by itself and runs there without the rest of evalsuite, so nothing
-here imports anything but the standard library (and, for tables, pandas).
+This folder is mounted into the sandbox without the rest of evalsuite, so it imports only the standard library and, for
+tables, pandas.
 
-Nothing that a program writes is ever read as a protocol here. A program's text, its tables and its output
-pass between it and the host in memory files, past the warm interpreter, which sees only a byte of status
-from each; so no program finds traces of another's in the memory that it was forked from.
+Nothing that a program writes is read as a protocol here. Code, tables and output pass between host and program in
+memory files. The warm interpreter sees only status bytes, so a program finds no trace of another one in the memory
+that it was forked from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-OWN_FILES = "/tmp"  # noqa: S108 - where each program has a tmpfs of its own
-
+OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there
+# Packages may write here while they are imported into the warm interpreter.
 LOADING = "/sandbox/loading"
-"""Where packages may write while they are imported into the warm interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use; time is given for each round apart.
+    """What one program may use; each round has its own time limit.
 
     Attributes:
-        memory: bytes of address space, of a process and of all processes of a program together.
+        memory: bytes of address space, per process and for all processes of a program together.
         files: bytes of the program's private tmpfs.
-        file: bytes of any one file.
+        file: bytes of a single file.
         output: bytes that a program may print in a round.
-        processes: processes and threads at a time.
+        processes: simultaneous processes and threads.
         descriptors: open files per process.
-        waiting: bytes that sessions between two rounds may have together before another one begins; each counts for
-            what it has beyond the warm interpreter.
+        waiting: bytes that all sessions between two rounds may use together before a new session has to wait. A session
+            counts for what it uses beyond the warm interpreter.
     """
 
     memory: int = 2 << 30

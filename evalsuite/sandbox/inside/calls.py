@@ -1,9 +1,9 @@
 """The seccomp filter: the system calls that a program may not make.
 
-The namespaces and limits hold by themselves; the filter keeps programs away from parts of the kernel that
-no table-reasoning program needs and that have a history (ptrace, bpf, io_uring, keyrings, new namespaces),
-and closes what namespaces and limits leave open: memory that no limit counts (System V and POSIX queues,
-memory files) and sockets by which programs that run at the same time could meet.
+Namespaces and limits already confine programs. The filter also blocks parts of the kernel that programs over tables do
+not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). It closes what namespaces
+and limits leave open: memory that no limit counts (System V and POSIX queues, memory files), and sockets by which
+simultaneous programs could communicate.
 
 Numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 """
@@ -13,109 +13,62 @@ from __future__ import annotations
 import errno
 import struct
 
-# name: (x86_64, aarch64); None where the architecture has no such call.
-DENIED: dict[str, tuple[int | None, int | None]] = {
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "perf_event_open": (298, 241),
-    "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "shmget": (29, 194),
-    "semget": (64, 190),
-    "msgget": (68, 186),
-    "mq_open": (240, 180),
-    "memfd_create": (319, 279),
-    "memfd_secret": (447, 447),
-    "socket": (41, 198),
-    # A connected pair of streams is allowed; these would turn one into an address that others can reach.
-    "bind": (49, 200),
-    "connect": (42, 203),
-    # Larger buffers are memory that no limit counts.
-    "setsockopt": (54, 208),
-    # Locks and watches on files that the host's processes use as well.
-    "flock": (73, 32),
-    "inotify_init": (253, None),
-    "inotify_init1": (294, 26),
-    "fanotify_init": (300, 262),
-    "syslog": (103, 116),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "kexec_load": (246, 104),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "modify_ldt": (154, None),
+CallNumbers = dict[str, tuple[int | None, int | None]]
+
+
+def _read_numbers(table: str) -> CallNumbers:
+    """Read entries of a call's name and its numbers on x86_64 and aarch64; `-` if an architecture has no such call."""
+    entries = (entry.split() for entry in table.split(","))
+    return {name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in entries}
+
+
+DENIED = {
+    # Other processes' memory and descriptors; performance counters, BPF, page faults, asynchronous calls.
+    **_read_numbers(
+        "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, "
+        "pidfd_getfd 438 438, kcmp 312 272, perf_event_open 298 241, bpf 321 280, userfaultfd 323 282, "
+        "io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427"
+    ),
+    # Namespaces and mounts; files opened by handle.
+    **_read_numbers(
+        "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, "
+        "open_tree 428 428, move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, "
+        "mount_setattr 442 442, name_to_handle_at 303 264, open_by_handle_at 304 265"
+    ),
+    # Keyrings, and memory that no limit counts.
+    **_read_numbers(
+        "add_key 248 217, request_key 249 218, keyctl 250 219, shmget 29 194, semget 64 190, msgget 68 186, "
+        "mq_open 240 180, memfd_create 319 279, memfd_secret 447 447"
+    ),
+    # Sockets. A connected pair of streams is allowed; bind and connect would turn one into an address that others can
+    # reach, and setsockopt would enlarge buffers, which no limit counts.
+    **_read_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
+    # Locks and watches on files that the host's processes also use.
+    **_read_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
+    # Administration of the machine.
+    **_read_numbers(
+        "syslog 103 116, acct 163 89, quotactl 179 60, quotactl_fd 443 443, kexec_load 246 104, init_module 175 105, "
+        "finit_module 313 273, delete_module 176 106, modify_ldt 154 -"
+    ),
 }
-# What reaches other processes and files of the same user where no namespace hides them.
-UNCONFINED: dict[str, tuple[int | None, int | None]] = {
-    "setsid": (112, 157),
-    "setpgid": (109, 154),
-    "setpriority": (141, 140),
-    "ioprio_set": (251, 30),
-    "sched_setparam": (142, 118),
-    "sched_setscheduler": (144, 119),
-    "sched_setaffinity": (203, 122),
-    "sched_setattr": (314, 274),
-    "migrate_pages": (256, 238),
-    "move_pages": (279, 239),
-    "process_mrelease": (448, 448),
-    "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-    "tkill": (200, 130),
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7),
-    "removexattr": (197, 14),
-    "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16),
-}
+# Calls that reach other processes and files of the same user if no namespace hides them.
+UNCONFINED = _read_numbers(
+    "setsid 112 157, setpgid 109 154, setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
+    "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, migrate_pages 256 238, "
+    "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
+    "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
+)
 # Landlock does not cover these calls. They succeed without effect, so that programs that copy files still run.
-IDLE: dict[str, tuple[int | None, int | None]] = {
-    "chmod": (90, None),
-    "fchmod": (91, 52),
-    "fchmodat": (268, 53),
-    "fchmodat2": (452, 452),
-    "chown": (92, None),
-    "fchown": (93, 55),
-    "lchown": (94, None),
-    "fchownat": (260, 54),
-    "utime": (132, None),
-    "utimes": (235, None),
-    "futimesat": (261, None),
-    "utimensat": (280, 88),
-}
-# Allowed only for the program's own first process; `prlimit64` also for the caller, which it calls 0.
+IDLE = _read_numbers(
+    "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
+    "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
+)
+# Allowed only on the program's own first process; `prlimit64` also on the caller, whose pid it writes as 0.
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
 # Leases and directory notices on files that the host's processes use.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
-NAMESPACE_FLAGS = 0x7E020000  # every CLONE_NEW flag of clone: mounts, cgroups, uts, ipc, users, pids, net
+NAMESPACE_FLAGS = 0x7E020000  # all CLONE_NEW flags of clone: mounts, cgroups, uts, ipc, users, pids, net
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
 SOCKETPAIR, STREAM, SEQPACKET, SOCKET_TYPES = {"x86_64": 53, "aarch64": 199}, 1, 5, 0xF
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -130,12 +83,9 @@ def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: boo
     """Make the filter for a machine, as instructions of classic BPF.
 
     Args:
-        machine: `platform.machine()`.
+        machine: `platform.machine()`; a KeyError says that its call numbers are not listed here.
         own_pid: pid of the program's first process if no namespace hides other processes from it.
-        signals_closed: whether signals to others are closed already.
-
-    Raises:
-        KeyError: the machine's call numbers are not known here.
+        signals_closed: whether Landlock already blocks signals to other processes.
     """
     column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
@@ -148,13 +98,13 @@ def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: boo
         (_LOAD, 0, 0, _AT_NUMBER),
         (_AT_LEAST, 0, 1, X32_BIT),
         (_RETURN, 0, 0, refuse),
-        # Its flags lie in memory, where a filter cannot look; libc falls back to clone.
+        # The flags of clone3 are in memory, which a filter cannot read; libc falls back to clone.
         (_EQUALS, 0, 1, CLONE3),
         (_RETURN, 0, 0, missing),
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # A datagram socket of a pair could still send to any path, and with it descriptors.
+    # A datagram socket of a pair could send data and descriptors to any path.
     steps += [
         (_EQUALS, 0, 6, SOCKETPAIR[machine]),
         (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),

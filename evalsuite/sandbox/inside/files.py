@@ -1,4 +1,4 @@
-"""Files of a program: its tables under any name that it tries, and what it leaves in its folder."""
+"""A program's files: its tables under any name that it tries to open, and the files that it writes to its folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# Up to this many bytes in all, tables are written to files before the program runs; larger ones when it opens them.
 MOST_WRITTEN = 16 << 20
-"""Bytes of all tables together that are written out beforehand; larger ones are written when they are read."""
 
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
 _UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
@@ -28,21 +28,21 @@ class TableFiles:
     """The tables of one program as files.
 
     Args:
-        contents: comma-separated values by the variable's name; None where only the frame is there.
+        contents: comma-separated values by variable name; None if only the frame exists.
         frames: the same tables as DataFrames.
     """
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Any]) -> None:
-        # As they were when the program began, whatever it does to its variables.
+        # Copies, because the program may change its variables.
         self._contents = {name: content and _in_utf8(content) for name, content in contents.items()}
         self._frames = {name: frame.copy() for name, frame in frames.items()}
         self._open = builtins.open
         self._exists = os.path.exists
-        self._made_up: dict[str, str] = {}
+        self._assigned: dict[str, str] = {}
         self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
-        """Writes the tables where programs look for them first, and replaces `open`."""
+        """Write the tables under their own names, and replace `open`, `os.path.exists` and `pandas.read_excel`."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
@@ -55,9 +55,9 @@ class TableFiles:
             pandas.read_excel = self._read_any_sheet(pandas.read_excel)
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        """Opens a file as `builtins.open` does; one that is missing may be a table under another name.
+        """Open a file as `builtins.open` does; a missing file may be a table under another name.
 
-        A table is served in the encoding that is asked for, as a program may believe the question about it.
+        A table is provided in the requested encoding, because the question may claim that the file has this encoding.
         """
         encoding = "" if "b" in mode else str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
         plain = re.sub(r"[\W_]", "", encoding).lower()
@@ -73,33 +73,33 @@ class TableFiles:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Say that a file exists if it does, or if a table has its name or is left for it."""
-        if self._exists(path) or self._kind(path) is None:
+        """Tell whether a file exists, has the name of a table, or could be a table that has no other name yet."""
+        if self._exists(path) or self._extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
-        known = path.stem in self._contents or str(path) in self._made_up
-        if not known and len(self._made_up) < len(self._contents):
+        known = path.stem in self._contents or str(path) in self._assigned
+        if not known and len(self._assigned) < len(self._contents):
             self._find_table(str(path), path.stem)
             return True
         return known
 
     def _state(self, name: str) -> tuple[int, int]:
-        about = os.stat(name)  # noqa: PTH116 - as the program's own reads do
-        return about.st_mtime_ns, about.st_size
+        status = os.stat(name)  # noqa: PTH116 - as programs do
+        return status.st_mtime_ns, status.st_size
 
     def _is_unchanged(self, file: Any) -> bool:
-        """Check whether a file is a table that was written beforehand."""
+        """Check whether a file is a table that was written by `install` and not changed since."""
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
         return name in self._beforehand and self._exists(name) and self._state(name) == self._beforehand[name]
 
-    def _kind(self, file: Any) -> str | None:
-        """Return the ending of a file as which a table can be served."""
+    def _extension(self, file: Any) -> str | None:
+        """Return a file's extension if a table can be provided in its format."""
         kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
         return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
 
     def _write_table(self, file: Any, encoding: str) -> str | None:
-        """Write the table that a path means to a file and return its name; None if the path means no table."""
-        kind = self._kind(file)
+        """Write the table that belongs to a path; return the new file's name, or None if no table has this format."""
+        kind = self._extension(file)
         if kind is None:
             return None
         path = Path(os.fsdecode(file))
@@ -115,7 +115,7 @@ class TableFiles:
         return target
 
     def _read_any_sheet(self, usual: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `read_excel`: a table under another name has one sheet, whatever a program calls it."""
+        """Wrap `read_excel`: a table under another name has one sheet, which a program may call by any name."""
 
         def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
             served = isinstance(io, str | os.PathLike) and not self._exists(io)
@@ -126,13 +126,13 @@ class TableFiles:
         return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
-        """Find the table of that name; otherwise assign tables to further paths in the order of reading."""
+        """Find the table of that name; otherwise assign tables to further paths in the order of opening."""
         if stem in self._contents:
             return stem
-        if path not in self._made_up:
+        if path not in self._assigned:
             names = list(self._contents)
-            self._made_up[path] = names[min(len(self._made_up), len(names) - 1)]
-        return self._made_up[path]
+            self._assigned[path] = names[min(len(self._assigned), len(names) - 1)]
+        return self._assigned[path]
 
     def _write_text(self, name: str, target: str, delimiter: str, encoding: str) -> None:
         content = self._contents[name]
@@ -152,18 +152,19 @@ class TableFiles:
 
 
 UTF8 = "utf-8-sig"
-_LOOKED_AT = 1 << 20
+# Bytes at a table's beginning from which its encoding is guessed.
+_SAMPLE = 1 << 20
 
 
 def find_encoding(content: bytes) -> str:
-    """Find the encoding of a table: GB18030 if it is not UTF-8 and reads as usual Chinese, otherwise UTF-8."""
-    head = content[:_LOOKED_AT]
+    """Find a table's encoding: GB18030 if the text is not UTF-8 and reads as common Chinese, otherwise UTF-8."""
+    head = content[:_SAMPLE]
     with contextlib.suppress(UnicodeDecodeError):
         codecs.getincrementaldecoder(UTF8)().decode(head)
         return UTF8
     with contextlib.suppress(UnicodeDecodeError):
         signs = [sign for sign in codecs.getincrementaldecoder("gb18030")().decode(head) if not sign.isascii()]
-        # Accented letters before ASCII, and UTF-8 with an invalid byte, read as characters that hardly occur.
+        # Latin text and UTF-8 with an invalid byte decode to rare characters.
         usual = "".join(signs).encode("gb2312", "ignore").decode("gb2312")
         return "gb18030" if 2 * len(usual) > len(signs) else UTF8
     return UTF8
@@ -175,7 +176,7 @@ def _in_utf8(content: bytes) -> bytes:
 
 
 def _decode(content: bytes, encoding: str) -> str:
-    """Decode a table that is UTF-8, or else in the encoding in which a program expects it."""
+    """Decode a table that is UTF-8, or else in the encoding that the program requests."""
     for candidate in (UTF8, encoding):
         with contextlib.suppress(UnicodeDecodeError, LookupError):
             if candidate:
@@ -184,28 +185,28 @@ def _decode(content: bytes, encoding: str) -> str:
 
 
 KINDS = (".png", ".csv", ".txt")
+# Maximum bytes of a file and number of files that the host receives; the host keeps fewer.
 LARGEST, MOST = 1 << 20, 16
-"""Bytes of one file, and how many files are handed over; the host keeps fewer."""
 FIGURES = 4
+# Precedes each file: the lengths of its UTF-8 name and of its content.
 HEAD = struct.Struct(">HI")
-"""Before each file: the bytes of its name in UTF-8, and of its content."""
 
-Seen = dict[str, tuple[int, int]]
+FileStates = dict[str, tuple[int, int]]
 
 
-def list_files() -> Seen:
+def list_files() -> FileStates:
     """List the files in the program's folder with their modification times and sizes."""
     return {entry.name: _state(entry) for entry in _entries()}
 
 
-def hand_over(before: Seen) -> None:
-    """Writes what is new since `before` where the host looks for it."""
-    from .kernel import FILES
+def send_files(before: FileStates) -> None:
+    """Send the files that are new or changed since `before` to the host."""
+    from .kernel import FILES  # not at the top, because the host imports this module without ctypes
 
     with contextlib.suppress(Exception):
         new = [entry for entry in _entries() if before.get(entry.name) != _state(entry)]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
-            with open(entry.path, "rb") as file:  # noqa: PTH123 - as the program would
+            with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
             name = os.fsencode(entry.name)
             if len(content) <= LARGEST:
@@ -215,21 +216,21 @@ def hand_over(before: Seen) -> None:
 def _entries() -> Iterator[os.DirEntry[str]]:
     with os.scandir(".") as entries:
         for entry in entries:
-            # A link may lead nowhere, and a read of a pipe would wait for ever.
+            # A link may be broken, and reading a pipe would block.
             is_file = entry.is_file(follow_symlinks=False)
             if is_file and entry.name.lower().endswith(KINDS) and not entry.name.startswith("."):
                 yield entry
 
 
 def _state(entry: os.DirEntry[str]) -> tuple[int, int]:
-    about = entry.stat()
-    return about.st_mtime_ns, about.st_size
+    status = entry.stat()
+    return status.st_mtime_ns, status.st_size
 
 
-def save_open_figures(before: Seen) -> None:
-    """Saves the figures that a program showed and did not save, because `plt.show()` cannot open a window.
+def save_open_figures(before: FileStates) -> None:
+    """Save figures that the program showed but did not save, because `plt.show()` cannot open a window.
 
-    To be called before what is registered with `atexit` runs, which closes all figures.
+    Call this before functions registered with `atexit` run, because matplotlib then closes all figures.
     """
     with contextlib.suppress(Exception):
         plt = sys.modules.get("matplotlib.pyplot")

@@ -1,16 +1,17 @@
-"""The warm interpreter: loads what programs need once, forks for each program, and says how each round ended.
+"""The warm interpreter: imports packages once, forks a process per program and reports how each round ended.
 
-The host sends commands in packets of JSON on its standard input, one packet per message:
+The host sends orders as JSON, one packet each, on standard input:
 
-    {"preload": [...], "limits": {...}, "path": [...], "kept": [...]} first; answered by {"ready": true}
+    {"preload": [...], "limits": {...}, "path": [...], "isolation": ..., ...}    first; answered by {"ready": true}
     {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr, files)
-    {"op": "go", "key": 7, "timeout": 10.0}                           another round of the same program
-    {"op": "end", "key": 7}                                           kills it
-    {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports them, for the programs to come
+    {"op": "go", "key": 7, "timeout": 10.0}                           runs another round of the same program
+    {"op": "end", "key": 7}                                           kills the program
+    {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports modules for later programs
 
-It answers each round with `{"key": 7, "ending": ..., "seconds": ..., "alive": ...}`. The ending is `ok`, `raised`,
-`timeout`, `cpu`, `memory`, `output`, `exit <status>` or `signal <number>`. Where the program's own code was not
-reached, it is `table`, `unfit`, `early <ending>` or `refused <reason>`; `gone` if it died between its rounds.
+Each round is answered by `{"key": 7, "ending": ..., "seconds": ..., "alive": ..., "memory": ...}`. The ending is `ok`,
+`raised`, `timeout`, `cpu`, `memory`, `output`, `processes`, `files`, `exit <status>` or `signal <number>`. If the
+program's own code was not reached, the ending is `table`, `unfit`, `early <ending>` or `refused <reason>`. It is
+`gone` if the program died between two rounds.
 """
 
 from __future__ import annotations
@@ -32,17 +33,19 @@ import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import Limits, kernel, program
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, keep_only
+from .landlock import LandlockIsolation
+from .namespaces import NamespaceIsolation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
 
+    Isolation = LandlockIsolation | NamespaceIsolation
 
-PATROL_SECONDS = 0.05
+CHECK_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
 DYING_SECONDS = 1.0
 # Kernel memory of a full socket, which no process's address space contains.
@@ -50,13 +53,14 @@ SOCKET_BYTES = 1 << 20
 
 
 class ForkingInterpreter:
-    """A warm interpreter that forks one child per program; the host commands it over `control`."""
+    """The warm interpreter, which the host commands over `control`."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
-        _allow_many_descriptors()
+        _raise_descriptor_limit()
         setup = json.loads(control.recv(1 << 16))
-        sys.path[:1] = [""]  # everything of this folder is loaded; programs import from where they are
+        # Programs import from their own folder; this package's modules are all loaded already.
+        sys.path[:1] = [""]
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
         try:
@@ -64,39 +68,38 @@ class ForkingInterpreter:
         except OSError as error:
             sys.exit(str(error))
         self._load(setup["preload"])
-        self.programs: dict[int, Forked] = {}
-        self.by_descriptor: dict[int, Forked] = {}
+        self.programs: dict[int, ForkedProgram] = {}
+        self.by_descriptor: dict[int, ForkedProgram] = {}
         self.poll = select.poll()
-        # Registered first, so that its events come first.
+        # Registered first, so that orders are polled first.
         self.poll.register(control, select.POLLIN)
 
     def _load(self, modules: list[str]) -> None:
-        # Where this process stands there may be modules of ours with names that a package tries, such as `tables`.
+        # The current folder may hold modules with names that a package tries to import, such as `tables`.
         own_folder = sys.path.pop(0)
-        with self.isolation.room_to_load() as folder, write_to(folder):
+        with self.isolation.loading_folder() as folder, write_to(folder):
             for name in modules:
-                _load(name)
+                _import(name)
         sys.path.insert(0, own_folder)
         gc.collect()
         gc.freeze()  # a collection in a forked process would copy every page
         self.baseline = kernel.address_space(os.getpid())
 
     def serve(self) -> NoReturn:
-        """Runs until the host goes away."""
-        self.isolation.prove()
-        self._tell(ready=True)
+        """Run until the host closes the connection."""
+        self.isolation.verify()
+        self._send(ready=True)
         while True:
-            for descriptor, _ in self.poll.poll(self._patience()):
+            for descriptor, _ in self.poll.poll(self._milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
-                    self._obey()
-                    # What is left of the batch may speak of descriptors that the order has closed, and of
-                    # which it has opened the numbers anew; it will be said again.
+                    self._execute_order()
+                    # The order may have closed and reopened descriptor numbers of this batch; poll reports them again.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
-                    self._attend(forked, descriptor)
-            self._patrol()
+                    self._handle_event(forked, descriptor)
+            self._check_limits()
 
-    def _obey(self) -> None:
+    def _execute_order(self) -> None:
         packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
         if not packet:
             for each in self.programs.values():
@@ -114,81 +117,77 @@ class ForkingInterpreter:
             if forked is not None:
                 forked.stop_clock()
                 forked.kill()
-        elif forked is None or forked.dead:
-            self._tell(key=order["key"], ending="gone", seconds=0.0, alive=False)
+        elif forked is None or forked.dies_within(0):
+            self._send(key=order["key"], ending="gone", seconds=0.0, alive=False)
         else:
-            forked.clock(order["timeout"])
-            forked.wake()
+            forked.start_clock(order["timeout"])
+            forked.resume()
 
     def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
         try:
             forked = self._fork_program(order, *descriptors)
-        except OSError as error:  # too many at a time: of descriptors, processes or namespaces
+        except OSError as error:  # too many descriptors, processes or namespaces at a time
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._tell(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
+            self._send(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
-        forked.clock(order["timeout"])
+        forked.start_clock(order["timeout"])
 
-    def _fork_program(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> Forked:
+    def _fork_program(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> ForkedProgram:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload}
-            wanted[FILES] = files
+            wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload, FILES: files}
             try:
                 pid = self._fork(wanted, order["key"])
             except OSError:
-                # Programs that were told to end may still hold what there is too little of.
-                self._see_out_the_killed()
+                # Killed programs may still hold the resource that is exhausted.
+                self._reap_killed()
                 pid = self._fork(wanted, order["key"])
         for descriptor in (payload, err, files):
             os.close(descriptor)
         ours.setblocking(False)
-        forked = Forked(self.isolation, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
+        forked = ForkedProgram(self.isolation, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
         self.programs[forked.key] = forked
         for descriptor in (forked.pidfd, ours.fileno()):
             self.by_descriptor[descriptor] = forked
             self.poll.register(descriptor, select.POLLIN)
         return forked
 
-    def _see_out_the_killed(self) -> None:
+    def _reap_killed(self) -> None:
         end = time.monotonic() + DYING_SECONDS
         for forked in [forked for forked in self.programs.values() if forked.killed]:
             if forked.dies_within(end - time.monotonic()):
-                self._attend(forked, forked.pidfd)
+                self._handle_event(forked, forked.pidfd)
 
     def _fork(self, descriptors: dict[int, int], key: int) -> int:
-        _leave_spare_descriptors()
+        _keep_spare_descriptors()
         pid = self.isolation.fork()
         if pid == 0:
-            self._become_program(descriptors, key)
+            try:  # the child must never return into the loop
+                keep_only(descriptors)
+                self._confine(key)
+                program.serve()
+            finally:
+                os._exit(1)
         return pid
 
-    def _become_program(self, descriptors: dict[int, int], key: int) -> NoReturn:
-        try:  # nothing may get from here back into the loop
-            self._shut_in(descriptors, key)
-            program.serve()
-        finally:
-            os._exit(1)
-
-    def _shut_in(self, descriptors: dict[int, int], key: int) -> None:
-        keep_only(descriptors)
+    def _confine(self, key: int) -> None:
         try:
-            self.isolation.shut_in(key)
+            self.isolation.confine(key)
         except OSError as error:
-            program.give_up(error)
+            program.report_unfit(error)
 
-    def _attend(self, forked: Forked, descriptor: int) -> None:
+    def _handle_event(self, forked: ForkedProgram, descriptor: int) -> None:
         if descriptor == forked.pidfd:
             while status := forked.read_status():
-                self._believe(forked, status)
-            self._bury(forked)
+                self._handle_status(forked, status)
+            self._reap(forked)
         elif status := forked.read_status():
-            self._believe(forked, status)
+            self._handle_status(forked, status)
         else:
-            self._hang_up(forked)  # the process itself will tell how it ends
+            self._close_channel(forked)  # the end of the process, not of the channel, decides how the round ended
 
-    def _believe(self, forked: Forked, status: bytes) -> None:
+    def _handle_status(self, forked: ForkedProgram, status: bytes) -> None:
         if status == program.LOADED:
             forked.loaded = True
         elif not forked.loaded:
@@ -196,113 +195,109 @@ class ForkingInterpreter:
         elif forked.running:
             self._end_round(forked, "ok" if status == program.OK else "raised")
 
-    def _end_round(self, forked: Forked, ending: str) -> None:
+    def _end_round(self, forked: ForkedProgram, ending: str) -> None:
         seconds = forked.stop_clock()
         alive = not forked.once and forked.pause()
         if not alive:
             forked.kill()
         memory = self._memory({forked.pid}) if alive else 0
-        self._tell(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
+        self._send(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
-    def _bury(self, forked: Forked) -> None:
-        self._hang_up(forked)
-        self._forget(forked.pidfd)
+    def _reap(self, forked: ForkedProgram) -> None:
+        self._close_channel(forked)
+        self._unregister(forked.pidfd)
         del self.programs[forked.key]
-        running, ending = forked.running, forked.bury()
+        running, ending = forked.running, forked.reap()
         if running:
             ending = ending if forked.loaded else f"early {ending}"
-            self._tell(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
+            self._send(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
 
-    def _hang_up(self, forked: Forked) -> None:
+    def _close_channel(self, forked: ForkedProgram) -> None:
         if forked.channel is not None:
-            self._forget(forked.channel.fileno())
+            self._unregister(forked.channel.fileno())
             forked.channel.close()
             forked.channel = None
 
-    def _forget(self, descriptor: int) -> None:
+    def _unregister(self, descriptor: int) -> None:
         del self.by_descriptor[descriptor]
         self.poll.unregister(descriptor)
 
-    def _patrol(self) -> None:
+    def _check_limits(self) -> None:
         now = time.monotonic()
         running = [forked for forked in self.programs.values() if forked.running]
         for forked in running:
             if now >= forked.deadline:
                 forked.kill("timeout")
-        if long := [forked for forked in running if now >= forked.started + PATROL_SECONDS]:
-            families = self.isolation.families([forked.pid for forked in long])
+        if long := [forked for forked in running if now >= forked.started + CHECK_SECONDS]:
+            processes = self.isolation.processes([forked.pid for forked in long])
             for forked in long:
-                if limit := self._limit_met(forked, families[forked.pid]):
+                if limit := self._exceeded_limit(forked, processes[forked.pid]):
                     forked.kill(limit)
 
-    def _limit_met(self, forked: Forked, family: set[int]) -> str | None:
-        if sum(map(kernel.cpu_seconds, family)) > forked.cpu_deadline:
+    def _exceeded_limit(self, forked: ForkedProgram, pids: set[int]) -> str:
+        if sum(map(kernel.cpu_seconds, pids)) > forked.cpu_deadline:
             return "cpu"
-        if self._memory(family) > self.limits.memory:
+        if self._memory(pids) > self.limits.memory:
             return "memory"
         if os.fstat(forked.out).st_size > self.limits.output:
             return "output"
-        return self.isolation.excess(forked.key, family) or None
+        return self.isolation.exceeded_limit(forked.key, pids)
 
     def _memory(self, pids: set[int]) -> int:
-        """Bytes that these processes may have beyond what they have from the warm interpreter."""
+        """Sum the bytes that processes may use beyond what they inherited from the warm interpreter."""
         mapped = sum(max(0, kernel.address_space(pid) - self.baseline) for pid in pids)
         return mapped + SOCKET_BYTES * kernel.sockets(pids)
 
-    def _patience(self) -> int | None:
-        """Milliseconds until somebody must be looked after."""
+    def _milliseconds_to_wait(self) -> int | None:
         deadlines = [forked.deadline for forked in self.programs.values() if forked.running]
         if not deadlines:
             return None
-        wait = min(PATROL_SECONDS, min(deadlines) - time.monotonic())
-        return max(1, math.ceil(1000 * wait))
+        return max(1, math.ceil(1000 * min(CHECK_SECONDS, min(deadlines) - time.monotonic())))
 
-    def _tell(self, **facts: Any) -> None:
+    def _send(self, **facts: Any) -> None:
         self.control.send(json.dumps(facts).encode())
 
 
-def _allow_many_descriptors() -> None:
-    """Three for each session that waits for its model; programs have a limit of their own."""
+def _raise_descriptor_limit() -> None:
+    """Allow three descriptors for each waiting session; programs have a limit of their own."""
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _leave_spare_descriptors() -> None:
+def _keep_spare_descriptors() -> None:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    next_one = os.dup(0)
-    os.close(next_one)
-    if next_one > limit - SPARE_DESCRIPTORS:
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    if lowest_free > limit - SPARE_DESCRIPTORS:
         raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
 
 
-def _load(name: str) -> None:
+def _import(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
         warm_up(name)
-    except Exception:  # noqa: BLE001 - what does not work here is for the programs that need it to say
-        # A module that was imported by half would fail in another way than one that was not.
-        for half in set(sys.modules) - before:
-            del sys.modules[half]
+    except Exception:  # noqa: BLE001 - a program that needs the module gets the error
+        # A half-imported module would fail differently from one that was never imported.
+        for half_imported in set(sys.modules) - before:
+            del sys.modules[half_imported]
 
 
 @dataclass(slots=True, eq=False)
-class Forked:
-    """One program's first process, with which the kernel ends all others of its pid namespace.
+class ForkedProgram:
+    """One program's first process; when it ends, isolation ends all other processes of the program.
 
     Attributes:
-        isolation: the way in which the program is isolated.
-        key: what the host calls it.
-        pid: its number here; it is not reaped before `bury`, so it stays its own.
-        pidfd: readable once it is dead.
-        channel: a byte of status from it, a byte to wake it; None once it has closed it.
-        out: its standard output, of which only the size is looked at.
-        once: whether it has one round only.
-        started, deadline: of the round, in monotonic seconds; the deadline is infinite between rounds.
-        cpu_deadline: of the round, in seconds of CPU time of all its processes together.
-        loaded: whether its tables are there, and its own code has begun.
-        killed: whether it was, though it may not be dead yet.
-        verdict: why it was killed, if for a limit.
+        pid: the process's number, which stays its own because only `reap` reaps it.
+        pidfd: readable once the process is dead.
+        channel: receives status bytes and sends a byte to start a round; None once the program has closed it.
+        out: the program's standard output; only its size is read.
+        once: whether the program has a single round.
+        deadline: end of the round in monotonic seconds; infinite between rounds.
+        cpu_deadline: limit of the round in CPU seconds of all processes together.
+        loaded: whether the tables are loaded and the program's own code has begun.
+        killed: whether the program was killed; it may not be dead yet.
+        exceeded: the limit for which the program was killed.
     """
 
     isolation: Isolation
@@ -317,30 +312,25 @@ class Forked:
     cpu_deadline: float = math.inf
     loaded: bool = False
     killed: bool = False
-    verdict: str | None = None
+    exceeded: str | None = None
 
     @property
     def running(self) -> bool:
-        """Whether a round is under way."""
+        """Whether a round is in progress."""
         return self.deadline < math.inf
 
-    @property
-    def dead(self) -> bool:
-        """Whether it waits for its burial."""
-        return self.dies_within(0)
-
     def dies_within(self, seconds: float) -> bool:
-        """Waits for its death, but not for long."""
+        """Wait at most this long for the process's death."""
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
-    def clock(self, timeout: float) -> None:
-        """Starts a round's time, on the clock and of the CPU."""
+    def start_clock(self, timeout: float) -> None:
+        """Start the wall time and the CPU time of a round."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
         self.cpu_deadline = kernel.cpu_seconds(self.pid) + timeout
 
     def stop_clock(self) -> float:
-        """Ends a round; returns its seconds."""
+        """End a round; return its seconds."""
         self.deadline = math.inf
         return time.monotonic() - self.started
 
@@ -352,12 +342,12 @@ class Forked:
             return b""
 
     def pause(self) -> bool:
-        """Stops it between rounds; False if it has left other processes, which cannot be stopped with it."""
+        """Stop the process between rounds; False if the program has other processes, which cannot be stopped."""
         os.kill(self.pid, signal.SIGSTOP)
-        return self.channel is not None and len(self.isolation.families([self.pid])[self.pid]) == 1
+        return self.channel is not None and len(self.isolation.processes([self.pid])[self.pid]) == 1
 
-    def wake(self) -> None:
-        """Lets it run its next round; whatever it said in between is forgotten."""
+    def resume(self) -> None:
+        """Start the next round; discard status bytes that were sent between rounds."""
         if self.channel is not None:
             with contextlib.suppress(OSError):
                 while self.channel.recv(1):
@@ -366,38 +356,38 @@ class Forked:
                 self.channel.send(b"g")
         os.kill(self.pid, signal.SIGCONT)
 
-    def kill(self, verdict: str | None = None) -> None:
-        """Kills it and all that came from it."""
+    def kill(self, exceeded: str | None = None) -> None:
+        """Kill all processes of the program."""
         self.killed = True
-        self.verdict = self.verdict or verdict
-        with contextlib.suppress(ProcessLookupError):  # it died by itself
+        self.exceeded = self.exceeded or exceeded
+        with contextlib.suppress(ProcessLookupError):  # the process has died already
             self.isolation.kill(self.pid)
 
-    def bury(self) -> str:
-        """Reaps it and lets go of everything; returns how it ended."""
+    def reap(self) -> str:
+        """Reap the processes and close all descriptors; return how the program ended."""
         status = self.isolation.reap(self.pid, self.key)
         os.close(self.pidfd)
         os.close(self.out)
         if self.channel is not None:
             self.channel.close()
-        if self.verdict is not None:
-            return self.verdict
+        if self.exceeded is not None:
+            return self.exceeded
         if os.WIFEXITED(status):
             return f"exit {os.WEXITSTATUS(status)}"
         return f"signal {os.WTERMSIG(status)}"
 
 
 def warm_up(module: str) -> None:
-    """Does what programs do most with a module; what it loads and caches is there after a fork."""
+    """Run common operations of a module, so that forked programs inherit what these load and cache."""
     if module == "pandas":
-        _reckon()
+        _use_pandas()
     elif module == "matplotlib.pyplot":
-        _draw()
+        _use_matplotlib()
 
 
 @contextmanager
 def write_to(folder: str) -> Iterator[None]:
-    """Lets packages that write a cache or a temporary file when they are imported do so in a folder."""
+    """Let packages write caches and temporary files to a folder while they are imported."""
     before, tempfile.tempdir = tempfile.tempdir, folder
     # Otherwise matplotlib makes a folder that each program would remove as it ends.
     os.environ["MPLCONFIGDIR"] = folder
@@ -408,7 +398,7 @@ def write_to(folder: str) -> Iterator[None]:
         del os.environ["MPLCONFIGDIR"]
 
 
-def _draw() -> None:
+def _use_matplotlib() -> None:
     from matplotlib import pyplot as plt
 
     plt.plot([1, 2])
@@ -417,7 +407,7 @@ def _draw() -> None:
     plt.close("all")
 
 
-def _reckon() -> None:
+def _use_pandas() -> None:
     import pandas as pd
 
     frame = pd.read_csv(io.StringIO("a,b,c\n1,x,2020-01-01\n2,y,2020-01-02\n3,x,\n"))
@@ -441,59 +431,11 @@ def _reckon() -> None:
     "".join(map(str, results))
 
 
-class Isolation(Protocol):
-    """A way to isolate programs: it forks them, and counts and ends their processes."""
-
-    def room_to_load(self) -> AbstractContextManager[str]:
-        """Provide a writable folder, hidden from programs, while packages are imported."""
-        ...
-
-    def fork(self) -> int:
-        """Forks; returns 0 in the child, which must then call `shut_in`."""
-        ...
-
-    def shut_in(self, key: int) -> None:
-        """Isolates the child from everything but its own files.
-
-        Raises:
-            OSError: the kernel refused a step; the process is then not fit for a program.
-        """
-        ...
-
-    def families(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """Find all processes of each program by the pid of its first process."""
-        ...
-
-    def excess(self, key: int, family: set[int]) -> str:
-        """Name the limit that a program has exceeded and that the kernel does not enforce; empty if none."""
-        ...
-
-    def kill(self, pid: int) -> None:
-        """Kills all processes of a program, given the pid of its first process."""
-        ...
-
-    def reap(self, pid: int, key: int) -> int:
-        """Ends and reaps a program whose first process is dead; returns that process's wait status."""
-        ...
-
-    def prove(self) -> None:
-        """Tests the isolation; if it fails, ends this process with the reason on standard error."""
-        ...
-
-
 def make_isolation(setup: dict[str, Any], limits: Limits) -> Isolation:
-    """Make the kind of isolation that the host requested.
-
-    Raises:
-        OSError: this kernel does not support it.
-    """
+    """Make the isolation that the host requested; an OSError says why this kernel does not support it."""
     if setup["isolation"] == "landlock":
-        from .landlock import LandlockIsolation
-
-        return LandlockIsolation(limits, setup["shown"], setup["scratch"])
-    from .namespaces import NamespaceIsolation
-
-    return NamespaceIsolation(limits, setup["kept"])
+        return LandlockIsolation(limits, setup["readable"], setup["scratch"])
+    return NamespaceIsolation(limits, setup["hidden"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Linux calls that Python's `os` lacks, by ctypes; descriptors of a program; processes in /proc."""
+"""Linux calls that Python's `os` lacks, by ctypes; limits and descriptors of a program; processes in /proc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from . import Limits
 
 NEW_MOUNTS = 0x00020000
 NEW_USERS = 0x10000000
@@ -35,27 +37,27 @@ def _call(name: str, *args: object) -> None:
 
 
 def unshare(namespaces: int) -> None:
-    """Leaves these namespaces for new ones; new pids are for the children to come."""
+    """Move this process to new namespaces; a new pid namespace is for its future children."""
     _call("unshare", ctypes.c_int(namespaces))
 
 
-def children_born_in(pid_namespace: int) -> None:
-    """Put future children into this pid namespace, given as a descriptor."""
-    _call("setns", ctypes.c_int(pid_namespace), ctypes.c_int(NEW_PIDS))
+def set_pid_namespace_of_children(descriptor: int) -> None:
+    """Put future children into a pid namespace."""
+    _call("setns", ctypes.c_int(descriptor), ctypes.c_int(NEW_PIDS))
 
 
 def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) -> None:
-    """Mounts a new, empty tmpfs over `target`."""
+    """Mount a new, empty tmpfs over `target`."""
     _call("mount", b"tmpfs", target.encode(), b"tmpfs", ctypes.c_ulong(flags), options.encode())
 
 
 def unmount(target: str) -> None:
-    """Takes away what was mounted last; a file that is still open there lives on without a name."""
+    """Remove the last mount at `target`; files that are still open there stay usable."""
     _call("umount2", target.encode(), ctypes.c_int(_DETACH))
 
 
-def show(source: str, target: str) -> None:
-    """Mounts a folder or file at a second place, read-only if it is read-only at the first."""
+def bind_mount(source: str, target: str) -> None:
+    """Mount a folder or file at a second place, read-only if it is read-only at the first."""
     _call("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
@@ -64,35 +66,42 @@ def _set(option: int, value: int) -> None:
 
 
 def make_dumpable() -> None:
-    """Gives a process that has changed its user its own files in /proc back."""
+    """Let a process that has changed its user write its own files in /proc again."""
     _set(_SET_DUMPABLE, 1)
 
 
-def close_to_others() -> None:
-    """Keeps other processes of the same user from looking into this one's memory and from stopping it."""
+def forbid_inspection() -> None:
+    """Keep other processes of the same user from reading this one's memory and from stopping it."""
     _set(_SET_DUMPABLE, 0)
 
 
 def die_with_parent() -> None:
-    """Has the kernel kill this process when the one that forked it ends."""
+    """Have the kernel kill this process when its parent ends."""
     _set(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of descendants whose own parent has ended."""
+    """Make this process the parent of descendants whose own parent has ended."""
     _set(_SET_SUBREAPER, 1)
 
 
 def forbid_new_privileges() -> None:
-    """Gives up every way to gain rights by executing a file."""
+    """Give up every way to gain rights by executing a file."""
     _set(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
-    """Gives up every capability, and every way to gain one by executing a file."""
+    """Give up every capability, and every way to gain one by executing a file."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _call("capset", header, (ctypes.c_uint32 * 6)())
     forbid_new_privileges()
+
+
+def switch_user(user: int) -> None:
+    """Change to another user and its group, without further groups."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
 
 
 class _Filter(ctypes.Structure):
@@ -100,30 +109,42 @@ class _Filter(ctypes.Structure):
 
 
 def filter_calls(instructions: bytes) -> None:
-    """Puts this process and its descendants under a seccomp filter.
-
-    Args:
-        instructions: a BPF program, eight bytes an instruction.
-    """
+    """Apply a seccomp filter (a BPF program of 8 bytes per instruction) to this process and its descendants."""
     program = _Filter(len(instructions) // 8, instructions)
     zero = ctypes.c_ulong(0)
-    mode = ctypes.c_ulong(_FILTER_MODE)
-    _call("prctl", ctypes.c_int(_SET_SECCOMP), mode, ctypes.byref(program), zero, zero)
+    _call("prctl", ctypes.c_int(_SET_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
 
 
-# What the program finds at these descriptors; all others are closed.
+def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
+    """Set the resource limits of a program; a lower limit that already holds stays."""
+    for kind, value in (
+        (resource.RLIMIT_AS, limits.memory),
+        (resource.RLIMIT_FSIZE, limits.file),
+        (resource.RLIMIT_NPROC, processes),
+        (resource.RLIMIT_NOFILE, limits.descriptors),
+        (resource.RLIMIT_CORE, core),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_SIGPENDING, 256),
+    ):
+        most = resource.getrlimit(kind)[1]
+        least = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(kind, (least, least))
+    os.nice(5)  # lower priority than the warm interpreter, which must be able to stop programs
+
+
+# The descriptors that a program has; all others are closed.
 STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
 def keep_only(descriptors: dict[int, int]) -> None:
-    """Closes all descriptors but these and a new, empty standard input.
+    """Close all descriptors except these and a new, empty standard input.
 
-    Args:
-        descriptors: each open descriptor by its new number; the numbers count up from 1.
+    `descriptors` maps new numbers, which count up from 1, to open descriptors.
     """
-    # Opened anew: a lock or a flag on one that they share would pass from program to program.
+    # Opened anew, because a lock or a flag on a shared descriptor would pass from program to program.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # In two steps, as the wanted numbers may be taken by others that are wanted.
+    # Move all out of the way first, because one may have the number that another one gets.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)
@@ -135,10 +156,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def address_space(pid: int) -> int:
-    """Bytes of address space of a process; 0 if it is gone.
+    """Return the mapped bytes of a process; 0 if it has ended.
 
-    What is mapped, and not what is resident: memory that processes share is resident in those alone that
-    have touched it.
+    Resident bytes would be wrong, because shared memory is resident only in the processes that have touched it.
     """
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * PAGE
@@ -150,7 +170,7 @@ def sockets(pids: Iterable[int]) -> int:
     """Count the open sockets of these processes; a shared socket counts once."""
     names = set()
     for pid in pids:
-        with contextlib.suppress(OSError):  # it is gone, or a descriptor is
+        with contextlib.suppress(OSError):  # the process has ended, or closed a descriptor
             for file in os.scandir(f"/proc/{pid}/fd"):
                 target = os.readlink(file.path)  # noqa: PTH115 - many, and often
                 if target.startswith("socket:"):
@@ -159,28 +179,35 @@ def sockets(pids: Iterable[int]) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time that a process and the children that it has waited for have spent; 0 if it is gone."""
+    """Return the CPU time of a process and the children that it has waited for; 0 if it has ended."""
     try:
         return sum(map(int, _stat(pid)[11:15])) / TICKS
     except OSError:
         return 0.0
 
 
+def threads(pid: int) -> int:
+    """Count a process's threads; 0 if it has ended."""
+    try:
+        return int(_stat(pid)[17])
+    except OSError:
+        return 0
+
+
 def parents() -> dict[int, int]:
-    """Find the parent of every living process; zombies are left out."""
-    parent_of = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
-        if name.isdecimal():
-            try:
-                state, parent, *_ = _stat(int(name))
-            except OSError:
-                continue
-            if state != "Z":
-                parent_of[int(name)] = int(parent)
-    return parent_of
+    """Map every living process to its parent."""
+    return {pid: parent for pid, parent, _ in _living_processes()}
 
 
-def family(root: int, parents: dict[int, int]) -> set[int]:
+def process_groups() -> dict[int, set[int]]:
+    """List the living processes by process group."""
+    members: dict[int, set[int]] = {}
+    for pid, _, group in _living_processes():
+        members.setdefault(group, set()).add(pid)
+    return members
+
+
+def descendants(root: int, parents: dict[int, int]) -> set[int]:
     """Find a process and its descendants."""
     tree = {root}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
@@ -188,24 +215,14 @@ def family(root: int, parents: dict[int, int]) -> set[int]:
     return tree
 
 
-def process_groups() -> dict[int, set[int]]:
-    """List the living processes by process group."""
-    members: dict[int, set[int]] = {}
+def _living_processes() -> Iterator[tuple[int, int, int]]:
+    """Yield the pid, the parent and the process group of each process that is not a zombie."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if name.isdecimal():
-            with contextlib.suppress(OSError):  # it is gone
-                state, _, group, *_ = _stat(int(name))
+            with contextlib.suppress(OSError):  # the process has ended
+                state, parent, group, *_ = _stat(int(name))
                 if state != "Z":
-                    members.setdefault(int(group), set()).add(int(name))
-    return members
-
-
-def threads(pid: int) -> int:
-    """Count a process's threads; 0 if it is gone."""
-    try:
-        return int(_stat(pid)[17])
-    except OSError:
-        return 0
+                    yield int(name), int(parent), int(group)
 
 
 def _stat(pid: int) -> list[str]:

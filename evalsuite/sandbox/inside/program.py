@@ -1,7 +1,7 @@
-"""Within a program's own process: loads the tables, runs its rounds and says how each ended.
+"""Runs in a program's own process: loads the tables, runs the rounds and reports how each ended.
 
-The program shares this process and may do to it what it likes; the warm interpreter believes nothing that
-comes from here but one byte, which speaks for this program alone.
+The program shares this process and may change anything in it. The warm interpreter therefore reads only single status
+bytes from here, which concern this program alone.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import kernel
 from .calls import AUDIT_ARCH, call_filter
-from .files import TableFiles, find_encoding, hand_over, list_files, save_open_figures
+from .files import TableFiles, find_encoding, list_files, save_open_figures, send_files
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
-# LOADED comes before the program's first line; UNFIT and NO_TABLE count only where it has not come.
+# LOADED is sent before the program's first line; UNFIT and NO_TABLE count only if LOADED was not sent.
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
 
@@ -45,15 +45,15 @@ _first_process: set[int] = set()
 
 
 def serve() -> NoReturn:
-    """Runs round after round in one namespace, until the channel closes."""
+    """Run round after round in one namespace until the channel closes."""
     names = prepare()
     number = 0
     while True:
         number += 1
         status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
-            os._exit(0)  # a process that the program forked came out at the program's end
-        _end_others()
+            os._exit(0)  # this process was forked by the program and has reached the program's end
+        _kill_others()
         try:
             os.write(CHANNEL, status)
             go_on = os.read(CHANNEL, 1)
@@ -64,28 +64,28 @@ def serve() -> NoReturn:
 
 
 def prepare() -> dict[str, Any]:
-    """Makes this process the first of a program; returns the namespace that the program runs in."""
+    """Make this process the first of a program; return the namespace that the program runs in."""
     _first_process.add(os.getpid())
     _fresh_streams()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     names = vars(module)
     sys.argv = ["program.py"]
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # else the work of `site`, which is left out
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # normally set by `site`, which is not imported
     names.update(__file__=sys.argv[0], display=_display)
-    _same_chance_for_all(names)
+    _seed_generators(names)
     return names
 
 
-def give_up(error: BaseException) -> NoReturn:
-    """Says that this process could not be isolated, and ends."""
+def report_unfit(error: BaseException) -> NoReturn:
+    """Report that this process could not be isolated, and end it."""
     os.write(STDERR, str(error).encode())
     os.write(CHANNEL, UNFIT)
     os._exit(1)
 
 
-def _same_chance_for_all(names: dict[str, Any]) -> None:
-    """Seeds what can be seeded, and names the usual packages where they are loaded."""
+def _seed_generators(names: dict[str, Any]) -> None:
+    """Seed the random generators; define `np` and `pd` if the packages are loaded."""
     random.seed(0)
     if "numpy" in sys.modules:
         import numpy as np
@@ -98,8 +98,8 @@ def _same_chance_for_all(names: dict[str, Any]) -> None:
 
 def _fresh_streams() -> None:
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the program's for its life
-    # A line at a time, so that a program that is stopped has its output so far. `sys.__stdout__` keeps the
-    # stream alive where a program puts another one over its buffer, as Python itself does.
+    # Flush each line, so that a stopped program's output is complete. `sys.__stdout__` keeps the stream alive if a
+    # program wraps its buffer in another stream.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
         io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)), "utf-8", "backslashreplace", line_buffering=True
     )
@@ -108,31 +108,28 @@ def _fresh_streams() -> None:
     )
 
 
-def _end_others() -> None:
-    """Ends the other processes that the program has started, as only this one is stopped between rounds."""
+def _kill_others() -> None:
+    """Kill the other processes that the program has started, because only this one is stopped between rounds."""
     try:
         os.kill(-1, signal.SIGKILL)
         while True:
             os.waitpid(-1, 0)
     except OSError:
-        pass  # there are none, or none any more
+        pass  # no other process exists
 
 
 def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = lambda: None) -> bytes:
-    """Runs one round; returns its status.
+    """Run one round; return its status.
 
-    Args:
-        names: the program's namespace.
-        title: stands for a file's name in tracebacks.
-        begin: called when the tables are there, before the program's first line.
+    `title` replaces the file name in tracebacks. `begin` is called after the tables are loaded.
     """
     try:
         code, earlier, is_last = _load(names)
     except ModuleNotFoundError as error:
-        _say(f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that --program-env names")
+        _report_error(f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that --program-env names")
         return NO_TABLE
-    except Exception as error:  # noqa: BLE001 - whatever pandas raises on a table
-        _say(f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - pandas may raise anything for a table
+        _report_error(f"{type(error).__name__}: {error}")
         return NO_TABLE
     with contextlib.suppress(OSError):  # closed by the program in an earlier round
         os.write(CHANNEL, LOADED)
@@ -142,33 +139,33 @@ def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = l
     program, before = Program(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
     if is_last:
-        # What Python itself does before it ends: waits for threads, then calls what was registered.
+        # As Python does before it ends: wait for threads, then call registered functions.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
     else:
         steps += [program.show]
-    # The program may have replaced or closed its output, so flushing is a step that may fail, too.
-    errors = list(filter(None, map(_error_of, [*steps, _flush])))
+    # Flushing may also fail, because the program may have replaced or closed its output.
+    errors = list(filter(None, map(_catch_error, [*steps, _flush])))
     if os.getpid() in _first_process:
-        hand_over(before)
+        send_files(before)
     if errors:
-        _say(errors[0])
+        _report_error(errors[0])
     return RAISED if errors else OK
 
 
 def _repeat(earlier: list[str], names: dict[str, Any]) -> None:
-    """Runs the rounds before this one once more, where no process kept their variables; they print nothing."""
+    """Run the earlier rounds again without output, for hosts that keep no variables between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     for number, code in enumerate(earlier, 1):
-        _error_of(Program(code, f"<program {number}>", names).run)
-        _error_of(_flush)
+        _catch_error(Program(code, f"<program {number}>", names).run)
+        _catch_error(_flush)
     os.dup2(printed, STDOUT)
 
 
-def _error_of(step: Callable[[], None]) -> str:
-    """Takes one step of the program; returns why it failed, or nothing."""
+def _catch_error(step: Callable[[], None]) -> str:
+    """Run one step of the program; return its error, or an empty text."""
     try:
         step()
     except SystemExit as ending:
@@ -179,23 +176,17 @@ def _error_of(step: Callable[[], None]) -> str:
 
 
 class Program:
-    """One round's code, and the value of its last expression, which a notebook would show.
-
-    Args:
-        code: Python source.
-        title: stands for a file's name in tracebacks.
-        names: the namespace that it runs in.
-    """
+    """One round's code, and the value of its last expression, which a notebook would show."""
 
     def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
         self._code, self._title, self._names = code, title, names
         self._value: Any = None
 
     def run(self) -> None:
-        """Runs it."""
+        """Run the code; keep the value of its last expression."""
         tree = ast.parse(self._code, self._title)
         if "pip" in self._code:
-            let_installations_succeed()
+            _ignore_installations()
         if "plt" in self._code and "plt" not in self._names and "matplotlib" not in self._code:
             with contextlib.suppress(ImportError):
                 self._names["plt"] = importlib.import_module("matplotlib.pyplot")
@@ -215,24 +206,25 @@ class Program:
         return result
 
     def show(self) -> None:
-        """Prints the value, if there is one."""
+        """Print the value unless it is None."""
         if self._value is not None:
             print(self._value)  # noqa: T201 - the program's output
 
     def show_unless_printed(self) -> None:
-        """Prints the value of a program that has printed nothing else: its output is its answer."""
-        if not _has_printed():
+        """Print the value if the program has printed nothing else."""
+        _flush()
+        if os.fstat(STDOUT).st_size == 0:
             self.show()
 
 
 def _display(*values: Any) -> None:
-    """Prints values, as a notebook shows them."""
+    """Print values, as a notebook shows them."""
     for value in values:
         print(value)  # noqa: T201 - the program's output
 
 
-def let_installations_succeed() -> None:
-    """Makes `pip install` of packages that are there a silent success, as nothing has to be installed."""
+def _ignore_installations() -> None:
+    """Let `pip install` of packages that are already installed succeed without any effect."""
     import subprocess
 
     popen, system = subprocess.Popen.__init__, os.system
@@ -240,16 +232,16 @@ def let_installations_succeed() -> None:
         return
 
     def start(self: Any, args: Any, *others: Any, **options: Any) -> None:
-        if is_needless_installation(args):
+        if _is_needless_installation(args):
             args, options = [sys.executable, "-I", "-S", "-c", ""], {**options, "shell": False}
         popen(self, args, *others, **options)
 
     subprocess.Popen.__init__ = start  # type: ignore[method-assign]
-    os.system = lambda command: 0 if is_needless_installation(command) else system(command)
+    os.system = lambda command: 0 if _is_needless_installation(command) else system(command)
 
 
-def is_needless_installation(command: Any) -> bool:
-    """Check whether a command installs packages that are all there."""
+def _is_needless_installation(command: Any) -> bool:
+    """Check whether a command installs only packages that are already installed."""
     import re
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -265,13 +257,8 @@ def is_needless_installation(command: Any) -> bool:
     return bool(packages)
 
 
-def _has_printed() -> bool:
-    _flush()
-    return os.fstat(STDOUT).st_size > 0
-
-
 def _flush() -> None:
-    """Flushes what the program prints to, and what it printed to before it put another stream there."""
+    """Flush standard output, and the original stream if the program has replaced it."""
     with contextlib.suppress(Exception):
         if sys.__stdout__ is not None and sys.__stdout__ is not sys.stdout:
             sys.__stdout__.flush()
@@ -279,10 +266,10 @@ def _flush() -> None:
 
 
 def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
-    """Reads what the host left in the payload: code, and tables where there are new ones.
+    """Read the payload: define its tables as variables and provide the standard input.
 
     Returns:
-        The code, the rounds to be repeated before it, and whether no other round follows it.
+        The code, the earlier rounds to repeat before it, and whether this is the last round.
     """
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
@@ -296,13 +283,13 @@ def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     if files:
         TableFiles(files, {name: names[name] for name in files}).install()
     if header["stdin"] is not None:
-        _feed(os.pread(PAYLOAD, header["stdin"], at))
+        _provide_stdin(os.pread(PAYLOAD, header["stdin"], at))
     return str(header["code"]), list(header["earlier"]), bool(header["last"])
 
 
-def _feed(content: bytes) -> None:
-    """Puts the standard input on descriptor 0, where programs read it in whatever way."""
-    with open(".stdin", "w+b") as file:  # noqa: PTH123 - as small as can be
+def _provide_stdin(content: bytes) -> None:
+    """Open the standard input as descriptor 0, where programs can read it in any way."""
+    with open(".stdin", "w+b") as file:  # noqa: PTH123 - without pathlib
         file.write(content)
         file.seek(0)
         os.dup2(file.fileno(), 0)
@@ -311,7 +298,7 @@ def _feed(content: bytes) -> None:
     usual = builtins.open
 
     def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
-        # There is no /proc, which /dev/stdin leads to.
+        # /dev/stdin links to /proc, which programs do not have.
         return usual(os.dup(0) if file == "/dev/stdin" else file, *args, **kwargs)
 
     builtins.open = io.open = open_input
@@ -323,7 +310,7 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
     if kind == "pickle":
         import pickle
 
-        # Written by the host for this program; the other way, nothing is ever unpickled.
+        # The host wrote this for the program; the host never unpickles anything from a program.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
     encoding = find_encoding(content)
@@ -331,7 +318,7 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
 
 
 def _show_error(error: BaseException) -> str:
-    """Format the traceback with the program's own frames alone, because others would name paths of this machine."""
+    """Format the traceback with only the program's own frames, because others would reveal paths of this machine."""
     try:
         trace = traceback.TracebackException.from_exception(error, limit=-SHOWN_FRAMES, compact=True)
         link: traceback.TracebackException | None = trace
@@ -339,16 +326,15 @@ def _show_error(error: BaseException) -> str:
             _keep_own_frames(link)
             before = link.__cause__ or link.__context__
             if before is not None and not _keep_own_frames(before):
-                link.__cause__ = link.__context__ = None  # raised and handled within a library
+                link.__cause__ = link.__context__ = None  # the error was raised and handled within a library
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
-        return "\n".join(map(_narrow, lines))
-    except BaseException:  # noqa: BLE001 - an exception of the program's making that cannot be shown
+        return "\n".join(map(_shorten, lines))
+    except BaseException:  # noqa: BLE001 - the program may define exceptions that cannot be formatted
         return type(error).__name__
 
 
-def _narrow(line: str) -> str:
-    """Shorten a long line of source or of a message to its beginning and end."""
+def _shorten(line: str) -> str:
     return line if len(line) <= SHOWN_COLUMNS else f"{line[: SHOWN_COLUMNS - 105]} ... {line[-100:]}"
 
 
@@ -358,30 +344,30 @@ def _keep_own_frames(trace: traceback.TracebackException) -> bool:
     return bool(own)
 
 
-def _say(text: str) -> None:
-    """Leaves `text`, and nothing else, where the host looks for the error."""
+def _report_error(text: str) -> None:
+    """Replace the content of standard error, where the host reads the error, by `text`."""
     if os.getpid() not in _first_process:
-        return  # the error of a process that the program forked is not the program's
+        return  # an error of a process that the program forked is not the program's error
     try:
         os.ftruncate(STDERR, 0)
         os.write(STDERR, text.encode("utf-8", "backslashreplace"))
     except OSError:
-        pass  # the program closed it: its error is then without words
+        pass  # the program closed standard error, so its error has no message
 
 
 STATUS = {OK: 0, RAISED: 1, NO_TABLE: 97}
 
 
-def run_alone(payload: str, word: str, seconds: float, result: str) -> NoReturn:
-    """Runs the program of a payload, in a folder of its own.
+def run_alone(payload: str, marker: str, seconds: float, result: str) -> NoReturn:
+    """Run a payload's program in a folder of its own.
 
     Args:
-        payload: file with what the host's `tables.payload` wrote; it is removed.
-        word: stands before the files among what is handed over.
+        payload: file with the content that the host's `payload` function made; it is removed.
+        marker: text that separates the error from the files in the result.
         seconds: time after loading the tables at which SIGALRM kills the process.
         result: file for the error and the files that the program wrote; if empty, standard error.
     """
-    _shut_in()
+    _confine_in_container()
     handed_over = os.open(result, os.O_WRONLY | os.O_CREAT) if result else STDERR
     handed_over = fcntl.fcntl(handed_over, fcntl.F_DUPFD, FILES + 1)
     os.chdir(tempfile.mkdtemp())
@@ -392,27 +378,27 @@ def run_alone(payload: str, word: str, seconds: float, result: str) -> NoReturn:
         (FILES, ".files", os.O_RDWR | os.O_CREAT),
     ):
         os.dup2(os.open(path, mode), number)
-    os.unlink(payload)  # noqa: PTH108 - the program is not to find it
+    os.unlink(payload)  # noqa: PTH108 - the program must not find it
     names = prepare()
     status = run_round(names, "<program>", lambda: signal.setitimer(signal.ITIMER_REAL, seconds))
     signal.setitimer(signal.ITIMER_REAL, 0)
     error, files = (os.pread(number, 4 << 20, 0) for number in (STDERR, FILES))
-    _write(handed_over, error + b"\n" + word.encode() + base64.b64encode(files))
+    _write(handed_over, error + b"\n" + marker.encode() + base64.b64encode(files))
     os._exit(STATUS[status])
 
 
-def _shut_in() -> None:
+def _confine_in_container() -> None:
     """Continue in a child behind the call filter if this is the first process of a container.
 
-    No timer and no memory limit ends the first process.
+    No timer and no memory limit can end the first process.
     """
     if os.getpid() != 1:
         return
-    kernel.close_to_others()
+    kernel.forbid_inspection()
     if child := os.fork():
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os._exit(128 - status if status < 0 else status)
-    # Engines differ in what they allow: Podman's lets programs make namespaces and mount in them.
+    # Engines differ in what they allow: Podman lets programs make namespaces and mount in them.
     if platform.machine() in AUDIT_ARCH:
         kernel.forbid_new_privileges()
         kernel.filter_calls(call_filter(platform.machine()))

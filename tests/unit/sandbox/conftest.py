@@ -69,17 +69,17 @@ class Lab:
 
     def processes(self) -> list[int]:
         """The sandbox's processes as the host sees them: bubblewrap, the warm interpreter, programs."""
-        assert self.sandbox._running is not None
-        assert isinstance(self.sandbox._running.place, WarmInterpreter)
-        process = self.sandbox._running.place.end.peek()[2][0]  # type: ignore[index] # it is alive
+        assert self.sandbox._state is not None
+        assert isinstance(self.sandbox._state.host, WarmInterpreter)
+        process = self.sandbox._state.host.end.peek()[2][0]  # type: ignore[index] # it is alive
         return family(process.pid)
 
     @property
     def wrappers(self) -> int:
         """How many processes stand above the warm interpreter: bubblewrap, where it is there."""
-        assert self.sandbox._running is not None
-        assert self.sandbox._running.place is not None
-        return self.sandbox._running.place.tier == "bubblewrap"
+        assert self.sandbox._state is not None
+        assert self.sandbox._state.host is not None
+        return self.sandbox._state.host.tier == "bubblewrap"
 
     def warm_interpreter(self) -> int:
         """The process id of the warm interpreter on the host."""

@@ -275,7 +275,7 @@ def test_closing_leaves_no_orphan_for_others_to_wait_for(bare: Lab) -> None:
 
 
 def test_a_sandbox_that_nobody_closed_is_gone_with_its_process(bare: Lab) -> None:
-    code = PARENT.replace("await sandbox.run(left, timeout=60)", "print(sandbox._running.place.end.peek()[2][0].pid)")
+    code = PARENT.replace("await sandbox.run(left, timeout=60)", "print(sandbox._state.host.end.peek()[2][0].pid)")
     done = run_python(code, env={**os.environ, "PYTHONWARNINGS": "error"})
     assert (done.returncode, done.stderr) == (0, "")
     assert not Path(f"/proc/{done.stdout.split()[1]}").exists()
@@ -297,5 +297,5 @@ def test_importing_the_sandbox_loads_nothing_heavy() -> None:
 
 def test_nothing_is_started_before_the_first_program() -> None:
     sandbox = Sandbox()
-    assert sandbox._running is None
+    assert sandbox._state is None
     asyncio.run(sandbox.aclose())

@@ -154,7 +154,7 @@ def test_several_tables_have_their_own_names(lab: Lab) -> None:
     [
         ({"df": "no/such.csv"}, "the table no/such.csv cannot be read: No such file"),
         ({"a b": CITIES}, "'a b', which cannot name a variable"),
-        ({"df": [[1]]}, "the table 'df' is a list: give a path, a Table or a pandas DataFrame"),
+        ({"df": [[1]]}, "the table 'df' is a list: give a path, a TableFile or a pandas DataFrame"),
         ({"df": TableFile(b"")}, "the program's tables could not be loaded: EmptyDataError"),
         ({"df": TableFile(b"a\n1,2,3\n1\n1,2,3,4,5\n")}, "the program's tables could not be loaded: ParserError"),
         ({"df": TableFile(b"a\n1\n", 5)}, "the program's tables could not be loaded"),

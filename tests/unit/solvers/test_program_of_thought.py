@@ -170,7 +170,7 @@ def test_closing_the_solver_ends_its_own_sandbox_and_no_other() -> None:
         await own.sandbox.run("pass")
         await lent.aclose()
         await own.aclose()
-        state = [shared._running is None, own.sandbox._running is None]
+        state = [shared._state is None, own.sandbox._state is None]
         await shared.aclose()
         return state
 
