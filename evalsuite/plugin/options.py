@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,9 @@ from evalsuite.core.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
     import pytest
+
+CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Files in which pytest looks for its configuration; it reads only one of them."""
 
 # The types of values by the names that pytest's ini files have for them.
 INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int: "int", float: "float", bool: "bool"}
@@ -65,6 +69,28 @@ def settings_of(config: pytest.Config) -> Settings:
         dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
     )
     return replace(read_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
+
+
+def refuse_unread_settings(config: pytest.Config) -> None:
+    """Refuse settings in a file or a section that pytest does not read, because gates among them would not be decided.
+
+    Raises:
+        SettingsError: there are such settings.
+    """
+    if config.option.inifilename:
+        # The user chose the file.
+        return
+    for name in CONFIGURATION:
+        file = config.rootpath / name
+        text = file.read_text("utf-8", errors="replace") if file.is_file() else ""
+        if re.search(r"^\s*\[(tool\.)?evalsuite[].]", text, re.MULTILINE):
+            raise SettingsError(
+                f"{file}: nothing reads the section [tool.evalsuite]; write its settings in pytest's section with the "
+                "prefix evalsuite_, for example evalsuite_gates = [...]"
+            )
+        if file != config.inipath and re.search(r"^\s*evalsuite_\w+\s*=", text, re.MULTILINE):
+            read = f"reads {config.inipath.name}" if config.inipath else "reads no configuration file here"
+            raise SettingsError(f"{file}: settings of evalsuite stand here, but pytest {read}; move them or the file")
 
 
 def gates_on_command_line(config: pytest.Config) -> list[str]:

@@ -270,3 +270,30 @@ def test_gates_of_a_resuming_command_replace_those_of_the_command_before(suite: 
     suite.pytester.makepyfile(test_numbers=ECHO)
     assert suite.run("test_numbers.py", "--run=r", f"--gate={STRICT}").ret == 10
     assert suite.run("test_numbers.py", "--resume=r", "--gate=numbers.exact_match >= 0.8").ret == 0
+
+
+UNREAD = {
+    "a section of its own": ({"pyproject.toml": '[tool.evalsuite]\ngates = ["{}"]\n'}, "nothing reads the section"),
+    "an empty pytest.ini": (
+        {"pyproject.toml": '[tool.pytest.ini_options]\nevalsuite_gates = ["{}"]\n', "pytest.ini": ""},
+        "but pytest reads pytest.ini",
+    ),
+    "another tool's file": ({"setup.cfg": "[pytester]\nevalsuite_gate = {}\n"}, "stand here, but pytest reads"),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), UNREAD.values(), ids=UNREAD)
+def test_gates_that_pytest_does_not_read_are_refused(suite: Suite, files: dict[str, str], message: str) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    for name, text in files.items():
+        (suite.path / name).write_text(text.replace("{}", STRICT), encoding="utf-8")
+    ended = suite.run("test_numbers.py")
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    ended.stderr.fnmatch_lines([f"ERROR: *{message}*"])
+
+
+def test_the_file_named_on_the_command_line_is_read_whatever_the_others_say(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    (suite.path / "pytest.ini").write_text(INI.format(0.95), encoding="utf-8")
+    (suite.path / "other.ini").write_text(INI.format(0.5), encoding="utf-8")
+    assert suite.run("-c", "other.ini", "test_numbers.py").ret == 0
