@@ -5,46 +5,12 @@ NAACL 2024, arXiv 2309.08963. Content and form are scored separately: by the tab
 with people, by the paper's own H-Score, and by a judge (P-Score).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.items import DEFAULT_MODES, MODES, load
+from evalsuite.benchmarks.struc_bench.report import report
+from evalsuite.benchmarks.struc_bench.scoring import corpus_bleu, scorers, solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evalsuite.core.protocols import JudgedScorer, Scorer, Setup, Solver
-    from evalsuite.output.reports.section import Section
-    from evalsuite.results.tally import Estimate, RunView, Tally
-
-
-def _solver(setup: Setup) -> Solver:
-    from evalsuite.benchmarks.struc_bench.scoring import solver
-
-    return solver(setup)
-
-
-def _scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    from evalsuite.benchmarks.struc_bench.scoring import scorers
-
-    return scorers(setup)
-
-
-def _report(views: Sequence[RunView]) -> Section:
-    from evalsuite.benchmarks.struc_bench.report import report
-
-    return report(views)
-
-
-def _corpus_bleu(tally: Tally) -> Estimate | None:
-    from evalsuite.benchmarks.struc_bench.scoring import corpus_bleu
-
-    return corpus_bleu(tally)
-
 
 STRUC_BENCH = Benchmark(
     name="struc_bench",
@@ -54,17 +20,17 @@ STRUC_BENCH = Benchmark(
         **dict.fromkeys(("table_*", "form_compiles", "p_readable", "error_free", *ABILITIES), SHARE),
         **dict.fromkeys(("bleu", "sacrebleu", "rouge_l*"), SHARE),
         "*_error": Metric(range=(0.0, 1.0), better="lower"),
-        # Their parts may be negative without a bound.
+        # The parts of these sums may be negative without a bound.
         **dict.fromkeys(("h_content_released", "h_format_released"), Metric()),
         **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },
     load=load,
-    solver=_solver,
-    scorers=_scorers,
+    solver=solver,
+    scorers=scorers,
     modes=MODES,
     default_modes=DEFAULT_MODES,
-    report=_report,
-    derived={"sacrebleu": _corpus_bleu},
+    report=report,
+    derived={"sacrebleu": corpus_bleu},
 )
 
 __all__ = ["STRUC_BENCH"]

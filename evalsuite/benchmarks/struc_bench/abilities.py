@@ -1,7 +1,7 @@
-"""The paper's ability map (arXiv 2309.08963, Figure 5): six abilities, each computed by a formula of ours.
+"""Compare an answer's tables with the wanted ones, and compute types of errors and the paper's ability map from it.
 
-The paper names the abilities and lets people rate them; it gives no formulas. Ours are stated here and in
-docs/struc_bench.md.
+The paper (arXiv 2309.08963, Figure 5) names six abilities and lets people rate them; it gives no formulas. Ours are
+stated in `abilities` and in docs/struc_bench.md.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TableComparison:
         cells: all data cells that both tables have.
         lost: data cells of wanted rows, columns and tables that the prediction lacks.
         predicted: all data cells of the prediction.
-        sums: for each sum in the wanted tables (see `sums_held`), whether the prediction also has it.
+        sums: for each sum in the wanted tables (see `check_sums`), whether the prediction also has it.
     """
 
     tables: int = 0
@@ -83,7 +83,7 @@ def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComp
 
 def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
     wanted, predicted = _plain(pair.right.texts), _plain(pair.left.texts)
-    # If a table has only head rows, its names are in the first row.
+    # If a table has only head rows, the names of its columns are in the first row.
     head = head_rows if 0 < head_rows < len(wanted) else 1
     first = int(pair.right.width > 1)
     rows = {there: here for here, there in pair.rows}
@@ -93,23 +93,23 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
         line: list[str] = []
         for column, text in enumerate(texts):
             is_name = row < head or column < first
-            answered, verdict = None, None
+            cell = None
             if row in rows and column in columns:
                 here, there = rows[row], columns[column]
-                answered = predicted[here][there]
                 verdict = judge_cell(pair.left.texts[here][there], pair.right.texts[row][column])
+                cell = CellPair(predicted[here][there], text, verdict)
             if is_name:
-                if answered is not None and verdict not in RIGHT:
-                    comparison.names.append((answered, text))
+                if cell and cell.verdict not in RIGHT:
+                    comparison.names.append((cell.predicted, text))
                 continue
-            line.append(answered or "")
-            if answered is None or verdict is None:
-                comparison.lost.append(text)
+            line.append(cell.predicted if cell else "")
+            if cell:
+                comparison.cells.append(cell)
             else:
-                comparison.cells.append(CellPair(answered, text, verdict))
+                comparison.lost.append(text)
         if row >= head:
             arranged.append(line)
-    comparison.sums += sums_held(arranged, [texts[first:] for texts in wanted[head:]])
+    comparison.sums += check_sums(arranged, [texts[first:] for texts in wanted[head:]])
     if pair.predicted is None:
         comparison.structure["missing tables"] += 1
         return
@@ -137,38 +137,35 @@ def _plain(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 MOST_COLUMNS = 16
-"""Only this many columns of wider tables are checked for sums, because each pair is compared with each other column."""
+"""Maximum columns of a table that are checked for sums, because each pair is compared with each other column."""
 TOLERANCE = 1e-6
 FEWEST_LINES = 2
 """Minimum lines that a sum must hold in: in a single line, two small numbers give a third one by chance."""
 
 
-def sums_held(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
+def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
     """Check for each sum in a wanted table whether it also holds for the predicted cells.
 
     A row or column is a sum if it equals the sum of two others, or of all others, in every place where all of
     them have numbers, and in at least two places. A difference is the same sum, read from another of its
-    lines. Each place counts separately.
-
-    Args:
-        predicted: data cells in the arrangement of the wanted ones; empty without a table.
-        wanted: data cells, all rows equally long.
+    lines. Each place counts separately. The predicted cells are in the arrangement of the wanted ones.
     """
     numbers = [[_number(cell) for cell in row] for row in wanted]
     answered = [[_number(cell) for cell in row] for row in predicted]
     if not answered:
         answered = [[None] * len(row) for row in numbers]
-    return [*_held(answered, numbers), *_held(_transpose(answered), _transpose(numbers))]
+    transposed = [list(zip(*rows, strict=True)) for rows in (answered, numbers)]
+    return [*_check_columns(answered, numbers), *_check_columns(transposed[0], transposed[1])]
 
 
-def _held(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
-    for total, parts in _sums(wanted):
+def _check_columns(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
+    for total, parts in _find_sums(wanted):
         for row, answered in zip(wanted, predicted, strict=True):
             if _is_sum(row, total, parts):
                 yield _is_sum(answered, total, parts) is True
 
 
-def _sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _find_sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Return the columns that are sums, each with the columns that it is the sum of."""
     columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
     for total in columns:
@@ -196,10 +193,6 @@ def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> 
     if whole is None or len(numbers) < len(values):
         return None
     return abs(whole - sum(numbers)) <= TOLERANCE * max(1.0, abs(whole))
-
-
-def _transpose(rows: Numbers) -> list[tuple[float | None, ...]]:
-    return list(zip(*rows, strict=True))
 
 
 def _number(cell: str) -> float | None:
@@ -232,7 +225,7 @@ def abilities(
     comprehension and pragmatics are left out. Otherwise:
 
     - coverage: the share of the values in the wanted data cells that appear in any predicted data cell;
-    - formatting: the H-Score of the format;
+    - formatting: the share of fulfilled facts of form;
     - comprehension: the share of the covered values that are in the correct row and column (0 if none is
       covered). If columns or rows of the reference are sums or differences of others, the result is the mean
       of that share and of the share of these sums that also hold in the output, whatever its numbers are;
@@ -247,7 +240,7 @@ def abilities(
     Args:
         comparison: the comparison of the output with the reference.
         source: the text from which the table was to be made.
-        form: the format part of the H-Score.
+        form: the form part of the table score.
         markup: the share of facts about the markup that are fulfilled, see `markup_used`.
         share: the share of the answer's characters that belong to its table.
     """
@@ -257,26 +250,23 @@ def abilities(
     wanted, predicted = _values(comparison.wanted), _values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
-    text = Text(source)
+    text, sums, placed = Text(source), comparison.sums, _share(len(right), covered) or 0.0
     values = {
         "coverage": _share(covered, wanted.total()),
         "formatting": form,
         "reasoning": _reasoning(comparison, text),
-        "comprehension": _comprehension(_share(len(right), covered) or 0.0, comparison.sums) if wanted else None,
-        "pragmatics": (markup + (_share(in_form, len(right)) or 0.0) + share) / 3 if wanted else None,
+        "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
+        "pragmatics": (markup + (_share(in_form, len(right)) or 0.0) + share) / 3,
         "hallucination_control": _share_supported(comparison, text, wanted),
     }
-    return {name: value for name, value in values.items() if value is not None}
+    untested = () if wanted else ("coverage", "comprehension", "pragmatics")
+    return {name: value for name, value in values.items() if value is not None and name not in untested}
 
 
 def markup_used(facts: Iterable[FormFact]) -> float:
     """Return the share of fulfilled facts about markup: heads, spans, rules, links."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
-
-
-def _comprehension(placed: float, sums: Sequence[bool]) -> float:
-    return (placed + sum(sums) / len(sums)) / 2 if sums else placed
 
 
 def _reasoning(comparison: TableComparison, text: Text) -> float | None:

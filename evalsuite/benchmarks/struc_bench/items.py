@@ -1,4 +1,4 @@
-"""The items of Struc-Bench: published JSON, a list of `{instruction, input, output}`, with one file per format."""
+"""Read the items of Struc-Bench, in the published JSON `[{instruction, input, output}]` with one file per format."""
 
 from __future__ import annotations
 
@@ -75,23 +75,19 @@ class RatedOutput:
 
 
 def read_human_scores(path: Path) -> list[HumanScores]:
-    """Read a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`.
-
-    Raises:
-        DatasetError: the file does not have this form.
-    """
-    return [_read(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
+    """Read a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`."""
+    return [_read_rating(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
 
 
-def _read(record: object, path: Path, where: str) -> HumanScores:
+def _read_rating(record: object, path: Path, where: str) -> HumanScores:
     fields = expect(record, dict, path, where)
-    content, form = (_score(fields, aspect, path, where) for aspect in ASPECTS)
+    content, form = (_read_score(fields, aspect, path, where) for aspect in ASPECTS)
     model, rater = (expect(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater"))
     sample = take(fields, "sample", str, path, where)
-    return HumanScores(sample, content, form, model, rater, _errors(fields.get("errors"), path, where))
+    return HumanScores(sample, content, form, model, rater, _read_errors(fields.get("errors"), path, where))
 
 
-def _score(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
+def _read_score(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
     score = take(fields, aspect, float, path, where)
     # Python's JSON parser accepts NaN, infinities, and whole numbers too large for a float.
     if not abs(score) <= sys.float_info.max:
@@ -99,7 +95,7 @@ def _score(fields: Mapping[str, object], aspect: str, path: Path, where: str) ->
     return float(score)
 
 
-def _errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
+def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
     if labels is None:
         return None
     names = expect(labels, list, path, f"{where}, field 'errors'")
@@ -120,10 +116,10 @@ def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput
             by_sample.setdefault(score.sample, []).append(score)
     # Records must not contain the names of people.
     numbers = {rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)}
-    return {sample: _together(ratings, model, numbers) for sample, ratings in by_sample.items()}
+    return {sample: _join_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
-def _together(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> RatedOutput:
+def _join_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> RatedOutput:
     own = [score for score in ratings if score.model == model] or ratings
     content, form = (fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS)
     raters = {numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
@@ -172,11 +168,7 @@ class StrucBenchOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> StrucBenchOptions:
-        """Return the options of a run.
-
-        Raises:
-            SettingsError: an argument is not one of these options, or a prompt lacks a required placeholder.
-        """
+        """Read and check the options of a run."""
         options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
         if options.p_prompt is not None:
             try:
@@ -213,11 +205,7 @@ class TableItem:
 
 
 def read_items(path: Path) -> list[TableItem]:
-    """Read the items of one file.
-
-    Raises:
-        DatasetError: the file differs from the published form, or has no items.
-    """
+    """Read the items of one file."""
     records = read_json(path, list)
     if not records:
         raise DatasetError(path, "", "an empty list", "items {instruction, input, output}")
@@ -235,29 +223,16 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
 
 def items_json(items: Iterable[TableItem]) -> str:
     """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
+    # Only the published fields may be empty.
     records = [
-        {name: value for name, value in asdict(item).items() if value} | _required_fields(item) for item in items
+        {name: value for name, value in asdict(item).items() if value or name != "format_description"} for item in items
     ]
     text = json.dumps(records, ensure_ascii=False, indent=1)
     return f"{text}\n".encode("utf-8", "replace").decode()
 
 
-def write_items(path: Path, items: Iterable[TableItem]) -> None:
-    """Write items in the form that `read_items` reads."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(items_json(items), encoding="utf-8")
-
-
-def _required_fields(item: TableItem) -> dict[str, str]:
-    return {"instruction": item.instruction, "input": item.input, "output": item.output}
-
-
 def find_files(folder: Path) -> dict[Format, Path]:
-    """Find each format's file in a folder by the words in its name; a name with `test` is preferred.
-
-    Raises:
-        DatasetError: the folder has no such file, or several files match equally well.
-    """
+    """Find each format's file in a folder by the words in its name; a name with `test` is preferred."""
     paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
         if written := format_of(path):
@@ -265,22 +240,20 @@ def find_files(folder: Path) -> dict[Format, Path]:
     if not paths:
         expected = "files of items named after their format: table_test.json, html_test.json, latex_test.json"
         raise DatasetError(folder, "", "no such file", expected)
-    return {written: _the_one(folder, written, paths[written]) for written in FORMATS if written in paths}
+    files = {}
+    for written in (written for written in FORMATS if written in paths):
+        chosen = [path for path in paths[written] if "test" in path.stem.lower()] or paths[written]
+        if len(chosen) > 1:
+            found = f"several files of {written} items: {', '.join(path.name for path in chosen)}"
+            raise DatasetError(folder, "", found, "one, or one named ..._test.json")
+        files[written] = chosen[0]
+    return files
 
 
 def format_of(path: Path) -> Format | None:
     """Return the format that a file's name stands for, or None."""
     words = set(re.findall("[a-z]+", path.stem.lower()))
     return next((written for written, markers in WORDS.items() if words & markers), None)
-
-
-def _the_one(folder: Path, written: Format, paths: list[Path]) -> Path:
-    tests = [path for path in paths if "test" in path.stem.lower()]
-    chosen = tests or paths
-    if len(chosen) > 1:
-        names = ", ".join(path.name for path in chosen)
-        raise DatasetError(folder, "", f"several files of {written} items: {names}", "one, or one named ..._test.json")
-    return chosen[0]
 
 
 FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
@@ -302,7 +275,7 @@ TEXT_FOLLOWS = "The text:\n"
 
 
 def question(item: TableItem, written: Format, mode: str) -> str:
-    """Return the complete question for an item."""
+    """Write the complete question for an item."""
     if mode == "format_facts":
         item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
     parts = [instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
@@ -333,45 +306,42 @@ DEFAULT_MODES = ("direct",)
 
 
 def load(setup: Setup) -> Dataset:
-    """Make one sample for each item and mode.
-
-    Raises:
-        DatasetError: a file differs from the published form, an item's table cannot be read, an item lacks
-            the description that `format_cot` needs, or a rating names an unknown item.
-    """
+    """Make one sample for each item and mode."""
     folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
-    people = _people(folder, setup.model)
+    ratings = folder / RATINGS
+    people = of_model(read_human_scores(ratings), setup.model) if ratings.is_file() else {}
     samples, counts, ids = list[Sample](), list[str](), set[str]()
     for written, path in find_files(folder).items():
         items = read_items(path)
-        ids |= {_name(written, place) for place in range(len(items))}
+        names = [f"{written}-{place:03}" for place in range(len(items))]
+        ids.update(names)
         chosen = items[: options.each or None]
         counts.append(f"{written} {len(chosen)} of {len(items)}")
         for place, item in enumerate(chosen):
             _check_readable(item, written, path, place)
             for mode in setup.modes:
                 if mode == "format_cot" and not item.format_description:
-                    raise DatasetError(path, f"item {place}", "no field 'format_description'", _remedy(path))
-                samples.append(_sample(_name(written, place), item, written, mode, setup.modes, people))
+                    expected = (
+                        "a description of the table's format for the mode format_cot: "
+                        f"evalsuite build struc-bench format-cot {path.name} --model MODEL --to FILE writes them"
+                    )
+                    raise DatasetError(path, f"item {place}", "no field 'format_description'", expected)
+                samples.append(_sample(names[place], item, written, mode, setup.modes, people))
     _check_rated(people, ids, folder)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
 
 
 def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
-    """Refuse an item whose table cannot be read, because no answer could be compared with it."""
+    # No answer could be compared with an unreadable table.
     if not read_wanted(item.output, written).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
         raise DatasetError(path, f"item {place}, field 'output'", repr(start), expected)
 
 
-def _name(written: Format, place: int) -> str:
-    return f"{written}-{place:03}"
-
-
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
-    """Refuse a rating of an unknown item, because it would be ignored silently."""
+    # A rating of an unknown item would be ignored silently.
     outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
     if strangers := sorted(set(people) - outputs):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
@@ -390,16 +360,4 @@ def _sample(
         target=item.output,
         tags={"format": written, "mode": mode, "cluster": name},
         metadata={"text": item.input, **rated},
-    )
-
-
-def _people(folder: Path, model: str) -> dict[str, RatedOutput]:
-    path = folder / RATINGS
-    return of_model(read_human_scores(path), model) if path.is_file() else {}
-
-
-def _remedy(path: Path) -> str:
-    return (
-        "a description of the table's format for the mode format_cot: "
-        f"evalsuite build struc-bench format-cot {path.name} --model MODEL --to FILE writes them"
     )

@@ -1,7 +1,7 @@
-"""The P-Score: a judge scores how similar two tables are in content and in structure.
+"""Compute the P-Score: a judge scores how similar two tables are in content and in structure.
 
 Source: the prompting score of Struc-Bench (arXiv 2309.08963). The judge gives reasons, then scores from 0 to
-10, at a temperature of 0.1. It is asked in both orders of the tables, because judges prefer one position. A
+10, at a temperature of 0.1. The judge is asked in both orders of the tables, because judges prefer one position. A
 score of 5 means that half of the cells agree. Form does not affect the score for content.
 """
 
@@ -115,7 +115,7 @@ async def p_score(
 
 
 def check_prompt(prompt: str) -> None:
-    """Checks that a prompt has a placeholder for the tables, and no unknown placeholders.
+    """Check that a prompt has a placeholder for the tables, and no unknown placeholders.
 
     Raises:
         ValueError: the prompt is invalid; the message says why.
@@ -124,7 +124,7 @@ def check_prompt(prompt: str) -> None:
         filled = _prompt(prompt, "table one", "table two", "html")
     except (LookupError, ValueError, AttributeError) as error:
         raise ValueError(
-            f"cannot be filled in ({type(error).__name__}: {error}); a brace that is text is written twice"
+            f"cannot be filled in ({type(error).__name__}: {error}); write a brace that is text twice"
         ) from error
     if "table one" not in filled or "table two" not in filled:
         raise ValueError("has no place {tables}, nor {input1} and {input2}, where the tables go")
@@ -144,12 +144,13 @@ def parse_scores(text: str) -> dict[str, float]:
 
 
 def _prompt(prompt: str, first: str, second: str, written: str) -> str:
+    first, second = first or "(nothing)", second or "(nothing)"
     return prompt.format(
         format={"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(written, written),
         form=FORM,
         highest=HIGHEST,
-        tables=mark_sections([("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]),
+        tables=mark_sections([("first_table", first), ("second_table", second)]),
         half=HIGHEST // 2,
-        input1=first or "(nothing)",
-        input2=second or "(nothing)",
+        input1=first,
+        input2=second,
     )

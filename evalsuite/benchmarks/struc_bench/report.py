@@ -1,6 +1,6 @@
 """Struc-Bench's section of the report: the paper's Table 2, error types, ability map, and details.
 
-Tables and figures are those of the paper (arXiv 2309.08963), named in each function.
+The tables and figures of the paper (arXiv 2309.08963) are named in the functions that make them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
@@ -18,74 +19,41 @@ from evalsuite.output.reports.section import Chart, Column, LabelledCases, Passa
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from evalsuite.core.types import Record
     from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.stats.correlation import ClusterDraws
 
 RANKED_BY = "table_score"
-
-
-def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
-    """Show the outputs with the lowest and the highest table score, folded; among equal scores, the first output."""
-    for written, name in FORMAT_NAMES.items():
-        rows = line.tally.where(format=written).scored(RANKED_BY).rows
-        if not rows:
-            continue
-        worst = min(rows, key=lambda row: row.scores[RANKED_BY])
-        best = max(rows, key=lambda row: row.scores[RANKED_BY])
-        yield _passage(f"{line.label}, {name}: the worst output", worst, line)
-        if best is not worst:
-            yield _passage(f"{line.label}, {name}: the best output", best, line)
-
-
-def _passage(title: str, row: Row, line: LabelledCases) -> Passage:
-    heading = (
-        f"{title}, {row.sample} (table score {row.scores[RANKED_BY]:.3f}: content "
-        f"{row.scores['table_content']:.3f}, form {row.scores['table_form']:.3f})"
-    )
-    return Passage(heading, _both(line.view.read(row.case)) + _checklist(row), folded=True)
-
-
-def _checklist(row: Row) -> str:
-    lines = (f"{'[x]' if fulfilled else '[ ]'} {text}" for _, text, fulfilled in row.facts.get(FORM, ()))
-    return "\n\nFORM\n\n" + "\n".join(lines)
-
-
-def _both(record: Record) -> str:
-    answer = record.transcript.answer.strip() if record.transcript else ""
-    return f"WANTED\n\n{record.target}\n\nANSWERED\n\n{answer or '(nothing)'}"
-
-
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
 """Decimal places of metrics that are not shares: marks from 0 to 10, nats, a regression's output."""
+SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 
 
 def report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     details: list[Table | Chart] = [
-        *_metrics(lines),
-        *_form(lines),
+        *_metric_tables(lines),
+        *_fact_table(lines),
         _released_table(lines),
-        _errors(lines),
-        *_errors_chart(lines),
-        _abilities(lines),
-        *_ability_map(lines),
-        *_agreement(lines),
-        _dataset(lines),
+        _errors_table(lines),
+        _chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
+        _abilities_table(lines),
+        _chart("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
+        *_agreement_tables(lines),
+        _items_table(lines),
     ]
     blocks: list[Block] = [
         _preface(views, lines),
-        _table_scores(lines),
+        _score_table(lines),
         *(replace(detail, folded=True) for detail in details),
-        *(word for line in lines for word in cut_off(line.label, line.tally, "STRUC_BENCH")),
-        *(block for line in lines for block in outputs_to_read(line)),
+        *(passage for line in lines for passage in cut_off(line.label, line.tally, "STRUC_BENCH")),
+        *(passage for line in lines for passage in _extreme_outputs(line)),
     ]
     return Section(TITLE, tuple(blocks))
 
@@ -100,37 +68,52 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
     sources = "; ".join(dict.fromkeys(f"{view.label}: {view.source}" for view in views if view.source))
     return Passage(
         "",
-        "A table is to be made from a text. The table score compares it with the wanted one by cells and by a "
-        "checklist of form; the paper's H-Score does so by sequences of cells and tags, its P-Score by a judge. "
+        "A table is to be made from a text. The table score compares it with the wanted table by cells and by a "
+        "checklist of form. The paper's H-Score compares sequences of cells and tags; its P-Score asks a judge. "
         "A dash means: not measured"
         + (f" ({'; '.join(missing)})" if missing else "")
         + (f". Samples: {sources}." if sources else "."),
     )
 
 
-def _table_scores(lines: Sequence[LabelledCases]) -> Table:
+def _shares(headings: Iterable[str]) -> list[Column]:
+    return [Column(heading, "percent", 1) for heading in headings]
+
+
+def _of_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+    """List the cases of each format and run that has any, with the format's name and the run's label."""
+    return [
+        (name, line.label, tally)
+        for written, name in FORMAT_NAMES.items()
+        for line in lines
+        if len(tally := line.tally.where(format=written))
+    ]
+
+
+def _with_totals(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+    """List the cases of all formats together, then of each format."""
+    return [("all", line.label, line.tally) for line in lines] + _of_formats(lines)
+
+
+def _score_table(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the table score, which is the benchmark's main metric, by format."""
     rows: list[list[Cell]] = [
-        [name, label, len(tally.scored("table_score")), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in _by_format(lines)
+        [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
+        for name, label, tally in _with_totals(lines)
     ]
     columns = [
-        Column("Format"),
-        Column("Run"),
-        Column("Outputs", "count"),
-        *(Column(heading, "percent", 1) for heading in TABLE_SCORE.values()),
-        Column("Compiles", "percent", 1),
-    ]
+        Column("Format"), Column("Run"), Column("Outputs", "count"), *_shares([*TABLE_SCORE.values(), "Compiles"]),
+    ]  # fmt: skip
     note = (
-        "Content: the F1 of cells, aligned in rows and columns and compared by value, in whatever markup the answer "
-        "is. Form: the share of the facts read off the wanted table that the answer fulfils. The score is content "
-        "times a mean of both in which content counts three times; 0 where nothing is right. Compiles: the share of "
-        "LaTeX outputs in which nothing was found that TeX refuses."
+        "Content: the F1 of cells, aligned in rows and columns and compared by value, whatever the answer's markup "
+        "is. Form: the share of the facts about the wanted table's form that the answer fulfils. The score is content "
+        "times a weighted mean of content (weight 3) and form (weight 1); it is 0 if nothing is right. Compiles: the "
+        "share of LaTeX outputs in which nothing was found that TeX refuses."
     )
     return Table("Table score", columns, rows, note)
 
 
-def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Tabulate the checklist: for each fact of form, the share of outputs that fulfil it."""
     rows: list[list[Cell]] = []
     for line in lines:
@@ -142,33 +125,30 @@ def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             [line.label, name.replace("_", " "), len(values), sum(values) / len(values)]
             for name, values in counts.items()
         ]
-    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), Column("Fulfilled", "percent", 1)]
+    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), *_shares(["Fulfilled"])]
     if rows:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
-def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Make Table 2: one row per model or run, one column per metric, one block per format."""
-    columns = [Column("Run"), Column("Outputs", "count"), *map(_column, METRICS.items())]
+def _metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+    """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
+    columns = [Column("Run"), Column("Outputs", "count")]
+    for metric, heading in METRICS.items():
+        columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _shares([heading])
     note = (
-        "SacreBLEU is the corpus' own, over all outputs at once; the others are means over outputs. In percent, "
-        "but for the P-Score (0 to 10), BARTScore (nats a token) and BLEURT."
+        "SacreBLEU is computed over all outputs at once; the other values are means over outputs. All values are in "
+        "percent, except the P-Score (0 to 10), BARTScore (nats per token) and BLEURT."
     )
     for written, name in FORMAT_NAMES.items():
-        of_format = [(line.label, line.tally.where(format=written)) for line in lines]
+        tallies = [(line.label, line.tally.where(format=written)) for line in lines]
         rows: list[list[Cell]] = [
-            [label, len(tally.scored("table_score")), *(_estimate(tally, metric) for metric in METRICS)]
-            for label, tally in of_format
+            [label, len(tally.scored(RANKED_BY)), *(_estimate(tally, metric) for metric in METRICS)]
+            for label, tally in tallies
             if len(tally)
         ]
         if rows:
             yield Table(name, columns, rows, note)
             note = ""  # only once
-
-
-def _column(metric: tuple[str, str]) -> Column:
-    name, heading = metric
-    return Column(heading, "number", NUMBERS[name]) if name in NUMBERS else Column(heading, "percent", 1)
 
 
 def _estimate(tally: Tally, metric: str) -> Cell:
@@ -182,16 +162,16 @@ def _released_table(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [
             name,
-            line.label,
+            label,
             *(tally.mean(metric) for metric in RELEASED),
-            len(tally.scored("table_score")) - len(tally.scored("h_content_released")),
+            len(tally.scored(RANKED_BY)) - len(tally.scored("h_content_released")),
         ]
-        for written, name in FORMAT_NAMES.items()
-        for line in lines
-        if len(tally := line.tally.where(format=written))
+        for name, label, tally in _of_formats(lines)
     ]
-    heads = [Column("Content (sum)", "number", 3), Column("Format (sum)", "number", 3)]
-    columns = [Column("Format"), Column("Run"), *heads, Column("No score", "count")]
+    columns = [
+        Column("Format"), Column("Run"), Column("Content (sum)", "number", 3), Column("Format (sum)", "number", 3),
+        Column("No score", "count"),
+    ]  # fmt: skip
     note = (
         "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
         "3), format at most 4 (HTML 3). No score: markup that those scripts cannot read."
@@ -199,68 +179,42 @@ def _released_table(lines: Sequence[LabelledCases]) -> Table:
     return Table("H-Score as released", columns, rows, note)
 
 
-def _by_format(lines: Sequence[LabelledCases]) -> Iterator[tuple[str, str, Tally]]:
-    """Yield the cases of all formats together, then of each format."""
-    for line in lines:
-        yield "all", line.label, line.tally
-    for written, name in FORMAT_NAMES.items():
-        for line in lines:
-            tally = line.tally.where(format=written)
-            if len(tally):
-                yield name, line.label, tally
-
-
-def _errors(lines: Sequence[LabelledCases]) -> Table:
+def _errors_table(lines: Sequence[LabelledCases]) -> Table:
     """Make the table of Figure 2 and Appendix A.2: the share of outputs with each type of error."""
-    shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
     rows: list[list[Cell]] = [
-        [name, label, *(tally.estimate(kind) for kind in shown)] for name, label, tally in _by_format(lines)
+        [name, label, *map(tally.estimate, SHOWN_ERRORS)] for name, label, tally in _with_totals(lines)
     ]
-    columns = [Column("Format"), Column("Run"), *(Column(heading, "percent", 1) for heading in shown.values())]
     note = (
-        "The share of outputs that have at least one such error. Structure: rows, columns or tables missing, too "
-        "many or in another place. Naming: other names of rows or columns. Element: a value differs, is missing or "
-        "should not be there. Element format: the right value in another form."
+        "The share of outputs that have at least one such error. Structure: rows, columns or tables are missing, "
+        "unwanted or in another place. Naming: rows or columns have other names. Element: a value differs, is missing "
+        "or should not be there. Element format: the value is right, but in another form."
     )
-    return Table("Types of errors", columns, rows, note)
+    return Table("Types of errors", [Column("Format"), Column("Run"), *_shares(SHOWN_ERRORS.values())], rows, note)
 
 
-def _errors_chart(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
-    series = [Series(name, [tally.estimate(kind) for kind in shown]) for name, tally in _polygons(lines)]
-    title = "Share of outputs with each type of error"
-    yield Chart(
-        "bars", "struc_bench_errors", title, list(shown.values()), series, "percent", (0.0, 1.0), y_title="Outputs"
-    )
-
-
-def _abilities(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the numbers of Figure 5."""
-    rows: list[list[Cell]] = [
-        [name, label, *(tally.share(ability) for ability in ABILITIES)] for name, label, tally in _by_format(lines)
-    ]
-    columns = [Column("Format"), Column("Run"), *(Column(name, "percent", 1) for name in ABILITIES.values())]
+def _abilities_table(lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate the numbers of the paper's Figure 5."""
+    rows: list[list[Cell]] = [[name, label, *map(tally.share, ABILITIES)] for name, label, tally in _with_totals(lines)]
     note = "How each is computed from the tables and the text: docs/struc_bench.md."
-    return Table("Abilities", columns, rows, note)
+    return Table("Abilities", [Column("Format"), Column("Run"), *_shares(ABILITIES.values())], rows, note)
 
 
-def _ability_map(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Draw Figure 5."""
-    series = [Series(name, [tally.mean(ability) for ability in ABILITIES]) for name, tally in _polygons(lines)]
-    labels = list(ABILITIES.values())
-    yield Chart("radar", "struc_bench_abilities", "Ability map", labels, series, "percent", limits=(0.0, 1.0))
-
-
-def _polygons(lines: Sequence[LabelledCases]) -> list[tuple[str, Tally]]:
-    """Choose the polygons of a chart: one per run and mode, or per format if there is a single one."""
+def _chart(
+    kind: Literal["bars", "radar"], name: str, title: str, metrics: Mapping[str, str], lines: Sequence[LabelledCases]
+) -> Chart:
+    """Draw one bar or polygon per run and mode, or per format if there is a single run and mode."""
     if len(lines) > 1:
-        return [(line.label, line.tally) for line in lines]
-    tallies = ((name, lines[0].tally.where(format=written)) for written, name in FORMAT_NAMES.items())
-    return [(name, tally) for name, tally in tallies if len(tally)]
+        tallies = [(line.label, line.tally) for line in lines]
+    else:
+        tallies = [(written, tally) for written, _, tally in _of_formats(lines)]
+    of_metric = attrgetter("estimate" if kind == "bars" else "mean")
+    series = [Series(label, list(map(of_metric(tally), metrics))) for label, tally in tallies]
+    y_title = "Outputs" if kind == "bars" else ""
+    return Chart(kind, name, title, list(metrics.values()), series, "percent", limits=(0.0, 1.0), y_title=y_title)
 
 
-def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Make Table 3, if people's scores were given."""
+def _agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+    """Make the paper's Table 3, if people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
         outputs = [row for row in line.tally if "people" in row.facts]
@@ -270,32 +224,49 @@ def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             yield table
 
 
-def _dataset(lines: Sequence[LabelledCases]) -> Table:
-    """Make Table 1, which describes the items; items that several runs and modes share have one row."""
+def _items_table(lines: Sequence[LabelledCases]) -> Table:
+    """Make the paper's Table 1, which describes the items; items that several runs and modes share have one row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
-    for line in lines:
-        for written, name in FORMAT_NAMES.items():
-            sizes = _sizes(line.tally.where(format=written))
-            tables = [size for item in sizes.values() for size in item]
-            if sizes:
-                means: list[Cell] = [
-                    sum(size[side] for size in tables) / len(tables) if tables else None for side in (0, 1)
-                ]
-                row: list[Cell] = [name, len(sizes), len(tables), *means]
-                rows.setdefault(tuple(row), row)
+    for name, _, tally in _of_formats(lines):
+        # An item counts once for all its modes and epochs.
+        sizes = {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}
+        tables = [size for item in sizes.values() for size in item]
+        if sizes:
+            means: list[Cell] = [
+                sum(size[side] for size in tables) / len(tables) if tables else None for side in (0, 1)
+            ]
+            row: list[Cell] = [name, len(sizes), len(tables), *means]
+            rows.setdefault(tuple(row), row)
     columns = [
-        Column("Format"),
-        Column("Items", "count"),
-        Column("Tables", "count"),
-        Column("Rows a table", "number", 1),
+        Column("Format"), Column("Items", "count"), Column("Tables", "count"), Column("Rows a table", "number", 1),
         Column("Columns a table", "number", 1),
-    ]
+    ]  # fmt: skip
     return Table("The wanted tables", columns, list(rows.values()), "Heads count as rows.")
 
 
-def _sizes(tally: Tally) -> dict[str, Sequence[Sequence[int]]]:
-    """List the rows and columns of each item's tables; an item counts once for all its modes and epochs."""
-    return {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}
+def _extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
+    """Show the outputs with the lowest and the highest table score, folded; among equal scores, the first output."""
+    for written, name in FORMAT_NAMES.items():
+        rows = line.tally.where(format=written).scored(RANKED_BY).rows
+        if not rows:
+            continue
+        worst = min(rows, key=lambda row: row.scores[RANKED_BY])
+        best = max(rows, key=lambda row: row.scores[RANKED_BY])
+        yield _show_output(f"{line.label}, {name}: the worst output", worst, line)
+        if best is not worst:
+            yield _show_output(f"{line.label}, {name}: the best output", best, line)
+
+
+def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
+    heading = (
+        f"{title}, {row.sample} (table score {row.scores[RANKED_BY]:.3f}: content "
+        f"{row.scores['table_content']:.3f}, form {row.scores['table_form']:.3f})"
+    )
+    record = line.view.read(row.case)
+    answer = record.transcript.answer.strip() if record.transcript else ""
+    facts = "\n".join(f"{'[x]' if fulfilled else '[ ]'} {text}" for _, text, fulfilled in row.facts.get(FORM, ()))
+    text = f"WANTED\n\n{record.target}\n\nANSWERED\n\n{answer or '(nothing)'}\n\nFORM\n\n{facts}"
+    return Passage(heading, text, folded=True)
 
 
 RESAMPLES = 300
@@ -305,13 +276,7 @@ OTHERS = "A person and the mean of the others"
 
 
 def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
-    """Correlate each metric with people's scores over outputs, by Pearson, Spearman and Kendall.
-
-    Args:
-        title: the table's heading.
-        metrics: the metrics' headings, by name.
-        outputs: rated outputs, with people's scores under the fact `people`.
-    """
+    """Correlate each metric with people's scores over rated outputs, by Pearson, Spearman and Kendall."""
     from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws
 
     draws = ClusterDraws([row.cluster for row in outputs], resamples=RESAMPLES)
@@ -410,10 +375,8 @@ def _ratings(outputs: Sequence[Row], place: int) -> NDArray[Any]:
 def _mean_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any], at: NDArray[Any]) -> float:
     import numpy as np
 
-    values = []
-    for own, rest in zip(one[:, at], others[:, at], strict=True):
-        both = ~np.isnan(rest)
-        values.append(coefficient(own[both], rest[both]))
+    sides = ((own, rest, ~np.isnan(rest)) for own, rest in zip(one[:, at], others[:, at], strict=True))
+    values = [coefficient(own[both], rest[both]) for own, rest, both in sides]
     defined = [value for value in values if not math.isnan(value)]
     return sum(defined) / len(defined) if defined else math.nan
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.metrics.tables import CellGrid, Format, TableScore
+    from evalsuite.metrics.tables import Format
     from evalsuite.results.tally import Tally
 
 
@@ -40,20 +40,17 @@ def corpus_bleu(tally: Tally) -> Estimate | None:
     counts = [row.facts[FACT] for row in tally.scored("bleu") if FACT in row.facts]
     if not counts:
         return None
-    matched, every = (_sum([count[name] for count in counts]) for name in ("matched", "all"))
-    predicted, wanted = _sum([count["lengths"] for count in counts])
+    matched, every, (predicted, wanted) = (
+        [sum(column) for column in zip(*(count[name] for count in counts), strict=True)]
+        for name in ("matched", "all", "lengths")
+    )
     score = _bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))
 
 
-def _sum(rows: Sequence[Sequence[int]]) -> list[int]:
-    return [sum(column) for column in zip(*rows, strict=True)]
-
-
 @cache
 def _bleu() -> Any:
-    """Create BLEU with sacrebleu's defaults, such as exponential smoothing."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU()
@@ -73,7 +70,7 @@ METRICS = {
 }
 """The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"
-"""The fact of form that an output contains no LaTeX that TeX refuses; only LaTeX outputs have it."""
+"""The fact of form that TeX refuses nothing in an output; only LaTeX outputs have this fact."""
 FORM = "form"
 """The name under which a record keeps the checklist of form."""
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
@@ -84,15 +81,12 @@ def solver(setup: Setup) -> Solver:
     options = StrucBenchOptions.of(setup)
 
     async def solve(sample: Sample, model: Model) -> Transcript:
-        limit = options.max_tokens or max(options.least_tokens, room_for(str(sample.target)))
+        # One and a half times the table's expected tokens, at 2.5 characters per token.
+        room = 32 + int(1.5 * len(str(sample.target)) / 2.5)
+        limit = options.max_tokens or max(options.least_tokens, room)
         return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
 
     return solve
-
-
-def room_for(table: str) -> int:
-    """Compute the tokens for a table: one and a half times its expected tokens, at 2.5 characters per token."""
-    return 32 + int(1.5 * len(table) / 2.5)
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
@@ -107,18 +101,20 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     """Compute all scores that need no model."""
-    written, reference = format_of(sample), str(sample.target)
+    written, reference = _format_of(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
     wanted = read_tables(reference, written)
     ours = table_score(transcript.answer, reference, format=written)
     # A reference without a table, such as a list, has neither names nor data.
     comparison = compare(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
     predicted = ours.match.predicted
+    sizes = [[len(table.rows), table.width] for table in wanted]
+    people = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
     share = min(1.0, len(predicted.text) / len(transcript.answer.strip())) if predicted.tables else 0.0
     return {
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
-        "table_content": Score(ours.content, facts=_facts(sample, wanted)),
-        "table_form": Score(ours.form, facts={FORM: _checklist(ours)}),
+        "table_content": Score(ours.content, facts={"sizes": sizes, **people}),
+        "table_form": Score(ours.form, facts={FORM: [[fact.name, fact.text, fact.fulfilled] for fact in ours.facts]}),
         **_score_released(answer, reference, written),
         **({COMPILES: ours.parts[COMPILES]} if COMPILES in ours.parts else {}),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
@@ -131,19 +127,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     }
 
 
-def _checklist(score: TableScore) -> list[list[Any]]:
-    """Convert the facts of form to lists of name, text and whether the fact is fulfilled."""
-    return [[fact.name, fact.text, fact.fulfilled] for fact in score.facts]
-
-
-def _facts(sample: Sample, wanted: Sequence[CellGrid]) -> dict[str, Any]:
-    """Collect facts for the report: the sizes of the wanted tables, and people's ratings."""
-    rated = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
-    return {"sizes": [[len(table.rows), table.width] for table in wanted], **rated}
-
-
-def format_of(sample: Sample) -> Format:
-    """Read the format in which a sample's table is to be written."""
+def _format_of(sample: Sample) -> Format:
     return cast("Format", sample.tags["format"])
 
 
@@ -160,13 +144,7 @@ def _score_released(answer: str, reference: str, written: Format) -> NamedScores
 
 
 class NeuralScorer:
-    """Neural metrics with models that the user chose; each model is loaded at its first use.
-
-    Args:
-        folders: the models' folders, by metric.
-        layer: the layer that BERTScore compares.
-        baseline: the file with BERTScore's baselines.
-    """
+    """Scores by neural metrics with models that the user chose; each model is loaded at its first use."""
 
     def __init__(self, folders: Mapping[str, str], layer: int | None = None, baseline: str | None = None) -> None:
         self._folders = folders
@@ -174,7 +152,7 @@ class NeuralScorer:
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
-        answer = strip_answer(transcript.answer, format_of(sample))
+        answer = strip_answer(transcript.answer, _format_of(sample))
         return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
 
     def _score(self, name: str, answer: str, reference: str) -> float:
@@ -192,21 +170,14 @@ class NeuralScorer:
 
 
 class PScorer:
-    """The paper's P-Score.
-
-    Args:
-        prompt: the judge's prompt.
-    """
+    """Scores by the paper's P-Score."""
 
     def __init__(self, prompt: str) -> None:
         self._prompt = prompt
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
-        """Score one transcript with the judge's help.
-
-        If a judgement cannot be read, the P-Score is missing; the case keeps its other scores.
-        """
-        answer, written = strip_answer(transcript.answer, format_of(sample)), format_of(sample)
+        """Score one transcript; if a judgement cannot be read, the P-Score alone is missing."""
+        answer, written = strip_answer(transcript.answer, _format_of(sample)), _format_of(sample)
         try:
             score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
         except JudgeError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.struc_bench.abilities import compare
-from evalsuite.benchmarks.struc_bench.items import MODES, SHIPPED, TableItem, find_files, load, read_items, write_items
+from evalsuite.benchmarks.struc_bench.items import MODES, SHIPPED, TableItem, find_files, items_json, load, read_items
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, table_score
 from evalsuite.metrics.tables.cells import Text, is_blank
@@ -165,7 +165,7 @@ def test_a_description_describes_and_holds_no_markup(written: Format, item: Tabl
 
 @pytest.mark.parametrize("written", FORMATS)
 def test_the_file_is_as_items_are_written(written: Format, tmp_path: Path) -> None:
-    write_items(tmp_path / "again.json", PACK[written])
+    (tmp_path / "again.json").write_text(items_json(PACK[written]), "utf-8")
     shipped = find_files(SHIPPED)[written]
     assert (tmp_path / "again.json").read_bytes() == shipped.read_bytes()
 
