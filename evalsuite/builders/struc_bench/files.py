@@ -1,4 +1,4 @@
-"""`evalsuite build struc-bench files`: LaTeX and HTML items from the tables in a folder of files."""
+"""Build LaTeX and HTML items from the tables in a folder of files: `evalsuite build struc-bench files`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}
 
 
-def must_tell(target: Path, written: Format) -> None:
-    """Check that a file about to be written will be read in its own format.
-
-    Raises:
-        SettingsError: its name stands for another format or none, or is not that of a JSON file.
-    """
+def check_file_name(target: Path, written: Format) -> None:
+    """Check that the name of a file of items stands for its format, so that the file will be read in that format."""
     if target.suffix != ".json" or format_of(target) != written:
         raise SettingsError(
             f"--to {target}: the name of a file of items stands for its format; call it {NAMES[written]} or similar"
@@ -40,11 +36,7 @@ def must_tell(target: Path, written: Format) -> None:
 
 
 def format_by_name(path: Path) -> Format:
-    """Return the format that the name of a file of items stands for.
-
-    Raises:
-        DatasetError: it stands for none.
-    """
+    """Return the format that the name of a file of items stands for."""
     written = format_of(path)
     if written is None:
         raise DatasetError(path, "", "a name that stands for no format", f"a name like {', '.join(NAMES.values())}")
@@ -56,9 +48,9 @@ class Fragment:
     """A table's markup.
 
     Attributes:
-        markup: all of it, with the caption that belongs to it.
-        line: where it begins in its file, from 1.
-        unfit: why it cannot be used, where that is plain from the file; else empty.
+        markup: the whole markup, with the caption that belongs to it.
+        line: the line of its file at which the markup begins, from 1.
+        unfit: the reason why the markup cannot be used, if the file alone shows one; else empty.
     """
 
     markup: str
@@ -67,11 +59,11 @@ class Fragment:
 
 
 def why_unfit(fragment: Fragment, written: Format) -> str:
-    """Why a table cannot be an item; empty where it can."""
+    """Return the reason why a table cannot be an item; empty if it can."""
     if fragment.unfit:
         return fragment.unfit
     try:
-        if not drop_blank(read_tables(fragment.markup, written)):
+        if not any(any(table.cells) for table in read_tables(fragment.markup, written)):
             return "no cell with text can be read"
         score = table_score(fragment.markup, fragment.markup, format=written)
     except ScoringError as error:
@@ -79,11 +71,6 @@ def why_unfit(fragment: Fragment, written: Format) -> str:
     if score.value != 1.0:
         return f"against itself it scores {score.content:.3f} in content and {score.form:.3f} in form"
     return ""
-
-
-def drop_blank(tables: list[CellGrid]) -> list[CellGrid]:
-    """Return the tables that hold any text."""
-    return [table for table in tables if any(table.cells)]
 
 
 PIECE = re.compile(
@@ -97,14 +84,14 @@ PIECE = re.compile(
 
 
 def html_fragments(page: str) -> Iterator[Fragment]:
-    """Return the tables of a page that are not within another one, in order."""
+    """Return the outermost tables of a page, in order."""
     depth = begin = line = counted = 0
     for piece in PIECE.finditer(page):
         if piece["end"] is None:
             continue
         if not piece["end"]:
             if not depth:
-                # Lines are counted on from the last table.
+                # Count lines from the last table on.
                 line, counted = line + page.count("\n", counted, piece.start()), piece.start()
                 begin = piece.start()
             depth += 1
@@ -124,7 +111,7 @@ PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
 def latex_fragments(source: str) -> Iterator[Fragment]:
-    """Return the tables of a source that are not within another one, in order; a float with its caption is one."""
+    """Return the outermost tables of a source, in order; a float with its caption is one table."""
     read = LatexSource(source)
     place = line = counted = 0
     while place < len(read.tokens):
@@ -133,16 +120,16 @@ def latex_fragments(source: str) -> Iterator[Fragment]:
         if token.kind == "begin" and token.value in VERBATIM:
             place = end
         elif token.kind == "begin" and token.value in TABLES:
-            # Lines are counted on from the last table.
+            # Count lines from the last table on.
             line, counted = line + source.count("\n", counted, token.start), token.start
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
-            yield _fragment(source[token.start : stop], line + 1, ends=ends)
+            yield _latex_fragment(source[token.start : stop], line + 1, ends=ends)
             place = end
         place += 1
 
 
-def _fragment(markup: str, line: int, *, ends: bool) -> Fragment:
+def _latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
     bare = COMMENT.sub(lambda match: match[1] or "", markup)
     unfit = ""
     if not ends:
@@ -160,10 +147,10 @@ PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "ei
 def word(tables: Sequence[CellGrid]) -> str:
     """Describe all tables, one paragraph each: the caption, the names of the columns, and each row.
 
-    Every text of the tables is in it. A row with one text across all columns is given as such; rows like this at the
-    top are titles, and the head below them names the columns (of several head rows the texts above one another). Any
-    other cell that spans several places counts in each, blank cells are left out, and a column without a name is
-    called by its number.
+    The description contains every text of the tables. A row with one text across all columns is described as such; such
+    rows at the top are titles, and the head below them names the columns (texts of several head rows are joined). Any
+    other cell that spans several places counts in each; blank cells are left out; a column without a name is called by
+    its number.
     """
     return "\n\n".join("\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
@@ -175,26 +162,22 @@ def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
         yield f"The caption: {table.name}"
     rows, head = list(table.rows), table.head_rows
     while len(rows) > 1 and _is_one_text(rows[0]):
-        yield _across(rows.pop(0))
+        yield f"Across all columns: {rows.pop(0)[0]}"
         head -= 1
     head = head if 0 < head < len(rows) else 1
     columns = [" ".join(dict.fromkeys(filter(None, names))) for names in zip_longest(*rows[:head], fillvalue="")]
     rows = rows[head:]
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
-        yield _across(row) if _is_one_text(row) else _row(row, columns)
+        yield f"Across all columns: {row[0]}" if _is_one_text(row) else _row(row, columns)
 
 
 def _is_one_text(row: Sequence[str]) -> bool:
     return len(row) > 1 and bool(row[0]) and len(set(row)) == 1
 
 
-def _across(row: Sequence[str]) -> str:
-    return f"Across all columns: {row[0]}"
-
-
 def _row(row: Sequence[str], columns: Sequence[str]) -> str:
-    """`Name: column is value; column is value.`; a row without a name is a row."""
+    """Write `Name: column is value; column is value.`; a row may lack a name."""
     phrases = [f"{_column_name(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
     name = (row[0] if row else "") or "(a row with no name)"
     return f"{name}: {'; '.join(phrases)}." if phrases else f"{name}."
@@ -209,9 +192,10 @@ def _column_name(columns: Sequence[str], place: int) -> str:
 WHAT = "LaTeX and HTML items from a folder of .tex and .html files"
 ABOUT = """\
 Every outermost table in the files of the folder and its subfolders becomes an item if it has a cell with text and
-scores 1.0 against itself: in HTML a <table> element, in LaTeX a float with its caption (table, sidewaystable, ...) or
-a tabular, longtable and the like on its own. The markup stays as it is, except for LaTeX's comments; the text of the
-item gives its content by rule, row by row. What is left out is named with the reason."""
+scores 1.0 against itself. Tables are <table> elements in HTML; in LaTeX they are floats with their captions (table,
+sidewaystable, ...) or a tabular, longtable and the like on its own. The markup stays as it is, except for LaTeX's
+comments. The item's text describes the table by rule, row by row. Tables and files that are left out are named with the
+reason."""
 SUFFIXES: Mapping[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex"}
 CUT: Mapping[Format, Callable[[str], Iterator[Fragment]]] = {"html": html_fragments, "latex": latex_fragments}
 INSTRUCTIONS: Mapping[Format, str] = {
@@ -222,19 +206,14 @@ INSTRUCTIONS: Mapping[Format, str] = {
 
 @dataclass(slots=True)
 class BuiltItems:
-    """What a folder gave.
-
-    Attributes:
-        items: by format.
-        left_out: why a table or a file was not used, by its place.
-    """
+    """The items made from a folder, by format, and the reasons why tables or files were not used, by their place."""
 
     items: dict[Format, list[TableItem]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add what `run` needs to know."""
+    """Add the options of the step."""
     parser.add_argument(
         "--from", dest="folder", type=Path, required=True, metavar="DIR", help="folder of .tex and .html files"
     )
@@ -249,16 +228,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Builds, and reports what was left out and what was built.
-
-    Raises:
-        DatasetError: the folder has no such file, or no table that can be used.
-        SettingsError: an output cannot be written, or its name stands for no format.
-    """
-    targets = target_files(args.to)
-    paths = source_files(args.folder, targets)
+    """Build the items, and report their number and what was left out."""
+    targets = _target_files(args.to)
+    paths = _source_files(args.folder, targets)
     with ending_cleanly(), BuildProgress(bytes_of(paths), "B") as progress:
-        built = build(paths, args.folder, progress)
+        built = _build(paths, args.folder, progress)
     for where, reason in built.left_out.items():
         sys.stderr.write(f"{where} is left out: {reason}\n")
     counted = f"{len(built.left_out):,} {'table or file' if len(built.left_out) == 1 else 'tables or files'} left out"
@@ -272,25 +246,15 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def target_files(target: Path) -> dict[Format, Path]:
-    """Find the output file of each wanted format.
-
-    Raises:
-        SettingsError: the file's name tells neither.
-    """
+def _target_files(target: Path) -> dict[Format, Path]:
     if target.suffix != ".json":
         return {written: target / NAMES[written] for written in CUT}
     written: Format = "latex" if format_of(target) == "latex" else "html"
-    must_tell(target, written)
+    check_file_name(target, written)
     return {written: target}
 
 
-def source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
-    """Return the folder's files in the formats that are wanted, by name.
-
-    Raises:
-        DatasetError: there are none.
-    """
+def _source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
     suffixes = [suffix for suffix, written in SUFFIXES.items() if written in wanted]
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
     if paths:
@@ -299,8 +263,7 @@ def source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
     raise DatasetError(folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}")
 
 
-def build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:
-    """Make the items of all files; a file that cannot be read is left out like a table."""
+def _build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:
     built = BuiltItems()
     for path in paths:
         name = str(path.relative_to(folder))
@@ -311,12 +274,12 @@ def build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> Built
         except DatasetError as error:
             built.left_out[name] = f"found {error.found}, expected {error.expected}"
         else:
-            _add(text, name, written, built)
+            _add_items(text, name, written, built)
         progress.advance(bytes_of([path]))
     return built
 
 
-def _add(text: str, name: str, written: Format, built: BuiltItems) -> None:
+def _add_items(text: str, name: str, written: Format, built: BuiltItems) -> None:
     fragments = list(CUT[written](text))
     if not fragments:
         built.left_out[name] = "it has no table"
@@ -328,5 +291,5 @@ def _add(text: str, name: str, written: Format, built: BuiltItems) -> None:
 
 
 def _item(fragment: Fragment, written: Format) -> TableItem:
-    tables = drop_blank(read_tables(fragment.markup, written))
+    tables = [table for table in read_tables(fragment.markup, written) if any(table.cells)]
     return TableItem(INSTRUCTIONS[written], word(tables), fragment.markup)

@@ -1,4 +1,4 @@
-"""`evalsuite build struc-bench sheet`, a blind sheet of runs' outputs, and `ratings`, what people filled in."""
+"""Write a blind sheet of runs' outputs for people to rate, and read the filled-in copies."""
 
 from __future__ import annotations
 
@@ -32,65 +32,53 @@ if TYPE_CHECKING:
 SHEET_WHAT = "a blind sheet of runs' outputs, for people to rate"
 SHEET_ABOUT = """\
 Writes a CSV file with a random part of the outputs of one run or several, in random order: text, wanted table and
-answer, with empty columns for marks from 0 to 10 and for the paper's types of errors. It shows neither model nor mode
-nor any score. Each person fills in a copy of their own. Beside it goes NAME.key.json, which says whose output each
-line is: keep it to yourself until all copies are back, for `evalsuite build struc-bench ratings`."""
+answer, with empty columns for marks from 0 to 10 and for the paper's types of errors. The sheet shows no models, modes
+or scores. Each person fills in a copy of their own. NAME.key.json beside the sheet names each line's model: keep this
+file to yourself until all copies are back, for `evalsuite build struc-bench ratings`."""
 BENCHMARK = "struc_bench"
 ID = "output"
 COLUMNS = (ID, "markup", "text", "wanted", "answer", *ASPECTS, *ERROR_TYPES, "comment")
 
 
 def add_sheet_arguments(parser: ArgumentParser) -> None:
-    """Add what `run` needs to know."""
+    """Add the options of the step."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="names or folders of runs, or `last`")
     parser.add_argument(
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the CSV file to write")
-    parser.add_argument("--outputs", type=count_of, metavar="N", help="how many (default: all)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of choice and order (default: 0)")
+    parser.add_argument("--outputs", type=_parse_count, metavar="N", help="number of outputs (default: all)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of choice and order (default: 0)")
 
 
-def count_of(text: str) -> int:
-    """Parse a whole number of at least 1, for argparse."""
+def _parse_count(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number from 1; got {text!r}")
     return int(text)
 
 
 def run_sheet(args: Namespace) -> int:
-    """Write the sheet and its key.
-
-    Raises:
-        RunError: a run is missing, or has no output of Struc-Bench.
-        SettingsError: the sheet is there already and may hold ratings, or cannot be written.
-    """
+    """Write the sheet and its key."""
     if args.to.suffix != ".csv" or args.to.exists():
         problem = "is there already and may hold ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; name another")
     records = {_output_id(name, record): record for name, record in _answered_rows(args.reports, args.runs)}
     if not records:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
-    chosen = _chosen(records, args.outputs or len(records), args.seed)
+    chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
+    key = args.to.with_suffix(".key.json")
     with ending_cleanly(), building(args.to) as folder:
         write(_sheet((output, records[output]) for output in chosen), args.to, folder)
-        write(_key((output, records[output]) for output in chosen), key_path(args.to), folder)
-    sys.stdout.write(
-        f"{len(chosen)} of {len(records)} outputs in {args.to}; whose they are is in {key_path(args.to)}\n"
-    )
+        write(_key((output, records[output]) for output in chosen), key, folder)
+    sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
-
-
-def key_path(sheet: Path) -> Path:
-    """Name the file that says whose output each line of a sheet is."""
-    return sheet.with_suffix(".key.json")
 
 
 def _answered_rows(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
     for name in names:
         folder = find_folder(reports, name)
         for record in load_run(folder).records:
-            # Of an answer asked for several times, the first is rated: ratings are of outputs by item and mode.
+            # Only the first epoch is rated, because ratings belong to an item and a mode.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
                 yield folder.name, record
 
@@ -99,14 +87,9 @@ def _output_id(run: str, record: Record) -> str:
     return hashlib.sha256(f"{run}\n{record.case}".encode()).hexdigest()[:10]
 
 
-def _chosen(outputs: Iterable[str], count: int, seed: int) -> list[str]:
-    every = sorted(outputs)
-    return random.Random(seed).sample(every, min(count, len(every)))  # noqa: S311 - a random part, no secret
-
-
 def _sheet(records: Iterable[tuple[str, Record]]) -> str:
     stream = io.StringIO()
-    # Spreadsheets tell UTF-8 by its mark.
+    # Spreadsheets recognise UTF-8 by its byte order mark.
     stream.write("\ufeff")
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
@@ -131,33 +114,28 @@ def _key(records: Iterable[tuple[str, Record]]) -> str:
 
 RATINGS_WHAT = f"{RATINGS} from sheets that people filled in"
 RATINGS_ABOUT = f"""\
-Joins the filled-in copies of a sheet, each by one person, with its key, and writes {RATINGS}, which belongs beside the
-items. A line without marks is left out. A type of error is there where its column has an x, yes or 1; in a sheet in
-which no error is marked at all, nobody looked for them."""
+Joins the filled-in copies of a sheet, each by one person, with the sheet's key, and writes {RATINGS}, which belongs
+beside the items. A line without marks is left out. An x, yes or 1 in its column marks a type of error; in a sheet
+without any mark for errors, nobody looked for errors."""
 HIGHEST = 10
 YES = frozenset({"x", "yes", "y", "1", "true"})
 NO = frozenset({"", "no", "n", "0", "false", "-"})
 
 
 def add_ratings_arguments(parser: ArgumentParser) -> None:
-    """Add what `run` needs to know."""
+    """Add the options of the step."""
     parser.add_argument(
-        "sheets", nargs="+", type=Path, metavar="SHEET", help="filled-in copies; a file's name names the person"
+        "sheets", nargs="+", type=Path, metavar="SHEET", help="filled-in copies, each named like its person"
     )
     parser.add_argument("--key", type=Path, required=True, metavar="FILE", help="the sheet's .key.json")
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help=f"such as data/struc_bench/{RATINGS}")
 
 
 def run_ratings(args: Namespace) -> int:
-    """Write the ratings and print their number.
-
-    Raises:
-        DatasetError: a sheet or the key is not as it should be; the message names the line.
-        SettingsError: two sheets are called the same, or the output cannot be written.
-    """
+    """Write the ratings and print their number."""
     raters = [sheet.stem for sheet in args.sheets]
     if twice := next((rater for rater in raters if raters.count(rater) > 1), None):
-        raise SettingsError(f"two sheets are called {twice}: a file's name names the person")
+        raise SettingsError(f"two sheets are called {twice}: a sheet's file name is the person's name")
     outputs = _read_key(args.key)
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
@@ -173,9 +151,6 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
     """Read one person's ratings in the form of `human_scores.json`.
 
     `outputs` holds sample and model by the output's id.
-
-    Raises:
-        DatasetError: a column is missing, an output is unknown or rated twice, or a mark is none.
     """
     ratings: dict[str, dict[str, Any]] = {}
     for line, row in _lines(path):
@@ -184,7 +159,7 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
             problem = f"output {output!r}{' again' if output in ratings else ''}"
             raise DatasetError(path, line, problem, "each output of the key once")
         marks = {aspect: _mark(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
-        errors = [name for name in ERROR_TYPES if _is_there(row[name], path, f"{line}, column {name}")]
+        errors = [name for name in ERROR_TYPES if _is_marked(row[name], path, f"{line}, column {name}")]
         if None not in marks.values():
             ratings[output] = {**outputs[output], "rater": path.stem, **marks, "errors": errors}
         elif any(mark is not None for mark in marks.values()):
@@ -206,7 +181,7 @@ def _read_key(path: Path) -> dict[str, dict[str, str]]:
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     text = read_text(path).removeprefix("\ufeff")
-    # Spreadsheets of some countries part fields by semicolons.
+    # Spreadsheets of some countries separate fields by semicolons.
     delimiter = ";" if text.partition("\n")[0].count(";") > text.partition("\n")[0].count(",") else ","
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     columns = (ID, *ASPECTS, *ERROR_TYPES)
@@ -231,8 +206,8 @@ def _mark(text: str | None, path: Path, where: str) -> float | None:
     return mark
 
 
-def _is_there(text: str | None, path: Path, where: str) -> bool:
+def _is_marked(text: str | None, path: Path, where: str) -> bool:
     word = (text or "").strip().casefold()
     if word not in YES | NO:
-        raise DatasetError(path, where, repr(text)[:60], "x or yes where the error is there, else nothing")
+        raise DatasetError(path, where, repr(text)[:60], "x or yes for an error, else nothing")
     return word in YES

@@ -1,4 +1,4 @@
-"""`evalsuite build struc-bench rotowire`: raw-text items from the box scores and reports of basketball games."""
+"""Build raw-text items from the box scores and reports of basketball games: `evalsuite build struc-bench rotowire`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
 from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
-from evalsuite.builders.struc_bench.files import must_tell
+from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import number_of
 from evalsuite.metrics.tables import CellGrid, read_tables
+from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,29 +26,24 @@ if TYPE_CHECKING:
     Rows = dict[str, dict[str, str]]
 
 LARGER_THAN = 3
-"""The paper keeps tables larger than 3 x 3."""
+"""The paper keeps tables with more rows and columns than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game's report and the tables that it holds.
-
-    Attributes:
-        text: the report.
-        tables: named `Team` and `Player`; those that hold nothing are not there.
-    """
+    """A game's report and its tables `Team` and `Player`; a table without any value is left out."""
 
     text: str
     tables: tuple[CellGrid, ...]
 
 
 def is_large(table: CellGrid) -> bool:
-    """Tell whether a table has more than three rows and more than three columns, those with the names counted."""
+    """Tell whether a table has more than three rows and more than three columns, counting rows and columns of names."""
     return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
 
 
 def write_tables(tables: Iterable[CellGrid]) -> str:
-    """Tables as raw text, a blank line between them."""
+    """Write tables as raw text, with a blank line between them."""
     return "\n\n".join(
         "\n".join([f"{table.name}:", *("| " + " | ".join(map(_cell, row)) + " |" for row in table.rows)])
         for table in tables
@@ -60,14 +56,14 @@ def _cell(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoxColumn:
-    """A column.
+    """A column of a box score.
 
     Attributes:
-        key: its name in the box score.
-        title: its name in a table.
-        cue: a sentence that gives its value as a single number has one of these words.
-        first: key of the column that stands before this one where both are given as a pair: 7 - of - 13.
-        second: key of the one that stands after it, likewise.
+        key: the column's name in the box score.
+        title: the column's name in a table.
+        cue: words, one of which is in every sentence that gives the value as a single number.
+        first: the key of the column whose value precedes this one in a pair such as 7 - of - 13.
+        second: the key of the column whose value follows this one in a pair.
     """
 
     key: str
@@ -122,28 +118,22 @@ PLAYER = (
     _column("STL", "Steals", "steals?"),
     _column("TO", "Turnovers", "turnovers?"),
 )
-"""Named and in the order as text-to-table has them, which the released data come from."""
+"""The columns' names and order are those of text-to-table, from which the released data come."""
 
 
 ENDS = frozenset({".", "!", "?"})
 NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
-ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-NAMED = """
-    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
-"""
-TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-IN_WORDS = {word: number for number, word in enumerate(("zero", *ONES, *NAMED.split()))}
-IN_WORDS |= {ten: 10 * place for place, ten in enumerate(TENS, 2)}
-# RotoWire's reports are tokenized, hyphens stand apart: twenty - one.
-WORDS = re.compile(rf"\b({'|'.join(IN_WORDS)})(?:(?<=ty)\s?-\s?({'|'.join(ONES)}))?\b")
+SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
+# RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
+WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(UNITS)}))?\b")
 THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")
-"""The name of a shot, not a number of them."""
+"""The name of a shot, not a number of shots."""
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
 )
 
 
-def sentences(tokens: Sequence[str]) -> list[str]:
+def _split_sentences(tokens: Sequence[str]) -> list[str]:
     """Split a report into sentences, without their final tokens."""
     split: list[list[str]] = [[]]
     for token in tokens:
@@ -154,8 +144,8 @@ def sentences(tokens: Sequence[str]) -> list[str]:
     return [" ".join(sentence) for sentence in split if sentence]
 
 
-def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the sentences about each row."""
+def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the sentences about each row; a sentence without a name continues the sentence before it."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
@@ -166,13 +156,13 @@ def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> 
 
 
 def _names(sentence: str, called: Sequence[str]) -> bool:
-    """Tell whether a sentence has one of these names as whole tokens; hyphens are tokens too."""
+    """Tell whether a sentence has one of these names as whole tokens; a hyphen is also a separate token."""
     padded = f" {sentence} "
     return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
 
 
 def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
-    """Tell whether a sentence about a row gives its value in a column."""
+    """Tell whether a sentence about a row gives the row's value in a column."""
     value = values.get(column.key, "")
     if column.cue.search(sentence) and value in numbers(sentence):
         return True
@@ -181,27 +171,35 @@ def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool
     return bool(column.first) and (values.get(column.first, ""), value) in pairs(sentence)
 
 
-# A sentence is looked at for every row and column.
+# Cached, because each sentence is searched for every row and column.
 @lru_cache(maxsize=256)
 def numbers(sentence: str) -> frozenset[str]:
-    """Return all whole numbers of a sentence, in digits; those in words up to 99."""
+    """Return all whole numbers of a sentence as digits, including number words up to 99."""
     counted = THREE_POINTER.sub(" ", sentence.lower())
-    words = (IN_WORDS[one] + IN_WORDS.get(other, 0) for one, other in WORDS.findall(counted))
-    return frozenset([*(str(int(digits)) for digits in NUMBER.findall(counted)), *map(str, words)])
+    words = (int(NUMBER_WORDS[one]) + int(NUMBER_WORDS.get(other, 0)) for one, other in WORDS.findall(counted))
+    return frozenset(map(str, (*map(int, NUMBER.findall(counted)), *words)))
 
 
 @lru_cache(maxsize=256)
 def pairs(sentence: str) -> frozenset[tuple[str, str]]:
-    """Numbers that stand there as a pair: 7 - 13, 7 - of - 13, 7 for 13."""
+    """Return the numbers that form a pair: 7 - 13, 7 - of - 13, 7 for 13."""
     return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
 
 
-def narrow(
+def _find_mentioned(columns: Sequence[BoxColumn], values: Mapping[str, str], about_row: Sequence[str]) -> set[str]:
+    return {
+        column.key
+        for column in columns
+        if column.key in values and any(is_said(sentence, values, column) for sentence in about_row)
+    }
+
+
+def _make_table(
     name: str, columns: Sequence[BoxColumn], rows: Mapping[str, Mapping[str, str]], mentioned: Mapping[str, set[str]]
 ) -> CellGrid:
-    """Return a table of the rows and columns with at least one value that the report gives; the other cells are blank.
+    """Make a table of the rows and columns with at least one value that the report mentions; other cells are blank.
 
-    `rows` holds values by key, and `mentioned` the keys whose values the report gives, each by row.
+    `rows` holds each row's values by key, and `mentioned` the keys of the values that the report gives.
     """
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [
@@ -219,22 +217,18 @@ PLAYER_KEYS = frozenset(column.key for column in PLAYER)
 TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 
-def read_box_scores(path: Path) -> Iterator[Game]:
-    """Read the games of a file, with tables of what their reports say.
-
-    Raises:
-        DatasetError: it is not as published; the message names the game.
-    """
+def _read_box_scores(path: Path) -> Iterator[Game]:
+    """Read the games of a JSON file, with tables of the values that their reports mention."""
     for place, record in enumerate(read_json(path, list)):
         where = f"item {place}"
-        yield _game(expect(record, dict, path, where), path, where)
+        yield _read_game(expect(record, dict, path, where), path, where)
 
 
-def _game(record: dict[str, Any], path: Path, where: str) -> Game:
+def _read_game(record: dict[str, Any], path: Path, where: str) -> Game:
     tokens = take(record, "summary", list, path, where)
     for place, token in enumerate(tokens):
         expect(token, str, path, f"{where}, field 'summary', token {place}")
-    report = sentences(tokens)
+    report = _split_sentences(tokens)
     tables = (_team_table(record, report, path, where), _player_table(record, report, path, where))
     return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
 
@@ -252,21 +246,13 @@ def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
     mentioned: dict[str, set[str]] = {}
-    for row, about_row in about(report, names).items():
+    for row, about_row in _sort_by_row(report, names).items():
         other = next(values for name, values in rows.items() if name != row)
-        mentioned[row] = {
-            column.key
-            for column in TEAM
-            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in about_row)
-        }
-        if any(_is_score(sentence, rows[row], other) for sentence in about_row):
+        mentioned[row] = _find_mentioned(TEAM, rows[row], about_row)
+        points = rows[row].get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
+        if any(not {points, points[::-1]}.isdisjoint(pairs(sentence)) for sentence in about_row):
             mentioned[row].add("TEAM-PTS")
-    return narrow("Team", TEAM, rows, mentioned)
-
-
-def _is_score(sentence: str, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    points = one.get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
-    return not {points, points[::-1]}.isdisjoint(pairs(sentence))
+    return _make_table("Team", TEAM, rows, mentioned)
 
 
 def _line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
@@ -281,14 +267,9 @@ def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, whe
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
     mentioned = {
-        row: {
-            column.key
-            for column in PLAYER
-            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in about_row)
-        }
-        for row, about_row in about(report, names).items()
+        row: _find_mentioned(PLAYER, rows[row], about_row) for row, about_row in _sort_by_row(report, names).items()
     }
-    return narrow("Player", PLAYER, rows, mentioned)
+    return _make_table("Player", PLAYER, rows, mentioned)
 
 
 def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:
@@ -314,7 +295,7 @@ def _entry(column: Any, number: str, path: Path, where: str) -> Any:
 
 
 def _value(value: Any, path: Path, where: str) -> str:
-    """Return a value as text; whole numbers may stand there as such."""
+    """Return a value as text; whole numbers may be JSON numbers."""
     return str(value) if type(value) is int else expect(value, str, path, where).strip()
 
 
@@ -328,15 +309,8 @@ def _last_name(name: str) -> str:
 NAMES = ("Team", "Player")
 
 
-def read_text_tables(data: Path) -> Iterator[Game]:
-    """Read the games of a pair of files.
-
-    Args:
-        data: the one with the tables; the reports are beside it.
-
-    Raises:
-        DatasetError: a file is missing, or not as published; the message names the line.
-    """
+def _read_text_tables(data: Path) -> Iterator[Game]:
+    """Read the games of a pair of files: the file with the tables, and the `.text` file beside it."""
     reports = data.with_suffix(".text")
     texts, tables = _lines(reports), _lines(data)
     if len(texts) != len(tables):
@@ -354,7 +328,7 @@ def _lines(path: Path) -> list[str]:
 
 def _tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
-    # Of some reports neither table holds anything, but both are named.
+    # Some reports fill neither table, but name both.
     if not tables and not all(f"{name}:" in line for name in NAMES):
         raise DatasetError(path, where, "no table", "Team: and Player: tables, rows between <NEWLINE>")
     for table in tables:
@@ -371,9 +345,10 @@ def _tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
 WHAT = "raw-text items from RotoWire's box scores and reports"
 ABOUT = """\
 Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
-text-to-table. Tables keep of a box score what the report mentions: rows and columns with at least one mentioned
-value, other cells blank; .data files hold just that already. Every game whose report fills a table becomes an item;
-with --larger-than-3x3 only games with a table of more than 3 rows and 3 columns, counting those that hold names."""
+text-to-table. A table keeps the rows and columns of a box score in which the report mentions a value; other cells are
+blank. The tables in .data files are reduced already. Every game whose report fills a table becomes an item. With
+--larger-than-3x3, only games with a table of more than 3 rows and 3 columns become items; rows and columns of names
+count."""
 INSTRUCTION = (
     "Make tables of the basketball report below: a table Team with a row for each team and a table Player with a "
     "row for each player, as far as the report gives their figures. Leave a cell empty where it says nothing."
@@ -384,7 +359,7 @@ EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add what `run` needs to know."""
+    """Add the options of the step."""
     parser.add_argument(
         "--from", dest="source", type=Path, required=True, metavar="FILE_OR_DIR", help=f"{EXPECTED}, or a folder"
     )
@@ -400,24 +375,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Builds, and reports what was built.
-
-    Raises:
-        DatasetError: a file is missing, damaged or not what it should be, or nothing comes of it.
-        SettingsError: the output cannot be written, or its name stands for another format.
-    """
-    must_tell(args.to, "markdown")
-    files = source_files(args.source)
-    wanted, fits = (A_LARGE_TABLE, is_large) if args.large_only else (A_TABLE, _is_filled)
+    """Build the items, and report their number."""
+    check_file_name(args.to, "markdown")
+    files = _source_files(args.source)
+    wanted = A_LARGE_TABLE if args.large_only else A_TABLE
     items, passed_over = list[TableItem](), 0
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
         for path in files:
             progress.begin(path.name)
-            for game in _games(path):
-                is_kept = any(map(fits, game.tables))
-                passed_over += not is_kept
-                if is_kept:
+            for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
+                if any(is_large(table) if args.large_only else any(table.cells) for table in game.tables):
                     items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))
+                else:
+                    passed_over += 1
             progress.advance(path.stat().st_size)
         if not items:
             raise DatasetError(args.source, "", f"no game with {wanted}", "at least one")
@@ -429,23 +399,11 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _is_filled(table: CellGrid) -> bool:
-    return any(table.cells)
-
-
-def source_files(source: Path) -> list[Path]:
-    """List the files to read; of a pair, the one with the tables.
-
-    Raises:
-        DatasetError: there are none.
-    """
+def _source_files(source: Path) -> list[Path]:
+    """List the files to read; for a pair, the file with the tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
     paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}
     if files := sorted(path for path in paths if path.suffix in {".json", ".data"}):
         return files
     raise DatasetError(source, "", "no such file", EXPECTED)
-
-
-def _games(path: Path) -> Iterator[Game]:
-    return read_text_tables(path) if path.suffix == ".data" else read_box_scores(path)

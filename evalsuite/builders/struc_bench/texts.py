@@ -1,7 +1,8 @@
-"""`evalsuite build struc-bench texts` and `format-cot`: what a model writes for items, kept as it arrives."""
+"""Have a model write texts or descriptions of formats for items; its answers are stored as they arrive."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.struc_bench.items import instruction, items_json, read_items
 from evalsuite.builders.building import BuildProgress, building, ending_cleanly, write
 from evalsuite.builders.model_session import add_model_options, model_settings, session
-from evalsuite.builders.struc_bench.files import format_by_name, must_tell
+from evalsuite.builders.struc_bench.files import check_file_name, format_by_name
 from evalsuite.core.errors import EvalsuiteError, JudgeError
 from evalsuite.core.phrases import number_of
 from evalsuite.judges.asking import ask_until_parsed
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 MOST_NAMED = 10
-"""Items that are named for one and the same reason, and missing values that are named to the model at once."""
+"""Maximum items named per reason, and maximum missing values named to the model."""
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
@@ -56,102 +57,70 @@ def build_texts(
     noun: str,
     beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
-    """Has a model write a text for each item, writes the items with it, and reports successes and failures.
+    """Have a model write a text for each item, write the items with it, and report successes and failures.
 
-    `beside` makes further files of the items that have their text.
+    Args:
+        args: the options of `add_text_arguments`.
+        ask: asks a model for an item's text.
+        put: adds the text to the item.
+        noun: the name of the texts in reports.
+        beside: makes further files of the items that have their text.
 
     Returns:
-        0; 1 if an item got no text; 130 if it was interrupted.
-
-    Raises:
-        DatasetError: the file of items is not as it should be.
-        ModelError: the model cannot be reached at all.
-        SettingsError: an option makes no sense, or the output cannot be written.
+        0; 1 if an item got no text; 130 if the build was interrupted.
     """
     written, settings = format_by_name(args.file), model_settings(vars(args))
-    must_tell(args.to, written)
-    work = ModelTexts(read_items(args.file), written, ask)
+    check_file_name(args.to, written)
+    items, answers = read_items(args.file), args.to.with_suffix(".answers.sqlite")
+    texts: dict[int, str] = {}
+    failures: dict[int, str] = {}
+
+    async def make_text(place: int, model: Model, progress: BuildProgress) -> None:
+        try:
+            texts[place] = await ask(items[place], written, model)
+        except EvalsuiteError as error:
+            failures[place] = str(error).removeprefix("judge ") if isinstance(error, JudgeError) else str(error)
+        progress.advance(1)
+
     try:
         with ending_cleanly(), building(args.to) as folder:
-            with (
-                session(settings, answers_path(args.to)) as opened,
-                BuildProgress(len(work.items), "item") as work.progress,
-            ):
-                opened.do(work.make)
-            if done := [put(work.items[place], text) for place, text in sorted(work.texts.items())]:
+            with session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
+
+                async def make_texts(model: Model) -> None:
+                    # All at once, because the gateway limits the calls.
+                    await asyncio.gather(*(make_text(place, model, progress) for place in range(len(items))))
+
+                opened.do(make_texts)
+            if done := [put(items[place], text) for place, text in sorted(texts.items())]:
                 write(items_json(done), args.to, folder)
                 for path, text in beside(done).items():
                     write(text, path, folder)
     except KeyboardInterrupt:
-        sys.stderr.write(
-            f"interrupted; what was answered is in {answers_path(args.to)}: the same command goes on from there\n"
-        )
+        sys.stderr.write(f"interrupted; the answers are in {answers}: run the same command again to continue\n")
         return INTERRUPTED
-    return _tell(work, opened.cut_off, args, noun)
-
-
-def answers_path(target: Path) -> Path:
-    """Name the file of the answers."""
-    return target.with_suffix(".answers.sqlite")
-
-
-class ModelTexts:
-    """The texts of a set of items.
-
-    Attributes:
-        texts: the texts, by the item's place.
-        failures: why an item has none, likewise.
-    """
-
-    def __init__(self, items: Sequence[TableItem], written: Format, ask: Ask) -> None:
-        self.items, self.written = items, written
-        self.progress: BuildProgress | None = None
-        self.texts: dict[int, str] = {}
-        self.failures: dict[int, str] = {}
-        self._ask = ask
-
-    async def make(self, model: Model) -> None:
-        """Ask for all texts at once; the gateway limits the calls."""
-        import asyncio
-
-        await asyncio.gather(*(self._make_one(place, model) for place in range(len(self.items))))
-
-    async def _make_one(self, place: int, model: Model) -> None:
-        try:
-            self.texts[place] = await self._ask(self.items[place], self.written, model)
-        except JudgeError as error:
-            self.failures[place] = str(error).removeprefix("judge ")
-        except EvalsuiteError as error:
-            self.failures[place] = str(error)
-        if self.progress:
-            self.progress.advance(1)
-
-
-def _tell(work: ModelTexts, cut_off: int, args: Namespace, noun: str) -> int:
-    for reason, places in _by_reason(work.failures).items():
-        named = ", ".join(map(str, places[:MOST_NAMED]))
-        more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
-        sys.stderr.write(f"{args.file}, item {named}{more}: {reason}\n")
-    if cut_off:
+    _report_failures(args.file, failures)
+    if opened.cut_off:
         sys.stderr.write(
-            f"{cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
+            f"{opened.cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
         )
-    if work.texts:
-        sys.stdout.write(f"{len(work.texts):,} of {number_of(len(work.items), 'item')} with {noun} in {args.to}\n")
+    if texts:
+        sys.stdout.write(f"{len(texts):,} of {number_of(len(items), 'item')} with {noun} in {args.to}\n")
     else:
         sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
-    return int(bool(work.failures))
+    return int(bool(failures))
 
 
-def _by_reason(failures: Mapping[int, str]) -> Mapping[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
+def _report_failures(file: Path, failures: Mapping[int, str]) -> None:
+    by_reason: dict[str, list[int]] = defaultdict(list)
     for place in sorted(failures):
-        places[failures[place]].append(place)
-    return places
+        by_reason[failures[place]].append(place)
+    for reason, places in by_reason.items():
+        more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
+        sys.stderr.write(f"{file}, item {', '.join(map(str, places[:MOST_NAMED]))}{more}: {reason}\n")
 
 
 ATTEMPTS = 3
-"""How often a text is requested at most; each repetition says what was wrong."""
+"""Maximum requests for a text; each repetition says what was wrong."""
 ASKED: Mapping[Format, str] = {
     "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
     "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "
@@ -216,14 +185,14 @@ EXAMPLES: Mapping[Format, tuple[str, str]] = {
         ),
     ),
 }
-"""A table and its description, ours, shown to the model before it describes another one."""
+"""A table and its description, shown to the model before it describes another table."""
 PLAIN_PROMPT = """\
 Below is a table written as {format}. Describe it in a few plain sentences: what it is about and how it is laid out. \
 Leave out the values of data cells.
 
 {sections}
 """
-"""For the paper's ablation: neither a list of what to describe nor an example."""
+"""For the paper's ablation, without a list of what to describe and without an example."""
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>?|<!")
 ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
@@ -232,11 +201,15 @@ AMPERSAND = re.compile(r"(?<!\\)&")
 async def describe(item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any) -> str:
     """Ask a model to describe the format of an item's table.
 
-    `plain` asks without the list of what to describe and without an example; `model` is asked up to `ATTEMPTS` times.
+    Args:
+        item: the item.
+        written: the markup of its table.
+        model: the model to ask, up to `ATTEMPTS` times.
+        plain: whether to ask without the list of what to describe and without an example.
+        params: generation parameters.
 
     Raises:
-        JudgeError: every answer was empty or held the code.
-        ModelError: a call failed for good.
+        JudgeError: every answer was empty or contained the code.
     """
 
     def without_code(text: str) -> str:
@@ -255,7 +228,7 @@ async def describe(item: TableItem, written: Format, model: Model, *, plain: boo
 
 
 def code_in(description: str, table: str, written: Format) -> str:
-    """Tell a description's author which code the description repeats; empty if it repeats none."""
+    """Return a message to the author of a description that repeats code; empty if it repeats none."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -290,7 +263,7 @@ def _latex_cells(line: str) -> list[str]:
 
 
 def _repeats(cells: Sequence[str], row: set[str]) -> bool:
-    """Tell whether two of a line's cells are the row's. The outermost ones may be part of a sentence."""
+    """Tell whether two cells of a line are the row's. The outermost cells may be part of a sentence."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)
@@ -311,7 +284,7 @@ DESCRIPTION_PARAMETERS = {"max_tokens": 1024, "temperature": 0.0}
 
 
 def add_format_cot_arguments(parser: ArgumentParser) -> None:
-    """Add what `run` needs to know."""
+    """Add the options of the step."""
     add_text_arguments(parser)
     parser.add_argument(
         "--plain",
@@ -321,7 +294,7 @@ def add_format_cot_arguments(parser: ArgumentParser) -> None:
 
 
 def run_format_cot(args: Namespace) -> int:
-    """Builds; see `build_texts`."""
+    """Add descriptions to the items, and write the instruction set."""
 
     async def ask(item: TableItem, written: Format, model: Model) -> str:
         return await describe(item, written, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
@@ -331,16 +304,12 @@ def run_format_cot(args: Namespace) -> int:
         ask,
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
-        beside=lambda items: {instructions_path(args.to): instruction_set(items)},
+        # Not `.json`, which would be read as a second file of items.
+        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): _instruction_set(items)},
     )
 
 
-def instructions_path(target: Path) -> Path:
-    """Name the file of the instruction set: not `.json`, which would be read as a second file of items."""
-    return target.with_suffix(".instructions.jsonl")
-
-
-def instruction_set(items: Iterable[TableItem]) -> str:
+def _instruction_set(items: Iterable[TableItem]) -> str:
     """Write one `{instruction, input, output}` per line, with the description in the instruction."""
     lines = (
         {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output} for item in items
@@ -375,16 +344,15 @@ EXAMPLE_TEXT = (
 
 
 def run_texts(args: Namespace) -> int:
-    """Builds; see `build_texts`."""
+    """Replace the input of the items by texts."""
     return build_texts(args, tell, lambda item, text: replace(item, input=text), noun="texts")
 
 
 async def tell(item: TableItem, written: Format, model: Model, **params: Any) -> str:
-    """Ask a model to tell what an item's table says.
+    """Ask a model to write in prose what an item's table says.
 
     Raises:
-        JudgeError: every answer lacked a value or held the code.
-        ModelError: a call failed for good.
+        JudgeError: every answer lacked a value or contained the code.
     """
 
     def complete(text: str) -> str:

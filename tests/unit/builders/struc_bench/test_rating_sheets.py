@@ -43,7 +43,7 @@ def sheet(desk: Any, call: Call, tmp_path: Path) -> Path:
     path = tmp_path / "sheet.csv"
     outcome = call("sheet", "one", "two", "--reports", desk.reports, "--to", path)
     assert (outcome.status, outcome.err) == (0, "")
-    assert outcome.out == f"4 of 4 outputs in {path}; whose they are is in {tmp_path / 'sheet.key.json'}\n"
+    assert outcome.out == f"4 of 4 outputs in {path}; their models are in {tmp_path / 'sheet.key.json'}\n"
     return path
 
 

@@ -183,7 +183,7 @@ def test_a_build_that_is_killed_asks_only_for_what_is_missing_when_it_is_called_
         go_on.set()
         _, told = process.communicate(timeout=60)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
-    assert ("the same command goes on from there" in told) == (number == signal.SIGINT)
+    assert ("run the same command again to continue" in told) == (number == signal.SIGINT)
     assert "Traceback" not in told
     assert not items.with_name("html_cot.json").exists()
     assert call(*given).status == 0
