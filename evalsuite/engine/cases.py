@@ -14,7 +14,7 @@ from evalsuite.decisions.early_stops import spread
 from evalsuite.engine.bound import Bound, check_ids
 from evalsuite.gateway.concealment import EPOCH_MARK
 from evalsuite.results.judge_labels import CANARY
-from evalsuite.samples.lazy import LazySamples, SampleStream, Unmade
+from evalsuite.samples.lazy import LazySample, LazySamples, SampleStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LONGEST_ID = 80
 """Characters of a sample's id within a case's."""
 
-SampleSource = Sample | Unmade
+SampleSource = Sample | LazySample
 T = TypeVar("T")
 
 
@@ -173,7 +173,7 @@ def _read_sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
     """Read the samples as far as the choice needs them."""
     samples = bound.dataset.samples
     if isinstance(samples, LazySamples):
-        return samples.unmade()
+        return samples.uncreated()
     if not isinstance(samples, SampleStream):
         return samples
     read = samples.first(limit)

@@ -1,4 +1,4 @@
-"""Parts of a message that are not text, in the OpenAI content format: pictures, recordings, files."""
+"""Make parts of a message that are not text, in the OpenAI content format: pictures, recordings, files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalsuite.core.errors import DatasetError, SettingsError
 
 MessagePart = dict[str, Any]
 Source = str | Path | bytes
-"""A file, its bytes, or (as text only) an address that begins with http or data."""
+"""A file or its bytes; for `image`, also an address that begins with http or data."""
 
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 SOUNDS = {".wav": "wav", ".mp3": "mp3"}
@@ -39,11 +39,11 @@ def _picture(source: Source) -> str:
     content = _bytes(source)
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
     if kind is None:
-        raise SettingsError(f"image({_name(source)}): not a PNG, JPEG, GIF or WebP picture")
+        raise SettingsError(f"image({_describe(source)}): not a PNG, JPEG, GIF or WebP picture")
     return _data(kind, content)
 
 
-def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
+def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
     """Make a part of a message from a recording: WAV or MP3.
 
     Args:
@@ -56,12 +56,12 @@ def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePa
     """
     chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
     if chosen not in SOUNDS.values():
-        raise SettingsError(f"audio({_name(source)}): a recording is wav or mp3; say which with format=")
+        raise SettingsError(f"audio({_describe(source)}): a recording is wav or mp3; give its format with format=")
     data = b64encode(_bytes(source)).decode("ascii")
     return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
 
 
-def file(source: Path | str | bytes, *, name: str | None = None) -> MessagePart:
+def file(source: Source, *, name: str | None = None) -> MessagePart:
     """Make a part of a message from a file, for example a PDF.
 
     Args:
@@ -73,7 +73,7 @@ def file(source: Path | str | bytes, *, name: str | None = None) -> MessagePart:
         SettingsError: bytes were given without a name.
     """
     if name is None and isinstance(source, bytes):
-        raise SettingsError("file(bytes): name it with name=, as its ending says what it is")
+        raise SettingsError("file(bytes): name it with name=, because the name's extension tells the kind of file")
     shown = name or Path(str(source)).name
     kind = mimetypes.guess_type(shown)[0] or "application/octet-stream"
     return {"type": "file", "file": {"filename": shown, "file_data": _data(kind, _bytes(source))}}
@@ -92,5 +92,5 @@ def _bytes(source: Source) -> bytes:
         raise DatasetError(source, "", str(error.strerror), "a file that can be read") from error
 
 
-def _name(source: Source) -> str:
+def _describe(source: Source) -> str:
     return f"{len(source)} bytes" if isinstance(source, bytes) else repr(str(source))

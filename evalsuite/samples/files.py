@@ -1,88 +1,22 @@
-"""Make samples from a file, given which fields of its items to use."""
+"""Make samples from the items of a file (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or of a data set from the hub."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from evalsuite.core.errors import DatasetError
+from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Sample
-from evalsuite.samples.readers import source_items
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields of an item that make up a sample; see `load_samples`."""
-
-    input: Field
-    target: Field | None
-    id: Field | None
-    tags: Sequence[str] | Mapping[str, Field]
-    metadata: Sequence[str] | Mapping[str, Field] | None
-
-    def sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
-        """Make a sample from an item; without a field for the id, the item's number is the id."""
-        identity = number if self.id is None else _value(item, self.id, path, where)
-        if not isinstance(identity, str | int) or identity == "":
-            raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
-        question = _value(item, self.input, path, where)
-        if not isinstance(question, str | list) or not question:
-            raise DatasetError(
-                path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
-            )
-        try:
-            return Sample(
-                identity,
-                question,
-                None if self.target is None else _value(item, self.target, path, where),
-                {name: _value(item, field, path, where) for name, field in _read_name(self.tags).items()},
-                self._metadata(item, path, where),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DatasetError(
-                path, where, f"messages that cannot be read ({error})", "messages in the OpenAI chat format"
-            ) from error
-
-    def _metadata(self, item: Mapping[str, Any], path: str, where: str) -> Mapping[str, Any]:
-        if self.metadata is None:
-            used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
-            return {name: value for name, value in item.items() if name not in used}
-        return {name: _value(item, field, path, where) for name, field in _read_name(self.metadata).items()}
-
-
-def _read_name(fields: Sequence[str] | Mapping[str, Field]) -> Mapping[str, Field]:
-    if isinstance(fields, Mapping):
-        return fields
-    names = (fields,) if isinstance(fields, str) else fields
-    return {name: name for name in names}
-
-
-def _value(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
-    if callable(field):
-        try:
-            return field(item)
-        except Exception as error:
-            raise DatasetError(
-                path, where, f"an item on which {getattr(field, '__name__', field)} raised {error!r}", "one it can read"
-            ) from error
-    if field in item:
-        return item[field]
-    value: Any = item
-    for name in field.split("."):
-        if not isinstance(value, Mapping) or name not in value:
-            available = ", ".join(map(repr, item)) or "none"
-            raise DatasetError(
-                path, where, f"the fields {available}", f"the field {field!r}; name fields that are there"
-            )
-        value = value[name]
-    return value
+SourceItem = tuple[str, Mapping[str, Any]]
+"""A description of the item's position, and the item."""
 
 
 def load_samples(
@@ -130,28 +64,16 @@ def iter_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> Iterator[Sample]:
-    """Read samples one by one, like `load_samples`; `--limit N` then reads only the first N items of a large file.
+    """Read samples one by one; `--limit N` then reads only the first N items of a large file.
 
-    Example: `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read
-    piece by piece, other files as a whole.
-
-    Args:
-        path: the file; see `load_samples` for all arguments.
-        input: the field with the question.
-        target: the field with the correct answer or answers.
-        id: the field with the id.
-        tags: fields that become tags.
-        metadata: fields that become metadata.
-        split: the split of a data set from the hub.
-
-    Raises:
-        DatasetError: as for `load_samples`, raised when the faulty item is reached.
-        SettingsError: as for `load_samples`.
+    Arguments and errors are those of `load_samples`; an error is raised when the faulty item is reached. Example:
+    `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by piece,
+    other files as a whole.
     """
-    fields = Fields(input, target, id, tags, metadata)
+    fields = SampleFields(input, target, id, tags, metadata)
     place_of: dict[str, str] = {}
-    for number, (where, item) in enumerate(source_items(path, split), 1):
-        sample = fields.sample(str(path), where, number, item)
+    for number, (where, item) in enumerate(_read_items(path, split), 1):
+        sample = fields.make_sample(str(path), where, number, item)
         if sample.id in place_of:
             raise DatasetError(
                 str(path), where, f"the id {sample.id!r} of {place_of[sample.id]} again", "ids that are unique"
@@ -160,3 +82,241 @@ def iter_samples(
         yield sample
     if not place_of:
         raise DatasetError(str(path), "", "no items", "at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFields:
+    """The fields of an item from which a sample is made; see `load_samples`."""
+
+    input: Field
+    target: Field | None
+    id: Field | None
+    tags: Sequence[str] | Mapping[str, Field]
+    metadata: Sequence[str] | Mapping[str, Field] | None
+
+    def make_sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
+        """Make a sample from an item; without a field for the id, the item's number is the id."""
+        identity = number if self.id is None else _field_value(item, self.id, path, where)
+        if not isinstance(identity, str | int) or identity == "":
+            raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
+        question = _field_value(item, self.input, path, where)
+        if not isinstance(question, str | list) or not question:
+            raise DatasetError(
+                path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
+            )
+        used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
+        metadata = [name for name in item if name not in used] if self.metadata is None else self.metadata
+        try:
+            return Sample(
+                identity,
+                question,
+                None if self.target is None else _field_value(item, self.target, path, where),
+                _named_values(item, self.tags, path, where),
+                _named_values(item, metadata, path, where),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DatasetError(
+                path, where, f"messages that cannot be read ({error})", "messages in the OpenAI chat format"
+            ) from error
+
+
+def _named_values(
+    item: Mapping[str, Any], fields: Sequence[str] | Mapping[str, Field], path: str, where: str
+) -> dict[str, Any]:
+    if not isinstance(fields, Mapping):
+        fields = {name: name for name in ((fields,) if isinstance(fields, str) else fields)}
+    return {name: _field_value(item, field, path, where) for name, field in fields.items()}
+
+
+def _field_value(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
+    if callable(field):
+        try:
+            return field(item)
+        except Exception as error:
+            found = f"an item on which {getattr(field, '__name__', field)} raised {error!r}"
+            raise DatasetError(path, where, found, "an item that the function can read") from error
+    if field in item:
+        return item[field]
+    value: Any = item
+    for name in field.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            available = ", ".join(map(repr, item)) or "none"
+            raise DatasetError(
+                path, where, f"the fields {available}", f"the field {field!r}; choose one of the item's fields"
+            )
+        value = value[name]
+    return value
+
+
+def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
+    file = Path(path)
+    reader = READERS.get(file.suffix.lower())
+    if reader is not None:
+        if not file.is_file():
+            missing = "a folder" if file.is_dir() else "no such file"
+            raise DatasetError(str(path), "", missing, "a file; relative paths begin where pytest was started")
+        return reader(file)
+    if file.exists() or not isinstance(path, str) or "/" not in path:
+        raise SettingsError(
+            f"load_samples({str(path)!r}): not a file of a known kind; there are {', '.join(READERS)}, "
+            "and names of the Hugging Face hub as org/name"
+        )
+    return _read_hub(path, split)
+
+
+def _read_lines(file: Path) -> Iterator[str]:
+    """Yield lines one by one; they end only at line feeds, because JSON allows other line ends within a text."""
+    before = 0
+    try:
+        with file.open("rb") as stream:
+            for line in stream:
+                # Editors on Windows begin a file with a byte order mark.
+                yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
+                before += len(line)
+    except UnicodeDecodeError as error:
+        where = f"byte {before + error.start}"
+        raise DatasetError(str(file), where, "bytes that are not UTF-8", "text in UTF-8") from error
+    except OSError as error:
+        raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
+
+
+def _check_item(value: Any, file: Path, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise DatasetError(str(file), where, f"{value!r:.60}", "an object with named fields")
+    return value
+
+
+def _read_json_lines(file: Path) -> Iterator[SourceItem]:
+    for number, line in enumerate(_read_lines(file), 1):
+        if line.strip():
+            where = f"line {number}"
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DatasetError(str(file), where, f"invalid JSON ({error})", "one JSON object per line") from error
+            yield where, _check_item(value, file, where)
+
+
+def _read_json(file: Path) -> Iterator[SourceItem]:
+    try:
+        value = json.loads("".join(_read_lines(file)))
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
+    return _read_list(value, file)
+
+
+def _read_yaml(file: Path) -> Iterator[SourceItem]:
+    try:
+        import yaml
+    except ImportError as error:
+        raise SettingsError(f"{file}: reading YAML needs the package pyyaml: pip install pyyaml") from error
+    try:
+        value = yaml.safe_load("".join(_read_lines(file)))
+    except yaml.YAMLError as error:
+        raise DatasetError(str(file), "", f"invalid YAML ({error})", "a list of objects") from error
+    return _read_list(value, file)
+
+
+def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
+    lists = [inner for inner in value.values() if isinstance(inner, list)] if isinstance(value, Mapping) else [value]
+    if len(lists) != 1 or not isinstance(lists[0], list):
+        raise DatasetError(
+            str(file), "", f"{type(value).__name__} with {len(lists)} lists", "a list of objects, or an object with one"
+        )
+    for number, item in enumerate(lists[0], 1):
+        yield f"item {number}", _check_item(item, file, f"item {number}")
+
+
+CSV_LIMIT = 2**31 - 1
+"""Maximum characters of one field."""
+
+
+def _separated_by(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
+    def read(file: Path) -> Iterator[SourceItem]:
+        # The limit applies to the whole process, so restore it for other code.
+        usual = csv.field_size_limit(CSV_LIMIT)
+        # Every line end becomes a line feed, within quotes, too.
+        text = io.StringIO("".join(_read_lines(file)), newline=None)
+        reader = csv.reader(text, delimiter=separator, strict=True)
+        try:
+            names = next(reader, [])
+            if len(set(names)) < len(names) or not all(names):
+                raise DatasetError(str(file), "line 1", f"the names {names}", "a name of its own for each column")
+            for values in reader:
+                where = f"line {reader.line_num}"
+                if len(values) not in {0, len(names)}:
+                    raise DatasetError(str(file), where, f"{len(values)} fields", f"{len(names)}, as in line 1")
+                if values:
+                    yield where, dict(zip(names, values, strict=True))
+        except csv.Error as error:
+            where = f"line {reader.line_num}"
+            raise DatasetError(str(file), where, str(error), "separated values with quotes that end") from error
+        finally:
+            csv.field_size_limit(usual)
+
+    return read
+
+
+def _read_parquet(file: Path) -> Iterator[SourceItem]:
+    try:
+        import duckdb
+    except ImportError:
+        rows, failure = _rows_by_arrow(file)
+    else:
+        rows, failure = _rows_by_duckdb(file), duckdb.Error
+    try:
+        yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
+    except failure as error:
+        raise DatasetError(str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file") from error
+
+
+def _rows_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
+    import duckdb
+
+    result = duckdb.execute("SELECT * FROM read_parquet(?)", [str(file)])
+    names = [column[0] for column in result.description]
+    while rows := result.fetchmany(1000):
+        yield from (dict(zip(names, values, strict=True)) for values in rows)
+
+
+def _rows_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
+    """Read the rows with pyarrow, which many environments have; return also the exception for an invalid file."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise SettingsError(
+            f"{file}: reading Parquet needs duckdb or pyarrow: pip install 'evalsuite[build]', or pip install pyarrow"
+        ) from error
+
+    def read() -> Iterator[Mapping[str, Any]]:
+        with parquet.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(batch_size=1000):
+                yield from batch.to_pylist()
+
+    return read(), ArrowException
+
+
+def _read_hub(name: str, split: str) -> Iterator[SourceItem]:
+    try:
+        from datasets import load_dataset
+    except ImportError as error:
+        raise SettingsError(
+            f"load_samples({name!r}): not a file; if it is a name of the Hugging Face hub: pip install datasets"
+        ) from error
+    repository, _, configuration = name.partition(":")
+    try:
+        rows = load_dataset(repository, configuration or None, split=split)
+    except Exception as error:
+        raise DatasetError(name, f"split {split}", str(error)[:300], "a data set that can be loaded") from error
+    return ((f"row {number}", row) for number, row in enumerate(rows, 1))
+
+
+READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
+    ".jsonl": _read_json_lines,
+    ".json": _read_json,
+    ".csv": _separated_by(","),
+    ".tsv": _separated_by("\t"),
+    ".yaml": _read_yaml,
+    ".yml": _read_yaml,
+    ".parquet": _read_parquet,
+}

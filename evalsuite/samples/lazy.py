@@ -1,4 +1,4 @@
-"""Samples that are created on demand: those that `--limit`, `-k` and `--shard` leave out are never created."""
+"""Create samples on demand: samples that `--limit`, `-k` and `--shard` leave out are never created."""
 
 from __future__ import annotations
 
@@ -15,17 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_making = threading.RLock()
+_creation = threading.RLock()
 """Held while a sample is created, because the event loop and the case's test may request it at the same time."""
 
 
-class Unmade:
-    """A sample that has not been created; only its id is known.
-
-    Args:
-        id: the sample's id.
-        make: creates the sample from its id.
-    """
+class LazySample:
+    """A sample that is created at its first use; only its id is known before."""
 
     __slots__ = ("_make", "_sample", "id")
 
@@ -35,17 +30,13 @@ class Unmade:
 
     @property
     def sample(self) -> Sample:
-        """The sample, created at first use.
-
-        Raises:
-            SettingsError: the created sample has another id.
-        """
-        with _making:
+        """The sample, created at first use."""
+        with _creation:
             if self._sample is None:
-                made = self._make(self.id)
-                if made.id != self.id:
-                    raise SettingsError(f"LazySamples: for the id {self.id!r} the sample {made.id!r} was made")
-                self._sample = made
+                sample = self._make(self.id)
+                if sample.id != self.id:
+                    raise SettingsError(f"LazySamples: for the id {self.id!r}, make returned the sample {sample.id!r}")
+                self._sample = sample
             return self._sample
 
 
@@ -72,11 +63,11 @@ class LazySamples(Sequence[Sample]):
         """Create one sample; a slice gives new lazy samples instead."""
         if isinstance(at, slice):
             return LazySamples(self.ids[at], self._make)
-        return Unmade(self.ids[at], self._make).sample
+        return LazySample(self.ids[at], self._make).sample
 
-    def unmade(self) -> list[Unmade]:
-        """List all samples as ids, without creating any."""
-        return [Unmade(id_, self._make) for id_ in self.ids]
+    def uncreated(self) -> list[LazySample]:
+        """List all samples without creating any."""
+        return [LazySample(id_, self._make) for id_ in self.ids]
 
     def tagged(self, tags: Mapping[str, str]) -> LazySamples:
         """Add tags to all samples; a sample's own tags take precedence."""
