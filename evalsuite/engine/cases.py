@@ -173,7 +173,7 @@ def _read_sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
     """Read the samples as far as the choice needs them."""
     samples = bound.dataset.samples
     if isinstance(samples, LazySamples):
-        return samples.uncreated()
+        return samples.list_samples()
     if not isinstance(samples, SampleStream):
         return samples
     read = samples.first(limit)

@@ -65,7 +65,7 @@ class LazySamples(Sequence[Sample]):
             return LazySamples(self.ids[at], self._make)
         return LazySample(self.ids[at], self._make).sample
 
-    def uncreated(self) -> list[LazySample]:
+    def list_samples(self) -> list[LazySample]:
         """List all samples without creating any."""
         return [LazySample(id_, self._make) for id_ in self.ids]
 
