@@ -15,6 +15,7 @@ from evalsuite.core.errors import SpendLimitReached
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.conditions import JUDGE, near
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, score_of, select
+from evalsuite.results.built_in import AMOUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -113,7 +114,9 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")
     if gate.confidence is not None and not _has_width(estimate):
         reason = "no interval can be given for it from so few cases, or from cases that are all the same"
-        if metric in measured.derived:
+        if metric in AMOUNTS:
+            reason = "an amount has no interval below 30 independent cases, or if all are equal; leave out the @"
+        elif metric in measured.derived:
             reason += "; a derived metric needs a declared range for one, Metric(range=(0, 1))"
         elif metric not in measured.declared:
             reason += "; a declared range, Metric(range=(0, 1)), bounds what varies"

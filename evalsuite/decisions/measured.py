@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from evalsuite.results.built_in import AMOUNTS, mean_amount
 from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import ASSERTS, Tally
 
@@ -106,6 +107,8 @@ class Measured:
         A derived metric may return its own interval, at 95%. Without one, or for another confidence, the
         interval is the jackknife's over clusters.
         """
+        if metric in AMOUNTS:
+            return mean_amount(metric, cases, confidence)
         estimate = self.estimate(metric, cases, confidence)
         if metric not in self.derived or estimate is None:
             return estimate

@@ -71,7 +71,7 @@ RESOURCES = _Resources()
 def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
     """Find the built-in metric of this name; None if it does not exist."""
     if name in AMOUNTS:
-        return partial(_mean_amount, name)
+        return partial(mean_amount, name)
     if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
         return JUDGE_METRICS[name.removeprefix(JUDGE)]
     if name.startswith(CORRECTED) and name != CORRECTED:
@@ -107,13 +107,19 @@ class BuiltInMetrics(dict[str, Metric]):
             return default
 
 
-def _mean_amount(name: str, cases: Tally) -> Estimate | None:
-    amount, ran = AMOUNTS[name], cases.ran()
-    mean = ran.estimate_of([amount(row) for row in ran])
-    if mean is not None and mean.value in {0.0, 1.0}:
-        # Amounts that are all 0 or 1 are still not shares, so a share's interval does not apply.
-        return Estimate(mean.value, n=mean.n)
-    return mean
+def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+    """Estimate the mean of an amount per case; without an interval for few cases, or if all amounts are equal."""
+    from evalsuite import stats
+
+    ran = cases.ran()
+    values = [AMOUNTS[name](row) for row in ran]
+    if not values:
+        return None
+    interval = stats.amount_interval(values, clusters=[row.cluster for row in ran], confidence=confidence)
+    mean = math.fsum(values) / len(values)
+    if math.isinf(interval.high):
+        return Estimate(mean, n=len(values))
+    return Estimate(mean, interval.low, interval.high, len(values))
 
 
 def _latency(share: float, cases: Tally) -> Estimate | None:

@@ -13,6 +13,7 @@ from .agreement import (
 from .clustering import ClusteredMean, Interval, clustered_mean, mean_interval
 from .correlation import Significance, kendall, pearson, spearman, welch_anova
 from .intervals import (
+    amount_interval,
     betting_interval,
     bootstrap_interval,
     count_interval,
@@ -44,6 +45,7 @@ __all__ = [
     "Significance",
     "Weights",
     "ac1_interval",
+    "amount_interval",
     "at_least_k_of_m",
     "betting_interval",
     "bootstrap_interval",

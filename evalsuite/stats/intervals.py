@@ -205,6 +205,52 @@ BET_HALVINGS = 30
 """Bisections of the range, enough for nine digits."""
 
 
+FEWEST_AMOUNTS = 30
+"""With 20 clusters, the upper bound of lognormal amounts (sigma 1) fails in 5% of samples, with 30 in 3%."""
+
+
+def amount_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
+    """Compute an interval of the mean of amounts without an upper limit, such as tokens, which are often skewed.
+
+    Student's t is transformed as in Hall, "On the removal of skewness by transformation" (Journal of the Royal
+    Statistical Society B 54, 1992). For the upper bound, the greatest cluster counts twice, because still greater
+    amounts may be missing from the sample. `perf/statistical_promises.py` simulates how often the bound fails.
+
+    Args:
+        values: finite numbers, at least 0, one per case.
+        clusters: the cluster of each value; see `mean_interval`.
+        confidence: 0.95 for a 95% interval.
+
+    Returns:
+        At least 0. The interval is [0, inf] with fewer than 30 clusters, or if all clusters have the same mean.
+
+    Raises:
+        ValueError: the list is empty, a value is negative or not finite, lists differ in length, or the confidence is
+            outside of (0, 1).
+    """
+    import numpy as np
+
+    tail = (1 - probability(confidence, "confidence")) / 2
+    totals, sizes = cluster_totals(within(numbers(values), 0, math.inf, "amounts"), clusters)
+    if len(totals) < FEWEST_AMOUNTS or mean_of_clusters(totals, sizes).error == 0:
+        return Interval(0.0, math.inf)
+    low = _bound_of_skewed(totals, sizes, 1 - tail)
+    size, greatest = float(sizes.mean()), max((totals / sizes).tolist())
+    high = _bound_of_skewed(np.append(totals, size * greatest), np.append(sizes, size), tail)
+    return Interval(max(0.0, low), high)
+
+
+def _bound_of_skewed(totals: Array, sizes: Array, level: float) -> float:
+    """Compute the mean minus the transformed quantile of t; the low levels give upper bounds."""
+    mean = mean_of_clusters(totals, sizes)
+    residuals = totals - sizes * mean.mean
+    skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
+    quantile = mean.quantile(level)
+    if abs(skewness) > ROUNDING:
+        quantile = 3 / skewness * (math.cbrt(1 + skewness * (quantile - skewness / 6)) - 1)
+    return mean.mean - quantile * mean.error
+
+
 def betting_interval(
     values: Values,
     *,

@@ -297,3 +297,12 @@ def test_the_file_named_on_the_command_line_is_read_whatever_the_others_say(suit
     (suite.path / "pytest.ini").write_text(INI.format(0.95), encoding="utf-8")
     (suite.path / "other.ini").write_text(INI.format(0.5), encoding="utf-8")
     assert suite.run("-c", "other.ini", "test_numbers.py").ret == 0
+
+
+@pytest.mark.parametrize(("cases", "status"), [(12, 12), (60, 0)])
+def test_a_bound_of_an_amount_is_decided_from_thirty_cases_on(suite: Suite, cases: int, status: int) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO.replace("range(10)", f"range({cases})"))
+    ended = suite.run("test_numbers.py", "--gate=numbers.seconds <= 60 @95%")
+    assert ended.ret == status
+    if status:
+        ended.stdout.fnmatch_lines(["*no data*numbers.seconds*no interval below 30 independent cases*"])

@@ -73,6 +73,20 @@ def test_a_betting_interval_holds_the_mean_within_the_bounds_and_is_never_one_po
     assert (marks.low, marks.high) == pytest.approx((1 + 9 * plain.low, 1 + 9 * plain.high), abs=1e-6)
 
 
+@given(st.lists(st.floats(0, 1e6), min_size=30, max_size=80))
+@modest
+def test_an_interval_of_amounts_begins_at_zero_or_above_and_holds_the_mean(values: list[float]) -> None:
+    found = stats.amount_interval(values)
+    mean = math.fsum(values) / len(values)
+    assert 0 <= found.low <= mean * (1 + 1e-9)
+    assert found.high >= mean * (1 - 1e-9)
+
+
+def test_few_or_equal_amounts_have_no_upper_bound() -> None:
+    assert stats.amount_interval([1.0, 2.0] * 14).high == math.inf
+    assert stats.amount_interval([3.0] * 40).high == math.inf
+
+
 @given(score_lists, st.integers(2, 4))
 @modest
 def test_copies_within_clusters_add_no_certainty(values: list[float], copies: int) -> None:
