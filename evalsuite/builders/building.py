@@ -65,9 +65,6 @@ def building(target: Path) -> Iterator[Path]:
     """Provide a private folder beside a file that is going to be written.
 
     The folder's name depends on the file's, so the next build removes what a killed build left.
-
-    Raises:
-        SettingsError: the folder cannot be made, the file is a folder, or another build of the same file is running.
     """
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
@@ -87,11 +84,7 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def write(text: str, target: Path, folder: Path) -> None:
-    """Write a file in a private folder on the same disk, and move it to its place when it is complete.
-
-    Raises:
-        SettingsError: the file cannot be written.
-    """
+    """Write a file in a private folder on the same disk, and move it to its place when it is complete."""
     draft = folder / target.name
     try:
         with draft.open("w", encoding="utf-8", newline="\n") as file:

@@ -47,11 +47,7 @@ def add_model_options(parser: _ActionsContainer, *, required: bool = True, witho
 
 
 def model_settings(values: Mapping[str, Any]) -> Settings:
-    """Read the settings among a command's arguments.
-
-    Raises:
-        SettingsError: a value is malformed.
-    """
+    """Read the settings among a command's arguments."""
     return read_settings({name: values.get(name) for name in TAKEN})
 
 
@@ -123,13 +119,7 @@ class ModelSession:
 
 @contextmanager
 def session(settings: Settings, store: Path) -> Iterator[ModelSession]:
-    """Open a session for the duration of the block.
-
-    Raises:
-        ModelError: the model cannot be reached.
-        RunError: the store cannot be opened.
-        SettingsError: the model's name or a price is invalid.
-    """
+    """Open a session for the duration of the block."""
     # Like pytest's root directory, so that `function:package.module:name` is importable.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))

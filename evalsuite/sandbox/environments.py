@@ -120,11 +120,7 @@ def versions_in(folders: Iterable[str]) -> dict[str, str]:
 
 
 def requirements_of(name: str) -> tuple[str, ...]:
-    """Read the requirements of a named environment or of a file.
-
-    Raises:
-        SettingsError: neither an environment nor a file has this name.
-    """
+    """Read the requirements of a named environment or of a file."""
     if name in NAMED:
         return NAMED[name]
     try:
@@ -195,13 +191,7 @@ def own_interpreter() -> Interpreter:
 
 
 def other_interpreter(executable: str) -> Interpreter:
-    """Ask another interpreter of this machine where it is installed.
-
-    Raises:
-        OSError: the interpreter cannot be started.
-        ValueError: the answer is malformed.
-        subprocess.SubprocessError: the interpreter fails.
-    """
+    """Ask another interpreter of this machine where it is installed."""
     command = [executable, "-I", "-c", _DESCRIBE]
     answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
     base, prefix, libraries, version = json.loads(answer.stdout)

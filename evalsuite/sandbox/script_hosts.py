@@ -16,7 +16,7 @@ import time
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from evalsuite.sandbox.execution import Execution
     from evalsuite.sandbox.inside import Limits
+
+    ScriptHost: TypeAlias = "Docker | FusionServer"
 
 # Additional time of a script to start an interpreter, import pandas and read tables.
 START_SECONDS = 60.0
@@ -68,7 +70,7 @@ class ScriptEnd:
     Attributes:
         status: exit status; negative, or 128 and more, if a signal ended the script.
         timed_out: whether the host stopped the script because of its time limit.
-        result: content of the file `RESULT`; None if the host has no files or the script wrote none.
+        result: content of the file `RESULT`; None if the host takes no files or the script wrote none.
     """
 
     stdout: bytes
@@ -79,40 +81,8 @@ class ScriptEnd:
     result: bytes | None = None
 
 
-class ScriptHost(Protocol):
-    """A host that runs Python scripts in isolation.
-
-    Attributes:
-        tier: the host's name in records.
-        at_once: maximum number of simultaneous scripts.
-        alive: whether scripts can be run.
-        takes_files: whether the host puts files beside the script and returns the file `RESULT`.
-    """
-
-    tier: str
-    at_once: int
-    alive: bool
-    takes_files: bool
-
-    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
-        """Run a script, with files beside it if the host supports files.
-
-        Raises:
-            SandboxError: the host failed, which says nothing about the script.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Release all resources."""
-        ...
-
-
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
-    """Run one program; of its limits, only the limit on output is enforced here, because the host enforces the others.
-
-    Raises:
-        SandboxError: the host failed, or a table could not be loaded.
-    """
+    """Run one program; only its limit on output is enforced here, because the host enforces the others."""
     marker = secrets.token_hex(16)
     bundle = _bundle(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
@@ -182,14 +152,10 @@ CHUNK, MOST_ERROR = 1 << 16, 8 << 20
 
 
 class Docker:
-    """Runs scripts in containers on this machine, or on the machine that DOCKER_HOST names; see `ScriptHost`.
+    """Runs scripts in containers on this machine, or on the machine that DOCKER_HOST names.
 
-    Args:
-        image: an image with Python 3.11 or newer as `python3`, and the packages that programs may import.
-        limits: what one program may use.
-
-    Raises:
-        SandboxUnavailable: neither docker nor podman is installed here.
+    The image needs Python 3.11 or newer as `python3`, and the packages that programs may import. SandboxUnavailable is
+    raised if neither docker nor podman is installed here.
     """
 
     alive = True
@@ -205,7 +171,7 @@ class Docker:
         self._command = next(filter(_answers, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
-        """Run a script in a new container, which is removed afterwards; see `ScriptHost.run`."""
+        """Run a script in a new container, which is removed afterwards."""
         name, started = f"evalsuite-{secrets.token_hex(8)}", time.monotonic()
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
@@ -305,14 +271,11 @@ LARGEST = 64 << 20
 
 
 class FusionServer:
-    """Runs scripts on a SandboxFusion server; see `ScriptHost`.
+    """Runs scripts on a SandboxFusion server, for example `http://127.0.0.1:8080`.
 
-    No memory limit is sent, because the server would limit the address space, of which OpenBLAS and others reserve far
-    more than they use.
-
-    Args:
-        url: the server's address, for example `http://127.0.0.1:8080`. A user and password in it are sent; a key in
-            the environment variable `SANDBOX_FUSION_API_KEY` is sent as a bearer token.
+    A user and password in the address are sent; a key in the environment variable `SANDBOX_FUSION_API_KEY` is sent as a
+    bearer token. No memory limit is sent, as the server would limit the address space, of which OpenBLAS and others
+    reserve far more than they use.
     """
 
     at_once = 16
@@ -325,11 +288,7 @@ class FusionServer:
         self._client: aiohttp.ClientSession | None = None
 
     async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
-        """Run a script on the server.
-
-        Raises:
-            SandboxError: the server cannot be reached, refuses, or sends a malformed answer.
-        """
+        """Run a script on the server; put files beside it and fetch the file `RESULT`."""
         request = {
             "code": script,
             "language": "python",

@@ -28,11 +28,7 @@ SERVERS = ("http://", "https://")
 
 
 def read_tiers(name: str) -> tuple[str, ...]:
-    """Read the value of `--sandbox`: `auto` for the tiers of this machine, else one tier.
-
-    Raises:
-        SettingsError: the name is not a tier.
-    """
+    """Read the value of `--sandbox`: `auto` for the tiers of this machine, else one tier."""
     if name == "auto":
         return TIERS
     if name in TIERS or name.startswith(SERVERS) or name.removeprefix(DOCKER) not in {"", name}:
@@ -63,11 +59,7 @@ class Launch:
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
-    """List the ways to start these tiers; add those that cannot be tried to `failures`.
-
-    Raises:
-        SandboxUnavailable: this machine supports no tier, or the only tier cannot be tried.
-    """
+    """List the ways to start these tiers; add those that cannot be tried to `failures`."""
     demand_linux()
     if "bubblewrap" in tiers:
         try:
@@ -146,11 +138,7 @@ def demand_linux() -> None:
 
 
 def find_bubblewrap() -> list[str]:
-    """Find the bubblewrap executables of this machine, the system's own first.
-
-    Raises:
-        SandboxUnavailable: none is installed.
-    """
+    """Find the bubblewrap executables of this machine, the system's own first."""
     demand_linux()
     executables = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
     if not executables:

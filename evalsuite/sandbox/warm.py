@@ -57,11 +57,7 @@ class RoundEnd:
 
 
 class WarmInterpreter:
-    """The processes of one sandbox and the socket to them, on the event loop that started them.
-
-    Raises:
-        SandboxUnavailable: its command cannot be started.
-    """
+    """The processes of one sandbox and the socket to them, on the event loop that started them."""
 
     def __init__(self, launch: Launch, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
@@ -94,11 +90,7 @@ class WarmInterpreter:
         return bool(self.end.alive)
 
     async def start(self) -> None:
-        """Wait until packages are loaded and a trial program has been isolated.
-
-        Raises:
-            SandboxUnavailable: the isolation does not work on this machine.
-        """
+        """Wait until packages are loaded and a trial program has been isolated."""
         try:
             await self._send(self.setup)
             await asyncio.wait_for(self.ready, START_SECONDS)

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsuite.benchmarks.treb.dataset import SHIPPED, files
+from evalsuite.benchmarks.treb.dataset import SHIPPED, find_files
 from evalsuite.benchmarks.treb.records import SUBTASKS
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.metrics.text import HAN
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RECORDS: dict[str, dict[str, Any]] = {
-    record["id"]: record for path in files(SHIPPED) for record in json.loads(path.read_text("utf-8"))
+    record["id"]: record for path in find_files(SHIPPED) for record in json.loads(path.read_text("utf-8"))
 }
 
 

@@ -4,8 +4,8 @@ Each source has one JSON file, an object of three lists of records:
 
     {"head": [[entity, template, question, answer], ...], "torso": [...], "tail": [...]}
 
-The published scripts write `head_to_tail_imdb.json` and the like. An entity is whatever the source calls it: a name,
-an identifier, a DBpedia triple, a DBLP record. An answer is a string, a number, or a list of acceptable ones.
+The published scripts write files such as `head_to_tail_imdb.json`. An entity depends on the source: a name, an
+identifier, a DBpedia triple or a DBLP record. An answer is a string, a number, or a list of these.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from evalsuite.core.types import Sample
 from evalsuite.metrics.text import as_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.core.protocols import Setup
 
 BUCKETS = ("head", "torso", "tail")
-
-
 DOMAINS = ("movie", "book", "academics", "open")
 # The paper's domain of each source.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
@@ -47,7 +45,7 @@ class QuestionItem:
     """One question of a file.
 
     Attributes:
-        origin: the beginning of its ids: the source in its file's name, else its domain.
+        origin: the beginning of the sample ids: the source in the file's name, else the domain.
         domain: movie, book, academics, open, or another domain's file name.
         answers: acceptable answers as text; at least one.
         entity: plain JSON data.
@@ -66,23 +64,17 @@ class QuestionItem:
 
 
 def load(setup: Setup) -> Dataset:
-    """Load the user's files or the shipped pack, one sample for each mode that can ask a question.
-
-    Raises:
-        DatasetError: a file is missing or malformed.
-    """
-    files = _files(setup.data or _SHIPPED)
+    """Load the user's files or the shipped pack, one sample for each mode that can ask a question."""
+    files = _find_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
-    source = ", ".join(path.name for path in files) if setup.data else SHIPPED
-    return Dataset(tuple(make_samples(items, modes)), "; ".join([source, *_left_out(items, modes)]))
-
-
-def _left_out(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[str]:
-    for mode in modes:
-        count = sum(not can_ask(mode, item) for item in items)
-        if count:
-            yield f"the mode {mode} cannot ask {count:,} of its {len(items):,} questions"
+    source = [", ".join(path.name for path in files) if setup.data else SHIPPED]
+    source += [
+        f"the mode {mode} cannot ask {count:,} of its {len(items):,} questions"
+        for mode in modes
+        if (count := sum(not can_ask(mode, item) for item in items))
+    ]
+    return Dataset(tuple(make_samples(items, modes)), "; ".join(source))
 
 
 def is_shipped(source: str) -> bool:
@@ -91,35 +83,31 @@ def is_shipped(source: str) -> bool:
 
 
 def read_items(path: Path) -> list[QuestionItem]:
-    """Read the questions of one file, head first.
-
-    Raises:
-        DatasetError: the file is malformed.
-    """
+    """Read the questions of one file, head first."""
     top = read_json(path, dict)
     if set(top) != set(BUCKETS):
         keys = f"the keys {', '.join(map(repr, top))}" if top else "an empty object"
         raise DatasetError(path, "the top of the file", keys, "the keys 'head', 'torso' and 'tail'")
     items = [
-        _item(record, bucket, path, f"{bucket}, record {number}")
+        _read_item(record, bucket, path, f"{bucket}, record {number}")
         for bucket in BUCKETS
         for number, record in enumerate(expect(top[bucket], list, path, bucket), 1)
     ]
     if not items:
         raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
-    return list(_with_facets(items, path, len(top["head"])))
-
-
-def _with_facets(items: Iterable[QuestionItem], path: Path, heads: int) -> Iterator[QuestionItem]:
-    tenth, predicates = (heads + 9) // 10 if is_ranked(path) else 0, predicate_buckets(path)
+    # The questions of files that were built here are sorted by popularity; the published scripts shuffle theirs.
+    tenth = (len(top["head"]) + 9) // 10 if stats_path(path).is_file() else 0
+    predicates = predicate_buckets(path)
     for place, item in enumerate(items):
-        top = {"top": "10%"} if place < tenth else {}
-        # Not just `tail`, because the gate head_to_tail[tail] means the bucket of the entity.
-        own = {"predicate": f"{predicates[item.template]} predicate"} if item.template in predicates else {}
-        yield replace(item, facets=top | own)
+        facets = {"top": "10%"} if place < tenth else {}
+        if item.template in predicates:
+            # Not just `tail`, because the gate head_to_tail[tail] means the bucket of the entity.
+            facets["predicate"] = f"{predicates[item.template]} predicate"
+        items[place] = replace(item, facets=facets)
+    return items
 
 
-def _files(folder: Path) -> list[Path]:
+def _find_files(folder: Path) -> list[Path]:
     named = sorted(folder.glob("head_to_tail*.json"))
     if files := named or sorted(folder.glob("*.json")):
         return files
@@ -127,35 +115,29 @@ def _files(folder: Path) -> list[Path]:
     raise DatasetError(folder, "", "no .json file" if folder.is_dir() else "no such folder", expected)
 
 
-def _item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
+def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
     parts = expect(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
     template = _non_empty(parts[1], path, f"{where}, template id")
     question = _non_empty(parts[2], path, f"{where}, question")
-    source = _slug(re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE))
-    domain = _domain(source, template)
+    source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
+    source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
+    # The domain follows from the file name, else from the template id (`imdb-title-0`); otherwise it is open.
+    known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
+    domain = SOURCES.get(known[0], known[0]) if known else source or "open"
     answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))
     return QuestionItem(source or domain, domain, bucket, template, question, answers, parts[0])
 
 
-def _domain(source: str, template: str) -> str:
-    """Find the domain by the file name, else by the template id (`imdb-title-0`, a DBpedia predicate)."""
-    for name in (source, template.partition("-")[0]):
-        if name in SOURCES or name in DOMAINS:
-            return SOURCES.get(name, name)
-    # Without other evidence, the question is of the open domain.
-    return source or "open"
-
-
 def _read_answers(answer: Any, path: Path, where: str) -> Iterator[str]:
-    if isinstance(answer, list):
-        if not answer:
-            raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
+    if not isinstance(answer, list):
+        yield _read_answer(answer, path, where)
+    elif not answer:
+        raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
+    else:
         for number, text in enumerate(answer, 1):
             yield _read_answer(text, path, f"{where} {number}")
-    else:
-        yield _read_answer(answer, path, where)
 
 
 def _read_answer(answer: Any, path: Path, where: str) -> str:
@@ -175,10 +157,6 @@ def _non_empty(text: Any, path: Path, where: str) -> str:
     return str(text).strip()
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
 # Longest identifier in characters; longer ones are replaced by a digest.
 _LONGEST_ENTITY = 60
 
@@ -190,19 +168,21 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
     people are likely to ask the question. The metadata have the entity and, if the mode shows them, another question of
     the template (`example`) or the sentence with a gap (`gap`).
     """
-    seen: Counter[tuple[str, str]] = Counter()
-    templates = _by_template(items)
+    counts: Counter[tuple[str, str]] = Counter()
+    templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
     for item in items:
-        seen[item.origin, item.bucket] += 1
-        name = f"{item.origin}-{item.bucket}-{seen[item.origin, item.bucket]}"
+        templates[item.template].append(item)
+    for item in items:
+        counts[item.origin, item.bucket] += 1
+        name = f"{item.origin}-{item.bucket}-{counts[item.origin, item.bucket]}"
         for mode in modes:
             if can_ask(mode, item):
                 yield Sample(
                     id=f"{name}-{mode}" if len(modes) > 1 else name,
                     input=item.question,
                     target=item.answers[0] if len(item.answers) == 1 else item.answers,
-                    tags=_tags(item, mode),
-                    metadata={"entity": item.entity, **_shown(mode, item, templates[item.template])},
+                    tags=_make_tags(item, mode),
+                    metadata={"entity": item.entity, **_example(mode, item, templates[item.template])},
                 )
 
 
@@ -214,46 +194,31 @@ def can_ask(mode: str, item: QuestionItem) -> bool:
     )
 
 
-def _tags(item: QuestionItem, mode: str) -> dict[str, str]:
+def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
+    # A DBpedia triple begins with the entity.
+    entity = item.entity[0] if isinstance(item.entity, list) and len(item.entity) == 3 else item.entity
+    is_name = isinstance(entity, str) and 0 < len(entity) <= _LONGEST_ENTITY
     return {
         "domain": item.domain,
         "bucket": item.bucket,
         "template": item.template,
         "mode": mode,
         "natural": "yes" if is_natural(item.template) else "no",
-        "cluster": f"{item.origin} {_entity(item.entity)}",
+        "cluster": f"{item.origin} {entity if is_name else digest(entity)}",
         **item.facets,
     }
 
 
-def _entity(entity: Any) -> str:
-    # The published script of DBpedia writes the triple, which begins with the entity.
-    name = entity[0] if isinstance(entity, list) and len(entity) == 3 else entity
-    return name if isinstance(name, str) and 0 < len(name) <= _LONGEST_ENTITY else digest(name)
-
-
-def _shown(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
+def _example(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
     own = OWN_MODES.get(mode)
     if own and own.cloze:
         return {"gap": with_gap(item.question)}
-    # The example is about another entity, so that it does not reveal the answer.
-    other = next((each for each in template if _differs(each, item)), None)
-    if mode in SHOWS_TEMPLATE and other:
-        return {"example": {"question": other.question, "answer": other.answers[0]}}
+    for other in template if mode in SHOWS_TEMPLATE else ():
+        # The example is about another entity, so that it does not reveal the answer.
+        differs = other.question != item.question and other.entity != item.entity
+        if differs and not set(other.answers) & set(item.answers):
+            return {"example": {"question": other.question, "answer": other.answers[0]}}
     return {}
-
-
-def _differs(other: QuestionItem, item: QuestionItem) -> bool:
-    return (
-        other.question != item.question and other.entity != item.entity and not set(other.answers) & set(item.answers)
-    )
-
-
-def _by_template(items: Sequence[QuestionItem]) -> Mapping[str, Sequence[QuestionItem]]:
-    templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
-    for item in items:
-        templates[item.template].append(item)
-    return templates
 
 
 HEADER = ("template", "popularity", "bucket")
@@ -269,20 +234,8 @@ def predicates_path(questions: Path) -> Path:
     return questions.with_suffix(".predicates.tsv")
 
 
-def is_ranked(questions: Path) -> bool:
-    """Tell whether the questions of a bucket are sorted by popularity, most popular first.
-
-    Files that were built here are sorted; the published scripts shuffle theirs.
-    """
-    return stats_path(questions).is_file()
-
-
 def predicate_buckets(questions: Path) -> dict[str, str]:
-    """Read the bucket of each template's predicate by its own popularity; empty without such a file.
-
-    Raises:
-        DatasetError: the file is malformed.
-    """
+    """Read the bucket of each template's predicate by its own popularity; empty without such a file."""
     path = predicates_path(questions)
     if not path.is_file():
         return {}
@@ -297,23 +250,12 @@ def predicate_buckets(questions: Path) -> dict[str, str]:
 
 
 GAP = "_"
-# Past participles, keyed by the verbs of questions such as "Who directed ...?".
-_PARTICIPLES = {
-    "authored": "authored",
-    "composed": "composed",
-    "created": "created",
-    "designed": "designed",
-    "developed": "developed",
-    "directed": "directed",
-    "discovered": "discovered",
-    "founded": "founded",
-    "invented": "invented",
-    "painted": "painted",
-    "played": "played",
-    "produced": "produced",
-    "publishes": "published",
-    "wrote": "written",
-}
+# The verbs of questions such as "Who directed ...?", and the past participles that differ from them.
+_DONE = (
+    "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
+    "publishes|wrote"
+)
+_PARTICIPLES = {"publishes": "published", "wrote": "written"}
 _PAST = {
     "appear": "appeared",
     "come out": "came out",
@@ -326,7 +268,6 @@ _PAST = {
     "receive": "received",
     "write": "wrote",
 }
-_DONE = "|".join(_PARTICIPLES)
 _DID = "|".join(_PAST)
 # The first rule that matches a whole question makes the sentence.
 _RULES = tuple(
@@ -376,32 +317,20 @@ def with_gap(question: str) -> str | None:
     for pattern, sentence in _RULES:
         if parts := pattern.fullmatch(question.strip()):
             words = {name: text or "" for name, text in parts.groupdict().items()}
-            words["participle"] = _PARTICIPLES.get(words.get("done", "").lower(), "")
+            done = words.get("done", "").lower()
+            words["participle"] = _PARTICIPLES.get(done, done)
             words["past"] = _PAST.get(words.get("did", "").lower(), "")
             filled = sentence.format_map(words)
             return filled[0].upper() + filled[1:]
     return None
 
 
+# Templates of questions that are built here, and those of the same questions in the published scripts.
 _UNNATURAL = {
-    # Questions built here.
-    "goodreads-book-isbn10",
-    "goodreads-book-isbn13",
-    "imdb-person-department",
-    "imdb-person-specialty",
-    "imdb-title-running-time",
-    "mag-journal-issn",
-    "mag-paper-doi",
-    "mag-paper-publisher",
-    # The same questions of the published scripts.
-    "goodreads-book-2",
-    "goodreads-book-3",
-    "imdb-name-3",
-    "imdb-name-4",
-    "imdb-title-3",
-    "mag-journal-0",
-    "mag-paper-2",
-    "mag-paper-3",
+    *("goodreads-book-isbn10", "goodreads-book-isbn13", "imdb-person-department", "imdb-person-specialty"),
+    *("imdb-title-running-time", "mag-journal-issn", "mag-paper-doi", "mag-paper-publisher"),
+    *("goodreads-book-2", "goodreads-book-3", "imdb-name-3", "imdb-name-4"),
+    *("imdb-title-3", "mag-journal-0", "mag-paper-2", "mag-paper-3"),
 }
 
 

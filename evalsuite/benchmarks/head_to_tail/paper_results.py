@@ -22,7 +22,7 @@ from evalsuite.output.reports.section import Column, Passage, Table
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Tally
@@ -52,40 +52,20 @@ PAPER_MIX = {
 
 def domain_differences(asked: Tally, domain: str) -> list[str]:
     """List how a run's cases in one mode and domain, errors included, differ from the paper's; empty if they do not."""
-    part, mix = asked.where(domain=domain), PAPER_MIX[domain]
-    questions = {row.sample: row.tags for row in part}
-    if not questions:
+    mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
+    if not tags:
         return [f"nothing is asked about {domain}"]
-    return list(_mix_differences(list(questions.values()), domain, mix))
-
-
-def _mix_differences(tags: Sequence[Mapping[str, str]], domain: str, mix: DomainMix) -> Iterator[str]:
+    differences = []
     templates = len({each.get("template") for each in tags})
-    if _is_off(templates, mix.templates, mix.leeway):
-        yield f"{templates:,} templates of {domain} questions instead of {mix.templates:,}"
-    if _is_off(len(tags), mix.questions, mix.leeway):
-        yield f"{len(tags):,} {domain} questions instead of {mix.questions:,}"
+    if abs(templates - mix.templates) > mix.leeway * mix.templates:
+        differences.append(f"{templates:,} templates of {domain} questions instead of {mix.templates:,}")
+    if abs(len(tags) - mix.questions) > mix.leeway * mix.questions:
+        differences.append(f"{len(tags):,} {domain} questions instead of {mix.questions:,}")
     shares = [sum(each.get("bucket") == bucket for each in tags) for bucket in BUCKETS]
     if max(shares) - min(shares) > mix.leeway * max(shares):
         counts = ", ".join(f"{count:,} {bucket}" for count, bucket in zip(shares, BUCKETS, strict=True))
-        yield f"{domain} questions are {counts} instead of equally many"
-
-
-def _is_off(count: int, wanted: int, leeway: float) -> bool:
-    return abs(count - wanted) > leeway * wanted
-
-
-def prompt_differences(asked: Tally) -> list[str]:
-    """List how the prompt differs from the paper's; empty if it does not."""
-    mode = next((row.tags.get("mode", "") for row in asked), "")
-    return [] if mode == MODE else [f"asked by the mode {mode or 'of its own'}, not by the paper's Prompt 3"]
-
-
-def judge_differences(judge: str | None) -> list[str]:
-    """List how the judge differs; this does not prevent a comparison, because the paper's judge has been retired."""
-    if judge is None:
-        return ["decided by exact match, and compared with the paper's exact match"]
-    return [] if judge == JUDGE else [f"judged by {judge}, not by {JUDGE}"]
+        differences.append(f"{domain} questions are {counts} instead of equally many")
+    return differences
 
 
 _FOLDER = Path(__file__).parent / "published"
@@ -113,36 +93,37 @@ def models() -> list[str]:
     return [model for popularity, model in table_14() if popularity == "all"]
 
 
-def make_published_tables() -> list[Table]:
-    """Make Table 14, marked as published: over all questions, and by popularity."""
-    return [_overall(), _by_popularity()]
-
-
-def against_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
+def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
     """Compare a run's accuracy in one mode with the published ones if the questions are similar; list the differences.
 
     `judge` is None if exact match decides.
     """
     by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
-    prompts = prompt_differences(asked)
-    fair = [] if prompts else [domain for domain, differences in by_domain.items() if not differences]
-    differing = [text for domain in _DOMAINS for text in by_domain[domain]] + prompts + judge_differences(judge)
-    words = "; ".join(differing) or "nothing"
-    passage = Passage("", f"How {label} differs from the paper's own runs: {words}.")
-    if not fair:
+    differing = [text for differences in by_domain.values() for text in differences]
+    mode = next((row.tags.get("mode", "") for row in asked), "")
+    if mode != MODE:
+        differing.append(f"asked by the mode {mode or 'of its own'}, not by the paper's Prompt 3")
+    # A different judge does not prevent a comparison, because the paper's judge has been retired.
+    if judge is None:
+        differing.append("decided by exact match, and compared with the paper's exact match")
+    elif judge != JUDGE:
+        differing.append(f"judged by {judge}, not by {JUDGE}")
+    passage = Passage("", f"How {label} differs from the paper's own runs: {'; '.join(differing) or 'nothing'}.")
+    similar = [domain for domain, differences in by_domain.items() if not differences and mode == MODE]
+    if not similar:
         return [passage]
-    return [_differences_table(label, asked, fair, judged=judge is not None), passage]
+    return [_differences_table(label, asked, similar, judged=judge is not None), passage]
 
 
-def _differences_table(label: str, asked: Tally, fair: Sequence[str], *, judged: bool) -> Table:
+def _differences_table(label: str, asked: Tally, similar: Sequence[str], *, judged: bool) -> Table:
     # The paper has no results by domain for exact match.
-    parts = ["all", *fair] if set(fair) == set(_DOMAINS) else list(fair)
+    parts = ["all", *similar] if set(similar) == set(_DOMAINS) else list(similar)
     parts = parts if judged else [part for part in parts if part == "all"]
     rows = [[model, *(_difference(asked, part, model, judged=judged) for part in parts)] for model in models()]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
-        f"Accuracy of {label} minus the published one, with 95% intervals for questions that are drawn alike but "
-        "are not the same."
+        f"Accuracy of {label} minus the published one, with 95% intervals for different questions that are drawn in "
+        "the same way."
     )
     return Table("Against the published results", columns, rows, note)
 
@@ -161,37 +142,30 @@ def _difference(asked: Tally, part: str, model: str, *, judged: bool) -> Cell:
     return Estimate(own.value - theirs, low, high, own.n)
 
 
-def _overall() -> Table:
-    names = ["A_LM", "H_LM", "M", *(f"{rate}_{part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH")]
+def make_published_tables() -> list[Table]:
+    """Make Table 14, marked as published: over all questions, and by popularity."""
+    rates = [("all", rate) for rate in ("A_LM", "H_LM", "M")]
+    rates += [(bucket, f"{rate}_LM") for bucket in BUCKETS for rate in "AH"]
+    rates += [("all", f"{rate}_{domain}") for domain in _DOMAINS for rate in "AH"]
     titles = ["Accuracy", "Hallucination", "Missing"]
     titles += [f"{rate}, {part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH"]
-    rows = [[model, *(_overall_cell(model, name) for name in names)] for model in models()]
-    return Table("Published results", _columns(titles), rows, _NOTE, folded=True)
+    rows = [[model, *(table_14()[part, model].get(rate) for part, rate in rates)] for model in models()]
+    overall = Table("Published results", _columns(titles), rows, _NOTE, folded=True)
 
-
-def _overall_cell(model: str, name: str) -> Cell:
-    rate, _, part = name.partition("_")
-    if part in BUCKETS:
-        return table_14()[part, model].get(f"{rate}_LM")
-    return table_14()["all", model].get(name)
-
-
-def _by_popularity() -> Table:
     rules = {"EM": "exact match", "F1": "token F1", "RL": "ROUGE-L", "LM": "judge"}
-    names = [f"{rate}_{part}" for part in (*rules, *_DOMAINS) for rate in "AH"]
-    titles = [f"{rate}, {rules.get(part, part)}" for part in (*rules, *_DOMAINS) for rate in "AH"]
+    names = [*(f"{rate}_{part}" for part in (*rules, *_DOMAINS) for rate in "AH"), "M"]
+    titles = [*(f"{rate}, {rules.get(part, part)}" for part in (*rules, *_DOMAINS) for rate in "AH"), "Missing"]
     rows = [
-        [model, bucket, *(table_14()[bucket, model].get(name) for name in [*names, "M"])]
+        [model, bucket, *(table_14()[bucket, model].get(name) for name in names)]
         for bucket in BUCKETS
         for model in models()
     ]
-    head, *rest = _columns([*titles, "Missing"])
-    columns = [head, Column("Popularity"), *rest]
-    return Table("Published results by popularity", columns, rows, _NOTE, folded=True)
+    columns = _columns(titles, Column("Popularity"))
+    return [overall, Table("Published results by popularity", columns, rows, _NOTE, folded=True)]
 
 
-def _columns(titles: Sequence[str]) -> list[Column]:
-    return [Column("Model (published)"), *(Column(title, "percent") for title in titles)]
+def _columns(titles: Sequence[str], *more: Column) -> list[Column]:
+    return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
 
 
 def _rows(name: str) -> list[dict[str, str]]:

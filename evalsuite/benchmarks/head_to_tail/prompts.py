@@ -1,7 +1,7 @@
-"""Prompts for the model and for the judge, by mode: ours, and the paper's from the user's files.
+"""Prompts for the model and for the judge, by mode: evalsuite's own, and the paper's from the user's files.
 
-Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Copied from there into
-`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`), they are used
+Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy them to
+`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`); they are then used
 word for word.
 """
 
@@ -57,20 +57,13 @@ class PaperPrompts:
 
 
 def paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
-    """Read the files that these modes need; return None if no mode is the paper's.
-
-    A judge needs Prompt 2. `folder` is the benchmark's folder below `--data`.
-
-    Raises:
-        SettingsError: no folder is given.
-        DatasetError: a file is missing, or lacks a slot.
-    """
+    """Read the files that these modes (and a judge: Prompt 2) need; return None if no mode is the paper's."""
     numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
     if not numbers:
         return None
     if folder is None:
         raise SettingsError(
-            "head_to_tail's modes called paper ask in the paper's own words, which are read from "
+            "head_to_tail's modes called paper use the paper's own prompts, which are read from "
             "prompt_2.txt to prompt_7.txt in DIR/head_to_tail: name the folder with --data DIR"
         )
     wanted = sorted(numbers | ({JUDGE_PROMPT} if judged else set()))
@@ -98,7 +91,7 @@ DEFAULTS = {"temperature": 0, "max_tokens": 32}
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class PromptSolver:
     """Asks the sample's question with the prompt of the sample's mode."""
 
     generate: Generate
@@ -115,19 +108,14 @@ class Asks:
         return prompt(mode, question, example)
 
 
-def solver(setup: Setup) -> Asks:
-    """Make the solver; the benchmark's arguments are generation parameters (`max_tokens=256`).
-
-    Raises:
-        SettingsError: a parameter is unknown, or a paper's mode has no `--data`.
-        DatasetError: a file of the paper's prompts is missing or lacks a slot.
-    """
+def solver(setup: Setup) -> PromptSolver:
+    """Make the solver; the benchmark's arguments are generation parameters (`max_tokens=256`)."""
     params = {**DEFAULTS, **generation_params("Head-to-Tail", setup.args)}
     paper = paper_prompts(setup.data, setup.modes, judged=setup.judge is not None)
-    return Asks(generate(params=params), paper)
+    return PromptSolver(generate(params=params), paper)
 
 
-# The paper asks for brevity, which makes rules fair, and permits "unsure". It also removes each in turn (section 3.5).
+# The paper asks for brevity, which suits the rules, and permits "unsure". Section 3.5 removes each in turn.
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -151,7 +139,6 @@ class PromptMode:
     Attributes:
         examples: `none`; `general`, two of general knowledge; or `template`, where another question of the same
             template replaces the answerable one.
-        brief: whether to ask for a short answer.
         doubt: `unsure` tells the model to say "unsure" and shows an example, `guess` tells it to guess.
         cloze: whether to ask for the word in a gap.
         natural: whether to ask only questions that people are likely to ask.

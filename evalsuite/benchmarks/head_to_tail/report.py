@@ -1,4 +1,4 @@
-"""Head-to-Tail's section of the report: right, made up and missing, by judge or rule, domain and popularity."""
+"""Head-to-Tail's section of the report: accuracy, hallucination and missing answers by rule, domain and popularity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
-from evalsuite.benchmarks.head_to_tail.paper_results import against_published, make_published_tables, models, table_10
+from evalsuite.benchmarks.head_to_tail.paper_results import (
+    compare_with_published,
+    make_published_tables,
+    models,
+    table_10,
+)
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
@@ -24,15 +29,11 @@ PREFACE = (
     "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
     '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
 )
-# The suffixes of the scores by who decides what is right.
+# The suffixes of the scores, by the rule or judge that decides whether an answer is right.
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 VERDICTS = {"judge": "_lm", **_RULES}
-RATES_BY_DOMAIN = {
-    "accuracy": "Accuracy by domain and popularity",
-    "hallucination": "Hallucination by domain and popularity",
-}
-RATES = (Column("Accuracy", "percent"), Column("Hallucination", "percent"), Column("Missing", "percent"))
-COUNT = Column("Questions", "count")
+_RATES = ("accuracy", "hallucination", "missing")
+COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent") for rate in _RATES]
 
 
 def report(views: Sequence[RunView]) -> Section:
@@ -44,7 +45,7 @@ def report(views: Sequence[RunView]) -> Section:
         _by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
         _by_tag("By domain", "Domain", "domain", _domains(lines), lines),
         _rules_by_popularity(lines),
-        *(_domain_by_bucket(title, rate, lines) for rate, title in RATES_BY_DOMAIN.items()),
+        *(_domain_by_bucket(rate, lines) for rate in _RATES[:2]),
         _figure(lines),
         *studies(views, shipped=all(is_shipped(view.source) for view in views)),
     ]
@@ -58,10 +59,11 @@ def _decided_by(line: LabelledCases) -> str:
 def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     sentences = [PREFACE]
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
-    deciders = dict.fromkeys(map(_decided_by, lines))
-    for decider in deciders:
-        whose = [line.label for line in lines if _decided_by(line) == decider]
-        where = f" for {', '.join(whose)}" if len(deciders) > 1 else ""
+    deciders: dict[str, list[str]] = {}
+    for line in lines:
+        deciders.setdefault(_decided_by(line), []).append(line.label)
+    for decider, labels in deciders.items():
+        where = f" for {', '.join(labels)}" if len(deciders) > 1 else ""
         sentences.append(f"Right is what {decider} says{where}.")
     for line in lines:
         if lost := sum(row.outcome == "error" for row in line.tally):
@@ -80,14 +82,14 @@ def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
 
 def _by_verdict(lines: Sequence[LabelledCases]) -> Table:
     rows = _rows(VERDICTS, lines, lambda verdict, line: _cells(line.tally, VERDICTS[verdict]))
-    return Table("Right, made up, missing", _columns("Right by", lines, (COUNT, *RATES)), rows)
+    return Table("Right, made up, missing", _columns("Right by", lines, [COUNT, *RATES]), rows)
 
 
 def _by_tag(title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]) -> Table:
     def cells(value: str, line: LabelledCases) -> list[Cell]:
         return _cells(line.tally.where(lambda row: row.tags.get(tag) == value))
 
-    return Table(title, _columns(heading, lines, (COUNT, *RATES)), _rows(values, lines, cells))
+    return Table(title, _columns(heading, lines, [COUNT, *RATES]), _rows(values, lines, cells))
 
 
 def _rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
@@ -97,16 +99,16 @@ def _rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
         part = line.tally.where(bucket=bucket)
         return [cell for rule in _RULES for cell in _cells(part, VERDICTS[rule])[1:3]]
 
-    columns = _columns("Popularity", lines, [Column(f"{rate}, {rule}", "percent") for rule in _RULES for rate in "AH"])
+    columns = _columns("Popularity", lines, _percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH")))
     return Table("By popularity and rule", columns, _rows(BUCKETS, lines, cells))
 
 
-def _domain_by_bucket(title: str, rate: str, lines: Sequence[LabelledCases]) -> Table:
+def _domain_by_bucket(rate: str, lines: Sequence[LabelledCases]) -> Table:
     def cells(domain: str, line: LabelledCases) -> list[Cell]:
         return [line.tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
-    columns = _columns("Domain", lines, [Column(bucket, "percent") for bucket in BUCKETS])
-    return Table(title, columns, _rows(_domains(lines), lines, cells))
+    columns = _columns("Domain", lines, _percentages(*BUCKETS))
+    return Table(f"{rate.capitalize()} by domain and popularity", columns, _rows(_domains(lines), lines, cells))
 
 
 def _figure(lines: Sequence[LabelledCases]) -> Chart:
@@ -135,6 +137,10 @@ def _by_bucket(tally: Tally) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
 
+def _percentages(*titles: str) -> list[Column]:
+    return [Column(title, "percent") for title in titles]
+
+
 def _columns(heading: str, lines: Sequence[LabelledCases], rest: Sequence[Column]) -> list[Column]:
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     run = [Column(kind)] if len(lines) > 1 else []
@@ -154,11 +160,10 @@ def _domains(lines: Sequence[LabelledCases]) -> list[str]:
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
 
-# The paper's studies of its method and results, as far as a run has the data for them. Each function returns a table
-# or None. Rule against judge needs several runs, stability several epochs, prompts several modes. Very popular entities
-# and predicates need the files that `evalsuite build` writes beside its questions.
+# The paper's studies of its method and results. Each function returns a table, or None if the runs lack its data:
+# several runs for rules against the judge, several epochs for stability, several modes for prompts. Very popular
+# entities and predicates need the files that `evalsuite build` writes beside its questions.
 
-_RATES = ("accuracy", "hallucination", "missing")
 # As in the paper, open-domain questions are not divided into natural and other ones.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
 # With two runs every correlation is 1 or -1.
@@ -175,25 +180,23 @@ def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
         predicates(views),
         natural_questions(views, shipped=shipped),
     )
-    return [*(table for table in tables if table), *([] if shipped else _compare_with_published(views))]
-
-
-def _compare_with_published(views: Sequence[RunView]) -> Iterator[Block]:
-    for view in views:
-        for line in lines_of(view, alone=False):
-            judge = (view.judge or "a judge") if line.tally.values("accuracy_lm") else None
-            yield from against_published(line.label, line.tally, judge)
-    yield from make_published_tables()
+    blocks: list[Block] = [table for table in tables if table]
+    if not shipped:
+        for line in _lines(views):
+            judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
+            blocks += compare_with_published(line.label, line.tally, judge)
+        blocks += make_published_tables()
+    return blocks
 
 
 def rule_against_judge(views: Sequence[RunView]) -> Table | None:
-    """Compare how rules and the judge rank and rate models (Table 8).
+    """Compare how rules and the judge rank and rate models (Table 8); None with fewer than three judged runs.
 
     For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
     table shows the minimum and the mean. Combinations in which all runs are equal are left out. A run in several modes
-    counts once, with its default mode, because its modes share one model. None with fewer than three judged runs.
+    counts once, with its default mode, because its modes share one model.
     """
-    judged = [tally for tally in map(_plain, views) if tally.values("accuracy_lm")]
+    judged = [tally for tally in map(_default_mode, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
         return None
     rows: list[list[Cell]] = [
@@ -202,12 +205,8 @@ def rule_against_judge(views: Sequence[RunView]) -> Table | None:
         for rule, suffix in _RULES.items()
     ]
     heads = ("Spearman, least", "Spearman, mean", "Pearson, least", "Pearson, mean")
-    columns = [
-        Column("Rate"),
-        Column("By rule"),
-        Column("Combinations", "count"),
-        *(Column(head, "number", 3) for head in heads),
-    ]
+    columns = [Column("Rate"), Column("By rule"), Column("Combinations", "count")]
+    columns += [Column(head, "number", 3) for head in heads]
     note = (
         f"Over {len(judged)} runs, for each combination of domain and popularity. The paper has, over 16 "
         "models, means of 0.92 to 0.95 and 0.97 for accuracy, 0.99 to 1.00 for hallucination (Table 8)."
@@ -216,26 +215,22 @@ def rule_against_judge(views: Sequence[RunView]) -> Table | None:
 
 
 def stability(views: Sequence[RunView]) -> Table | None:
-    """Count questions whose answers differ between epochs (section 3.5).
-
-    Answers are compared without case, punctuation and articles. None without repeated questions.
-    """
+    """Count questions whose answers, without case, punctuation and articles, differ between epochs (section 3.5)."""
     rows: list[list[Cell]] = []
     for view in views:
         for mode, tally in _by_mode(view).items():
-            repeated = _find_repeated(tally)
-            if repeated:
+            by_sample: dict[str, list[Row]] = defaultdict(list)
+            for row in tally.scored("accuracy"):
+                by_sample[row.sample].append(row)
+            if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
                 differ = sum(len({_answer(view, row) for row in asked}) > 1 for asked in repeated)
                 verdicts = sum(len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated)
-                epochs = max(map(len, repeated))
                 shares = [_share(count, len(repeated)) for count in (differ, verdicts)]
-                rows.append([view.label, mode, len(repeated), epochs, *shares])
-    columns = [
-        Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count"),
-        Column("Answers differ", "percent"), Column("Verdicts differ", "percent"),
-    ]  # fmt: skip
+                rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
+    columns = [Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count")]
+    columns += _percentages("Answers differ", "Verdicts differ")
     note = (
-        "Of the questions that were asked in several epochs. The paper saw ChatGPT change 18% of its answers when "
+        "Only questions that were asked in several epochs. The paper saw ChatGPT change 18% of its answers when "
         "asked neither to be brief nor to say unsure (mode neither), 4% when only asked to be brief (brief_only), and "
         "1% when asked for both with examples (few_shot)."
     )
@@ -243,24 +238,19 @@ def stability(views: Sequence[RunView]) -> Table | None:
 
 
 def prompts(views: Sequence[RunView]) -> Table | None:
-    """Show how the rates depend on the prompt's words and examples (Table 9).
-
-    Differences are of the same questions, with paired intervals. None without a second mode.
-    """
+    """Show how the rates depend on the prompt's wording and examples (Table 9), with paired differences."""
     rows: list[list[Cell]] = []
     for view in views:
-        modes, first = _by_mode(view), _plain(view)
+        modes, first = _by_mode(view), _default_mode(view)
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
-                part, base = (_of(each, "bucket", bucket) for each in (tally, first))
+                part, base = (_select(each, "bucket", bucket) for each in (tally, first))
                 changes = [_change(base, part, rate) for rate in ("accuracy", "hallucination")]
                 rows.append([view.label, bucket or "all", mode, *_rates(part), *changes])
-    columns = [
-        Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES,
-        Column(f"A against {DEFAULT_MODE}", "percent"), Column(f"H against {DEFAULT_MODE}", "percent"),
-    ]  # fmt: skip
+    columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
+    columns += _percentages(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
     note = (
-        "Of ChatGPT the paper reports that zero-shot prompts change little, that in-domain examples raise accuracy "
+        "The paper reports of ChatGPT that zero-shot prompts change little, that in-domain examples raise accuracy "
         "and hallucination by 6 to 10 points each (Table 9), that without leave to be unsure hallucination rises by "
         "13 points (section 3.5), and that gaps instead of questions change little: 50.8, 46.1 and 6.8% right in "
         "place of 51.3, 46.4 and 6.4% of head, torso and tail movies (Table 11). Asked for its best guess about the "
@@ -275,15 +265,14 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
     for line in _lines(views):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
-            part, head = (_of(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
-            gain = _difference(part.mean("accuracy"), head.mean("accuracy"))
+            part, head = (_select(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
+            own, others = part.mean("accuracy"), head.mean("accuracy")
+            gain = None if own is None or others is None else own - others
             rows.append([line.label, domain or "all", *_rates(part), gain])
-    columns = [
-        Column("Run"), Column("Domain"), COUNT, *RATES, Column("A against the head", "percent"),
-    ]  # fmt: skip
+    columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_percentages("A against the head")]
     note = (
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
-        "above): to be very popular helps little (Table 5)."
+        "above), so great popularity helps little (Table 5)."
     )
     return _table("The top tenth of the head", columns, rows, note)
 
@@ -304,7 +293,7 @@ def predicates(views: Sequence[RunView]) -> Table | None:
 def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
     """Tabulate the questions that people are likely to ask, beside the paper's results (Table 10).
 
-    None if all questions are natural, or if the run does not say.
+    None if all questions are natural, or if the run does not record it.
     """
     rows: list[list[Cell]] = []
     for line in _lines(views):
@@ -315,11 +304,10 @@ def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | Non
     if rows and not shipped:
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
         rows += [[f"{model} (published)", *(table_10()[model][name] for name in names)] for model in models()]
-    titles = [f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
-    columns = [Column("Run"), *(Column(title, "percent") for title in titles)]
+    columns = [Column("Run"), *_percentages(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH"))]
     note = (
-        "Without identifiers and what else people look up rather than know; the paper does not list what it leaves "
-        "out (Table 10)."
+        "Without identifiers and other facts that people look up rather than know; the paper does not list what it "
+        "leaves out (Table 10)."
     )
     return Table("Natural questions", columns, rows, note) if rows else None
 
@@ -328,7 +316,7 @@ def _by_mode(view: RunView) -> dict[str, Tally]:
     return view.tally.groups("mode") or {"": view.tally}
 
 
-def _plain(view: RunView) -> Tally:
+def _default_mode(view: RunView) -> Tally:
     modes = _by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
@@ -341,19 +329,19 @@ def _rates(tally: Tally) -> list[Cell]:
     return [len(tally.scored("accuracy")), *(tally.estimate(rate) for rate in _RATES)]
 
 
-def _of(tally: Tally, tag: str, value: str | None) -> Tally:
+def _select(tally: Tally, tag: str, value: str | None) -> Tally:
     return tally.groups(tag).get(value, Tally()) if value else tally
 
 
 def _table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
-    """Make a table whose rows begin with their run; a single run needs no such column."""
+    """Make a table whose rows begin with their run; drop this column for a single run."""
     if len({row[0] for row in rows}) == 1:
         columns, rows = columns[1:], [row[1:] for row in rows]
     return Table(title, columns, rows, note) if rows else None
 
 
 def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
-    """Return the number of combinations with a correlation, and the minimum and mean of each kind."""
+    """Return the number of combinations, and the minimum and mean of each correlation."""
     from evalsuite import stats
 
     pairs = list(_combinations(judged, by_judge, by_rule))
@@ -378,13 +366,6 @@ def _combinations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> Itera
                 yield [judge for judge, _ in both], [rule for _, rule in both]
 
 
-def _find_repeated(tally: Tally) -> list[list[Row]]:
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in tally.scored("accuracy"):
-        rows[row.sample].append(row)
-    return [asked for asked in rows.values() if len(asked) > 1]
-
-
 def _answer(view: RunView, row: Row) -> str:
     from evalsuite.metrics.text import normalise
 
@@ -400,7 +381,7 @@ def _share(count: int, whole: int) -> Estimate:
 
 
 def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on the questions of both modes; None if there is nothing to compare."""
+    """Compute the paired change of a rate on the questions of both modes; None if there are none."""
     from evalsuite import stats
 
     before, after = (_by_question(tally, rate) for tally in (base, part))
@@ -411,18 +392,14 @@ def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
     change = stats.paired_difference(
         [before[question] for question in shared], [after[question] for question in shared], clusters=names
     )
-    # A single question, however often it was asked, has no interval.
+    # A single question has no interval, even if it was asked several times.
     low, high = (change.low, change.high) if len(set(names)) > 1 else (None, None)
     return Estimate(change.difference, low, high, len(shared))
 
 
 def _by_question(tally: Tally, rate: str) -> dict[tuple[str, int], float]:
-    """Map question and epoch to scores, without the mode at the end of a sample's id."""
+    """Map question and epoch to scores; the question is the sample's id without the mode at its end."""
     return {
         (row.sample.removesuffix(f"-{row.tags.get('mode', '')}"), row.epoch): row.scores[rate]
         for row in tally.scored(rate)
     }
-
-
-def _difference(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other

@@ -1,4 +1,4 @@
-"""Scores answers as right, made up or missing, by rules and by a judge if the run has one.
+"""Scores answers as right, hallucinated or missing, by rules and by a judge if the run has one.
 
 Each scorer returns shares per case, so means over cases are the paper's rates: accuracy A, hallucination rate
 H = 1 - A - M and missing rate M, all in [0, 1].
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.core.types import Sample, Transcript
 
-# The rules, keyed by the suffixes of `accuracy_em` and so on.
+# The rules by the suffix of their scores, as in `accuracy_em`.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
-ASKED_WITH: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-"""Generation parameters of the judge."""
+JUDGE_PARAMS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 _SUBJECTS = ("answer", "given answer", "reply", "response", "given", "it", "this")
 _VERDICT = AnswerForm(
     {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), Choice({1.0: "correct", 0.0: "incorrect"}))}
@@ -49,12 +48,12 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 class ByRule:
     """Scores `missing`, the three text metrics, and accuracy and hallucination by each of them.
 
-    The text metrics take the best value over the acceptable answers and their variants.
+    The text metrics take the best value over the accepted answers and their variants.
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        missing = float(says_nothing(sample, transcript))
-        answer, accepted = spoken(transcript), acceptable(sample)
+        missing = float(is_answer_missing(sample, transcript))
+        answer, accepted = answer_text(transcript), accepted_answers(sample)
         scores = {"missing": missing}
         for rule, (name, metric) in RULES.items():
             scores[name] = metric(answer, accepted)
@@ -66,8 +65,8 @@ class ByExactMatch:
     """Scores `accuracy` and `hallucination` by exact match, for runs without a judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        matched = exact_match(spoken(transcript), acceptable(sample))
-        return _shares(matched, float(says_nothing(sample, transcript)))
+        matched = exact_match(answer_text(transcript), accepted_answers(sample))
+        return _shares(matched, float(is_answer_missing(sample, transcript)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +80,8 @@ class ByJudge:
     paper: PaperPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Score one answer.
-
-        Raises:
-            JudgeError: the judge gave no verdict.
-            ModelError: a call of the judge failed for good.
-        """
-        missing = says_nothing(sample, transcript)
+        """Score one answer."""
+        missing = is_answer_missing(sample, transcript)
         correct = Score(0.0, "a missing answer") if missing else await self._verdict(sample, transcript, judge)
         shares = _shares(correct.value, float(missing))
         scores: dict[str, float | Score] = {
@@ -96,12 +90,12 @@ class ByJudge:
             **{f"{name}_lm": value for name, value in shares.items()},
         }
         return sign_scores(
-            scores, signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), ASKED_WITH)
+            scores, signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
         )
 
     async def _verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        asked = self._build_question(sample, str(sample.input), _answers(sample), spoken(transcript))
-        judgement = await ask_until_parsed(judge, asked, _parse_verdict, **ASKED_WITH)
+        asked = self._build_question(sample, str(sample.input), _answers(sample), answer_text(transcript))
+        judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
     def _build_question(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
@@ -110,19 +104,19 @@ class ByJudge:
         return judge_prompt(question, answers, reply)
 
 
-def acceptable(sample: Sample) -> tuple[str, ...]:
+def accepted_answers(sample: Sample) -> tuple[str, ...]:
     """Return the sample's answers with their variants."""
     return add_variants(_answers(sample), str(sample.input))
 
 
-def spoken(transcript: Transcript) -> str:
+def answer_text(transcript: Transcript) -> str:
     """Return the answer without a leading label."""
     return _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
 
 
-def says_nothing(sample: Sample, transcript: Transcript) -> bool:
-    """Tell whether the answer is missing; an answer that matches is not missing (there is a film named Unknown)."""
-    answer = spoken(transcript)
+def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
+    """Tell whether the answer is missing; a right answer is not missing, because a film may be named Unknown."""
+    answer = answer_text(transcript)
     return is_missing(answer) and not exact_match(answer, _answers(sample))
 
 
@@ -142,7 +136,7 @@ def _parse_verdict(text: str) -> float:
         raise ValueError('it is not the one word "correct" or "incorrect".') from missing
 
 
-# The patterns match normalised text: lower case, no punctuation, no articles.
+# The patterns match normalised text: lower case, without punctuation and articles.
 _ABOUT_ME = (
     r"(?:(?:(?:im |i am )?(?:sorry|afraid)|apologies|unfortunately|as ai(?: language)? model|answer|answer is|"
     r"my answer is|well|but)\s)*(?:(?:i am|im|i)\s)?"
@@ -196,11 +190,11 @@ def is_missing(answer: str) -> bool:
         return True
     start = _START.match(text)
     if not start:
-        return _is_owned(answer) and not _names_something(answer)
+        return _admits_ignorance(answer) and not _names_something(answer)
     return not _ATTEMPT.search(text, start.end()) and not _names_something(answer)
 
 
-def _is_owned(answer: str) -> bool:
+def _admits_ignorance(answer: str) -> bool:
     """Tell whether the first sentence says that the answer is unknown ("It is not known. ...")."""
     parts = _AND_THEN.match(answer)
     return bool(parts and _WHOLE.fullmatch(normalise(parts["owned"] or "")))
@@ -251,9 +245,10 @@ def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     texts: dict[str, None] = dict.fromkeys(answers)
     for answer in answers:
         texts.update(dict.fromkeys(_variants(answer, question, persons=persons)))
-    if persons:
-        texts.update(dict.fromkeys(_together(answers)))
-    texts.update(dict.fromkeys([_without_accents(text) for text in texts]))
+    if persons and 2 <= len(answers) <= 3:
+        for order in permutations(answers):
+            texts |= dict.fromkeys((", ".join(order), f"{', '.join(order[:-1])} and {order[-1]}"))
+    texts |= {_ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_UNDIVIDED): None for text in texts}
     return tuple(text for text in texts if text in answers or any(map(str.isalnum, text)))
 
 
@@ -281,17 +276,6 @@ def _title_variants(title: str) -> Iterable[str]:
         yield _ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text
 
 
-def _together(answers: Sequence[str]) -> Iterable[str]:
-    if 2 <= len(answers) <= 3:
-        for order in permutations(answers):
-            yield ", ".join(order)
-            yield f"{', '.join(order[:-1])} and {order[-1]}"
-
-
-def _without_accents(text: str) -> str:
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_UNDIVIDED)
-
-
 _SUFFIX = re.compile(r",?\s+(?:jr|sr|ii|iii|iv)\b\.?", re.IGNORECASE)
 _DISAMBIGUATION = re.compile(r"\s*\([^)]*\)|\s+\d{4}$")
 _INITIALS = re.compile(r"(?:\w\.\s?)+")
@@ -300,7 +284,7 @@ _LONGEST = 6
 
 
 def person_variants(name: str) -> Iterable[str]:
-    """Yield other spellings of a person's name, and each of its endings, because any may be the surname.
+    """Yield other spellings of a person's name, and each of its endings, because any ending may be the surname.
 
     Examples of endings: Nolan; van Beethoven and Beethoven; García Márquez and Márquez. A suffix (Jr.) and a
     disambiguation, as in DBpedia ("John Smith (actor)") and DBLP ("John Smith 0001"), may be left out. A name of one
@@ -309,22 +293,13 @@ def person_variants(name: str) -> Iterable[str]:
     bare = _DISAMBIGUATION.sub("", name)
     plain = _SUFFIX.sub("", bare)
     yield from (bare, plain)
-    words = _name_words(plain)
+    words = _INITIALS.sub(lambda initials: initials[0].replace(".", ". "), plain).split()
     if 2 <= len(words) <= _LONGEST:
-        yield from _endings(words)
+        for start in range(1, len(words)):
+            ending = " ".join(words[start:])
+            yield from (ending, f"{words[0]} {ending}", f"{words[0][0]}. {ending}")
         yield from _with_initials(words[:-1], words[-1])
         yield f"{words[-1]}, {' '.join(words[:-1])}"
-
-
-def _name_words(name: str) -> list[str]:
-    return _INITIALS.sub(lambda initials: initials[0].replace(".", ". "), name).split()
-
-
-def _endings(words: Sequence[str]) -> Iterable[str]:
-    first = words[0]
-    for start in range(1, len(words)):
-        ending = " ".join(words[start:])
-        yield from (ending, f"{first} {ending}", f"{first[0]}. {ending}")
 
 
 def _with_initials(first_names: Sequence[str], surname: str) -> Iterable[str]:
@@ -349,7 +324,7 @@ _UNIT = re.compile(
 
 
 def number_variants(answer: str, question: str) -> Iterable[str]:
-    """Yield other spellings of a whole number; none if the answer is not one."""
+    """Yield other spellings of a whole number; nothing if the answer is not a number."""
     value = _whole(answer)
     if value is None:
         return
@@ -397,21 +372,10 @@ def _with_unit(value: int, unit: str) -> Iterable[str]:
         yield f"{hours}h {minutes}m"
 
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_NUMBER_OF = {name[:3].lower(): number for number, name in enumerate(_MONTHS, 1)}
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[A-Za-z]{3,9})\.?"
 _YEAR = r"(?P<year>\d{4})"
@@ -426,14 +390,14 @@ _WRITTEN = tuple(
 
 
 def date_variants(answer: str) -> Iterable[str]:
-    """Yield other spellings of a date; none if the answer is not one.
+    """Yield other spellings of a date such as 1990-07-16, 16 July 1990 or July 16, 1990; nothing for other answers.
 
-    The answer may be 1990-07-16, 16 July 1990 or July 16, 1990, with month names abbreviated or not. Figures in other
-    orders (07/16/1990) are left alone, because their meaning depends on the country.
+    Other orders (07/16/1990) are not recognised, because their meaning depends on the country.
     """
     if (day := _parse_date(answer.strip())) is None:
         return
-    month, nth = _MONTHS[day.month - 1], f"{day.day}{_ordinal(day.day)}"
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day not in (11, 12, 13) else 0, "th")
+    month, nth = _MONTHS[day.month - 1], f"{day.day}{suffix}"
     yield day.isoformat()
     for name in dict.fromkeys((month, month[:3])):
         for number in (str(day.day), nth):
@@ -446,18 +410,9 @@ def _parse_date(answer: str) -> date | None:
     written = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(answer))), None)
     if written is None:
         return None
-    month = written["month"]
-    number = int(month) if month.isdigit() else _month(month.lower())
+    month = written["month"].lower()
+    names = [number for number, name in enumerate(_MONTHS, 1) if name.lower().startswith(month)]
     try:
-        return date(int(written["year"]), number, int(written["day"]))
+        return date(int(written["year"]), names[0] if names else int(month), int(written["day"]))
     except ValueError:  # no such month, or no such day in it
         return None
-
-
-def _month(name: str) -> int:
-    number = _NUMBER_OF.get(name[:3], 0)
-    return number if number and _MONTHS[number - 1].lower().startswith(name) else 0
-
-
-def _ordinal(day: int) -> str:
-    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day not in (11, 12, 13) else 0, "th")

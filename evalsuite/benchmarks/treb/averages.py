@@ -1,7 +1,7 @@
 """Means computed as in the paper: over cases, then subtasks, then columns of skill and mode.
 
-The paper's printed numbers show that the overall score is the plain mean of the columns, and that a column is
-the mean of its subtasks: see docs/treb.md.
+The paper's printed numbers show that the overall score is the plain mean of the columns, and that a column is the mean
+of its subtasks (docs/treb.md).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from evalsuite.results.tally import Row, Tally
 
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.
 METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
-# The same metrics as the authors' code computes them, which was used for the published rows.
+# The same metrics as computed by the authors' code, which was used for the published rows.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -64,48 +64,38 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
     scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
     if not len(scored):
         return None
-    weights = _weights(scored)
-    records = _records(scored, weights)
-    value = math.fsum(weight * row.scores[metric] for row, weight in zip(scored, weights, strict=True))
+    weighted = list(zip(scored, _weights(scored), strict=True))
+    value = math.fsum(weight * row.scores[metric] for row, weight in weighted)
+    # The cases and their weights by subtask and record.
+    records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
+    for row, weight in weighted:
+        records[row.tags["subtask"]][row.cluster].append((row, weight))
     if any(len(cases) < 2 for cases in records.values()):
         return Estimate(value, n=len(scored))
-    error = math.sqrt(math.fsum(_variance_of_sum(_totals(cases, metric)) for cases in records.values()))
+    totals = [
+        [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in by_record.values()]
+        for by_record in records.values()
+    ]
+    error = math.sqrt(math.fsum(map(_variance_of_sum, totals)))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     if error == 0 or all(row.scores[metric] in {0, 1} for row in scored):
-        reach = max(reach, _heaviest(records) * math.log(2 / (1 - confidence)))
+        heaviest = max(math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values())
+        reach = max(reach, heaviest * math.log(2 / (1 - confidence)))
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-# For gates (`treb.overall_judge`), because a plain mean over cases would weigh subtasks by their size.
+# For gates (`treb.overall_judge`), because a plain mean over cases would weight subtasks by their size.
 OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
 
 
 def _weights(scored: Iterable[Row]) -> list[float]:
-    """Weigh each case by 1 / (columns x subtasks in its column x cases of its subtask in that column)."""
+    """Weight each case by 1 / (columns x subtasks in its column x cases of its subtask in that column)."""
     cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in scored:
         cells[column_of(row)][row.tags["subtask"]] += 1
     return [
         1 / (len(cells) * len(cells[column_of(row)]) * cells[column_of(row)][row.tags["subtask"]]) for row in scored
     ]
-
-
-def _records(scored: Iterable[Row], weights: Sequence[float]) -> dict[str, dict[str, list[tuple[Row, float]]]]:
-    """Group the cases with their weights by subtask and record."""
-    records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
-    for row, weight in zip(scored, weights, strict=True):
-        records[row.tags["subtask"]][row.cluster].append((row, weight))
-    return records
-
-
-def _heaviest(records: Mapping[str, Mapping[str, Sequence[tuple[Row, float]]]]) -> float:
-    """Return the greatest weight of a record, summed over its cases."""
-    return max(math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values())
-
-
-def _totals(records: Mapping[str, Sequence[tuple[Row, float]]], metric: str) -> list[float]:
-    """Return the contribution of each record of a subtask to the overall score."""
-    return [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in records.values()]
 
 
 def _variance_of_sum(parts: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""TReB's options and samples: the official files, or the shipped samples in the same format."""
+"""TReB's options and samples, from the official files or from the shipped samples in the same format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalsuite.core.types import Sample
 from evalsuite.metrics.text import HAN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from evalsuite.core.protocols import Setup
 
@@ -27,12 +27,12 @@ class TrebOptions:
 
     Attributes:
         max_tokens: limit of one completion.
-        temperature: the paper's value; `--model-param temperature=...` overrides it.
+        temperature: sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
         context: the model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many
             characters, as in the published code; in PoT and ICoT the description of the frames gets about
             half of the context.
         timeout: seconds for one program or round.
-        published: whether the report shows the paper's results, like the mode of that name.
+        published: whether the report shows the paper's results, as with `--mode published`.
     """
 
     max_tokens: int = 2048
@@ -43,17 +43,13 @@ class TrebOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> TrebOptions:
-        """Read the options of a setup.
-
-        Raises:
-            SettingsError: an argument is not an option.
-        """
+        """Read the options of a setup."""
         mode = {"published": True} if "published" in setup.modes else {}
         return read_options("TReB", cls, {**setup.args, **mode})
 
 
 def is_quick(setup: Setup) -> bool:
-    """Tell whether the run uses the default selection of the shipped samples."""
+    """Tell whether the run uses one sample per subtask of the shipped samples."""
     return setup.data is None and not set(setup.modes) - {"auto", "published"}
 
 
@@ -73,32 +69,28 @@ DEFAULT_MODES = ("auto",)
 
 
 def load(setup: Setup) -> Dataset:
-    """Load one sample for each record and mode.
-
-    Raises:
-        DatasetError: no file of a subtask exists, or one is malformed.
-    """
+    """Load one sample for each record and mode."""
     root = setup.data or SHIPPED
-    paths = files(root)
+    paths = find_files(root)
     options = TrebOptions.of(setup)
     shown = options.context // 2
-    records = list(distinct(record for path in paths for record in read_records(path, root, shown)))
-    wanted = wanted_modes(setup.modes)
+    records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, shown)))
+    wanted = _expand_modes(setup.modes)
     if is_quick(setup):
-        pairs = list(in_turn(records))
+        pairs = list(_choose_one_per_subtask(records))
     else:
         pairs = [(each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted]
-    published = options.published
-    samples = [_sample(record, mode, published=published) for record, mode in pairs]
-    return Dataset(samples, _source(setup, paths, len(records), len({record.id for record, _ in pairs})))
+    samples = [_make_sample(record, mode, published=options.published) for record, mode in pairs]
+    if setup.data is not None:
+        names = ", ".join(path.name for path in paths) if len(paths) <= 3 else f"{len(paths)} files"
+        return Dataset(samples, f"{names}, {len(records)} records")
+    used = len({record.id for record, _ in pairs})
+    part = "" if used == len(records) else f", {used} of {len(records)} records"
+    return Dataset(samples, f"shipped samples{part}")
 
 
-def files(root: Path) -> list[Path]:
-    """List the files of the subtasks, in the order of the paper's Table 1 within each folder.
-
-    Raises:
-        DatasetError: the folder has no such file.
-    """
+def find_files(root: Path) -> list[Path]:
+    """List the files of the subtasks, in the order of the paper's Table 1 within each folder."""
     order = {subtask: place for place, subtask in enumerate(SUBTASKS)}
     ordered = [
         (folder, order[subtask], path)
@@ -112,17 +104,16 @@ def files(root: Path) -> list[Path]:
     return [path for _, _, path in sorted(ordered)]
 
 
-def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """Make the ids unique: if English and Chinese files share an id, the later record gets a `#2`."""
-    seen: Counter[str] = Counter()
+def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
+    """Append `#2` to an id that English and Chinese files share."""
+    counts: Counter[str] = Counter()
     for record in records:
-        seen[record.id] += 1
-        number = seen[record.id]
-        own = record.id if number == 1 else f"{record.id}#{number}"
-        yield replace(record, id=own, cluster=record.id)
+        counts[record.id] += 1
+        number = counts[record.id]
+        yield replace(record, id=record.id if number == 1 else f"{record.id}#{number}", cluster=record.id)
 
 
-def wanted_modes(modes: Iterable[str]) -> set[str]:
+def _expand_modes(modes: Iterable[str]) -> set[str]:
     """Return the modes in which samples run; empty if the benchmark decides."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
@@ -130,8 +121,8 @@ def wanted_modes(modes: Iterable[str]) -> set[str]:
     return wanted | {"tcot"} if wanted & {"tcot_markdown", "tcot_html"} else wanted
 
 
-def in_turn(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
-    """Pair the first record of each subtask with a mode, so that every subtask occurs once and every mode occurs."""
+def _choose_one_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
+    """Pair the first record of each subtask with one of its modes, so that every mode occurs."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()
     for record in records:
@@ -140,7 +131,7 @@ def in_turn(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord,
             yield record, next(turns[record.subtask.modes])
 
 
-def _sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
+def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
     tags = {
         "skill": record.subtask.skill,
         "subtask": record.subtask.name,
@@ -157,10 +148,3 @@ def _sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
         tags=tags | ({"published": "shown"} if published else {}),
         metadata={"tables": record.tables, "number": record.number, "rules": record.rules},
     )
-
-
-def _source(setup: Setup, paths: Sequence[Path], records: int, used: int) -> str:
-    if setup.data is None:
-        return "shipped samples" if used == records else f"shipped samples, {used} of {records} records"
-    names = ", ".join(path.name for path in paths) if len(paths) <= 3 else f"{len(paths)} files"
-    return f"{names}, {records} records"

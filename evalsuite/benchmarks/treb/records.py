@@ -161,9 +161,6 @@ def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
     A table's text longer than `shown`, the most characters in a prompt, is dropped if the record also has a CSV file.
-
-    Raises:
-        DatasetError: the file or a record is malformed.
     """
     for where, raw in raw_records(path):
         yield _record(raw, RecordSource(root, path, where), shown)
@@ -299,11 +296,7 @@ _DECODER = json.JSONDecoder()
 
 
 def raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a JSON list or of JSON lines, each with its place (`record 3`, `line 3`).
-
-    Raises:
-        DatasetError: the file has neither format, cannot be read, or is not UTF-8.
-    """
+    """Yield the objects of a JSON list or of JSON lines, each with its place (`record 3`, `line 3`)."""
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:

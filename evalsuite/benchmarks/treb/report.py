@@ -337,11 +337,7 @@ def published_results() -> dict[str, Published]:
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """Choose one row per question: its first epoch, in the first of these modes that it ran in.
-
-    Raises:
-        SettingsError: a question ran in several modes and none of them is named, or a named mode never ran.
-    """
+    """Choose one row per question: its first epoch, in the first of these modes that it ran in."""
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
         raise SettingsError(f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}")

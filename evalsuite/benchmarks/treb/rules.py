@@ -32,11 +32,7 @@ PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
 
 
 def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """List the rules that an answer breaks.
-
-    Raises:
-        ScoringError: a rule is not of one of the kinds in the module's docstring.
-    """
+    """List the rules that an answer breaks."""
     return [rule for rule in rules if not _keeps(answer.strip(), rule)]
 
 

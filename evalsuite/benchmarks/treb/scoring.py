@@ -1,17 +1,16 @@
 """TReB's metrics: BLEU and ROUGE-L, numeric exact match, rules, a judge, and the released variants.
 
-As in the paper, a missing or failed program scores zero on every metric, because it is the model's failure.
+As in the paper, a missing or failed program scores zero on every metric, because the model is responsible.
 
 The published rows were computed with the released variants. These follow their definitions
 (github.com/JT-LM/jiutian-treb, `src/judge`; packages rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1,
 jieba 0.42.1) and differ from `metrics.text` as follows:
 
-- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Every token
-  counts, punctuation included, and case matters. `metrics.text.rouge_l` leaves punctuation out.
+- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Every token counts,
+  including punctuation, which `metrics.text.rouge_l` ignores, and case matters.
 - In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
-- Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The
-  authors' code applies it to every answer. Here, as apparently in Table 5, it applies only if the reference
-  is a number.
+- Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The authors'
+  code applies it to every answer. Here, as apparently in Table 5, it applies only if the reference is a number.
 """
 
 from __future__ import annotations
@@ -44,9 +43,8 @@ if TYPE_CHECKING:
 
 RULES_SUBTASK = "Instruction Following"
 BEST = 10
-JUDGED = 8_000  # maximum characters of an answer in the judge's prompt, because programs may print much more
-ASKED_WITH: Mapping[str, Any] = {"temperature": 0.0}
-"""Generation parameters of the judge."""
+JUDGED_CHARACTERS = 8_000  # maximum of an answer in the judge's prompt, because programs may print much more
+JUDGE_PARAMS: Mapping[str, Any] = {"temperature": 0.0}
 
 JUDGE = """\
 You mark answers to questions about tables and texts. You see a question, the reference answer and the \
@@ -57,10 +55,14 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 (entirely right) as \\boxed{number}."""
 
 
-def own_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Make the scorers without the released variants; the judge's scorer is included if the run has a judge."""
-    own: tuple[Scorer | JudgedScorer, ...] = (text_scores, number_score, rule_score)
-    return (*own, AnswerJudge()) if setup.judge else own
+def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
+    """Make the scorers: the judge's if the run has a judge, the released variants if published rows are shown."""
+    own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
+    if setup.judge:
+        own.append(AnswerJudge())
+    if TrebOptions.of(setup).published:
+        own.append(released_scores)
+    return tuple(own)
 
 
 def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
@@ -87,11 +89,7 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
 
 
 def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """Return `instruction_following`, 0 or 1: whether the answer keeps all rules of its question.
-
-    Raises:
-        ScoringError: the question has no rules.
-    """
+    """Return `instruction_following`, 0 or 1: whether the answer keeps all rules of its question."""
     if sample.tags["subtask"] != RULES_SUBTASK:
         return {}
     rules = sample.metadata["rules"]
@@ -108,31 +106,30 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
 
 
 class AnswerJudge:
-    """Scores `judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
+    """Scores `judge`: a judge's read_mark from 0 to 10 for agreement with the reference, divided by ten."""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Ask the judge for a mark; a missing answer is zero without asking.
-
-        Raises:
-            JudgeError: the judge gave no mark.
-            ModelError: a call failed for good.
-        """
+        """Ask the judge for a read_mark; a missing answer is zero without asking."""
         if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
             return {}
-        mark_given = await self._mark(sample, transcript, judge)
-        return sign_scores({"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED, ASKED_WITH))
+        mark_given = await self._ask(sample, transcript, judge)
+        return sign_scores(
+            {"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS)
+        )
 
-    async def _mark(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
+    async def _ask(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         if note := failed_program(sample, transcript) or ("no answer" if not transcript.answer.strip() else ""):
             return Score(0.0, note)
         asked = mark_sections(
             [
                 ("question", str(sample.input)),
                 ("reference answer", str(sample.target)),
-                ("answer of the student", beginning(transcript.answer, JUDGED)),
+                ("answer of the student", beginning(transcript.answer, JUDGED_CHARACTERS)),
             ]
         )
-        reading = await ask_until_parsed(judge, [Message("system", JUDGE), Message("user", asked)], mark, **ASKED_WITH)
+        reading = await ask_until_parsed(
+            judge, [Message("system", JUDGE), Message("user", asked)], read_mark, **JUDGE_PARAMS
+        )
         return Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)
 
 
@@ -141,11 +138,10 @@ def _has_reference(sample: Sample) -> bool:
     return bool(str(sample.target).strip())
 
 
-def mark(text: str) -> float:
-    r"""Read the mark in the last `\boxed{...}` of a judge's answer, with or without `/10`, or named as the score.
+def read_mark(text: str) -> float:
+    r"""Read the read_mark in the last `\boxed{...}` of a judge's answer, with or without `/10`, or named as the score.
 
-    Raises:
-        ValueError: the answer has no mark between 0 and 10; the message tells the judge how to give it.
+    A ValueError's message tells the judge how to give a read_mark.
     """
     text = remove_thoughts(text)
     boxed = last_boxed_answer(text)
@@ -169,14 +165,14 @@ def failed_program(sample: Sample, transcript: Transcript) -> str:
     return {
         "missing": "the model wrote no program",
         "printed nothing": "its program printed nothing",
-        "package missing": f"its program wanted the package {package}",
+        "package missing": f"its program needed the package {package}",
         "timed out": "its program took too long",
     }.get(state, "its program failed")
 
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WORDS = re.compile(r"[a-z0-9]+")
-# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation mark. A blank
+# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation read_mark. A blank
 # line counts as one empty word.
 _ENDS = (
     re.compile(r"([\u3002\uff01\uff1f?])([^\u201d\u2019])"),
@@ -185,12 +181,6 @@ _ENDS = (
     re.compile(r"([\u3002\uff01\uff1f?][\u201d\u2019])([^\uff0c\u3002\uff01\uff1f?])"),
 )
 NAMES = ("rouge_l_released", "bleu_released", "exact_match_released")
-
-
-def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Return TReB's scorers, with the released variants if published rows are shown."""
-    own = own_scorers(setup)
-    return (*own, released_scores) if TrebOptions.of(setup).published else own
 
 
 def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:

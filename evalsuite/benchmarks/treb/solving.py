@@ -13,20 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
-from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT
-from evalsuite.benchmarks.treb.tables import TableCache
+from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
+from evalsuite.benchmarks.treb.tables import SourceTable, TableCache
 from evalsuite.core.phrases import beginning
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
-from evalsuite.sandbox import Sandbox
-from evalsuite.sandbox import TableFile as Sent
+from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.boxed import unbox
 from evalsuite.solvers.program_solvers import interleaved, program_of_thought
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from evalsuite.benchmarks.treb.tables import SourceTable
     from evalsuite.core.protocols import Model, Setup, Solver
     from evalsuite.core.types import Sample
 
@@ -36,7 +34,7 @@ CHARACTERS_PER_TOKEN = 4  # in English
 
 
 @dataclass(frozen=True, slots=True)
-class InWords:
+class WordsSolver:
     """TCoT: one call, with each table as text of at most `limit` characters."""
 
     limit: int
@@ -45,7 +43,8 @@ class InWords:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Ask once; the transcript's fact `json` says whether the answer came in the requested form."""
-        prompt = _words_prompt(sample, await in_thread(self._tables, sample))
+        tables = "\n\n".join(await in_thread(self._tables, sample))
+        prompt = _build_prompt(IN_WORDS if asks_for_json(sample) else SUMMARY, "", sample, tables)
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
         if asks_for_json(sample):
@@ -63,20 +62,13 @@ class InWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoner:
+class ModeSolver:
     """Solves each sample with the solver of its tag `mode`; PoT and ICoT share the sandbox."""
 
     modes: Mapping[str, Solver]
     sandbox: Sandbox
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Solve one sample.
-
-        Raises:
-            DatasetError: its table cannot be read.
-            SandboxError: see `program_of_thought`.
-            ModelError: a call failed for good.
-        """
         return await self.modes[sample.tags["mode"]](sample, model)
 
     def sandbox_for(self, sample: Sample) -> Sandbox | None:
@@ -88,47 +80,38 @@ class Reasoner:
         await self.sandbox.aclose()
 
 
-def solver(setup: Setup) -> Reasoner:
+def solver(setup: Setup) -> ModeSolver:
     """Make the solver of a run."""
     options = TrebOptions.of(setup)
     half = options.context // 2
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     cache = TableCache()
     shared: dict[str, Any] = {"tables": partial(tables_of, cache=cache), "timeout": options.timeout, **params}
-    # Preload scipy.stats because importing it, as tests of hypotheses do, takes half a second.
-    # The paper's results, with which those over its files are compared, were measured with these packages.
+    # The paper's results, which are compared with results over its files, were measured with these packages.
     usual = "treb-2025" if setup.data is not None else "own"
+    # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
-    words = InWords(half, params, cache)
-    program = program_of_thought(prompt=_clipping(_program_prompt, half), sandbox=sandbox, **shared)
-    rounds = interleaved(rounds=ROUNDS, prompt=_clipping(_rounds_prompt, half), sandbox=sandbox, **shared)
-    modes: dict[str, Solver] = {
-        "tcot": words,
-        "tcot_markdown": words,
-        "tcot_html": words,
-        "pot": program,
-        "icot": rounds,
-    }
-    return Reasoner(modes, sandbox)
+    words = WordsSolver(half, params, cache)
+    program = program_of_thought(prompt=_program_prompt(PROGRAM, WITH_PROGRAM, half), sandbox=sandbox, **shared)
+    rounds_prompt = _program_prompt(_ROUNDS_TEXT, WITH_ROUNDS, half)
+    rounds = interleaved(rounds=ROUNDS, prompt=rounds_prompt, sandbox=sandbox, **shared)
+    modes: dict[str, Solver] = {**dict.fromkeys(TEXT_MODES, words), "tcot": words, "pot": program, "icot": rounds}
+    return ModeSolver(modes, sandbox)
 
 
-def tables_of(sample: Sample, cache: TableCache) -> dict[str, Sent]:
-    """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several.
-
-    Raises:
-        DatasetError: a table cannot be read.
-    """
+def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
+    """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several."""
     sources = sample.metadata["tables"]
     return {
-        f"df{number}" if number > 1 else "df": Sent(cache.read(source).csv().encode(), source["header_rows"])
+        f"df{number}" if number > 1 else "df": TableFile(cache.read(source).csv().encode(), source["header_rows"])
         for number, source in enumerate(sources, 1)
     }
 
 
-def _clipping(prompt: Callable[[Sample, str], list[Message]], tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Shorten the table descriptions in a prompt to about this many tokens; the paper does not say how."""
+def _program_prompt(instructions: str, reminder: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
+    """Make a prompt whose table descriptions have at most about this many tokens; the paper does not say how."""
     limit = CHARACTERS_PER_TOKEN * tokens
-    return lambda sample, described: prompt(sample, beginning(described, limit))
+    return lambda sample, described: _build_prompt(instructions, reminder, sample, beginning(described, limit))
 
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20
@@ -178,23 +161,8 @@ def asks_for_json(sample: Sample) -> bool:
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
-def _words_prompt(sample: Sample, tables: Sequence[str]) -> list[Message]:
-    """Build the prompt for TCoT: instructions, question and tables as text; without a table, only the question."""
-    if not tables:
-        return [Message("user", str(sample.input))]
-    return _build_prompt(IN_WORDS if asks_for_json(sample) else SUMMARY, "", sample, "\n\n".join(tables))
-
-
-def _program_prompt(sample: Sample, described: str) -> list[Message]:
-    return _build_prompt(PROGRAM, WITH_PROGRAM, sample, described)
-
-
-def _rounds_prompt(sample: Sample, described: str) -> list[Message]:
-    return _build_prompt(_ROUNDS_TEXT, WITH_ROUNDS, sample, described)
-
-
 def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
-    """Write a table for TCoT in at most `limit` characters: whole if small, else as many of the first 50 rows as fit.
+    """Write a table for TCoT in at most `limit` characters: a small table whole, else as many of 50 rows as fit.
 
     If the whole table is shown, the record's own text `written` is used, if any.
     """
@@ -202,19 +170,16 @@ def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
     if small and written and len(written) <= limit:
         return written
     shown = table if small else table.first(FIRST_ROWS)
-    text = _write_table(shown, mode)
+    write = SourceTable.html if mode == "tcot_html" else SourceTable.markdown
+    text = write(shown)
     while len(text) > limit and shown.rows:
         # Rows differ in length, so estimate the number that fits and drop at least one.
         aim = len(shown.rows) * limit // len(text)
         shown = shown.first(min(aim, len(shown.rows) - 1))
-        text = _write_table(shown, mode)
+        text = write(shown)
     text = beginning(text, limit)
     left_out = len(shown.rows) < len(table.rows)
     return f"{text}\n(the first {len(shown.rows)} of {len(table.rows)} rows)" if left_out else text
-
-
-def _write_table(table: SourceTable, mode: str) -> str:
-    return table.html() if mode == "tcot_html" else table.markdown()
 
 
 def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) -> list[Message]:
@@ -228,16 +193,16 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
 LONGEST = 100_000
 # A LaTeX backslash that is invalid in JSON: `12.5\%`.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')
-# LaTeX commands that JSON reads as a backspace or a tab.
-_READ_AS_SIGNS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
+# LaTeX commands that JSON reads as control characters (backspace, tab), and their repair.
+_LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
 _JSON = json.JSONDecoder(strict=False)
 
 
 def answer_in_words(text: str) -> tuple[str, bool]:
     """Read the answer, and whether it came in the requested JSON object.
 
-    The last JSON object with the key `answer` counts, wherever it is in the text; without one, the whole text
-    is the answer. Lists are joined by commas, and a box around the whole answer is removed.
+    The last JSON object with the key `answer` counts; without one, the whole text is the answer. Lists are joined by
+    commas, and a box around the whole answer is removed.
     """
     for written in (text, _LATEX.sub(r"\\\\", text)):
         for value in reversed(json_objects(written)):
@@ -268,6 +233,6 @@ def _as_text(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     text: str = value
-    for sign, latex in _READ_AS_SIGNS:
+    for sign, latex in _LATEX_REPAIRS:
         text = text.replace(sign, latex)
     return text.strip()

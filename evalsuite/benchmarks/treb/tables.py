@@ -46,12 +46,12 @@ class SourceTable:
         """Write a pipe table; header rows after the first become data rows, because the syntax allows only one."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
-        return "\n".join([*map(_bars, top), rule, *map(_bars, (*below, *self.rows))])
+        return "\n".join([*map(_write_row, top), rule, *map(_write_row, (*below, *self.rows))])
 
     def html(self) -> str:
         """Write a `<table>` with the header rows in its `<thead>`."""
-        head = f"<thead>{''.join(_tags(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
-        body = "".join(_tags(cells, "td") for cells in self.rows)
+        head = f"<thead>{''.join(_write_html_row(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
+        body = "".join(_write_html_row(cells, "td") for cells in self.rows)
         return f"<table>{head}<tbody>{body}</tbody></table>"
 
     def csv(self) -> str:
@@ -62,35 +62,27 @@ class SourceTable:
 
 
 def from_csv(text: str, header_rows: int) -> SourceTable:
-    """Read CSV text; skip blank lines and fill short rows.
-
-    Raises:
-        ValueError: the text is not CSV, or has fewer rows than headers; the message says where.
-    """
+    """Read CSV text; skip blank lines and fill short rows."""
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
         lines = [line for line in reader if line]
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
-    return _table(lines, header_rows)
+    return _make_table(lines, header_rows)
 
 
 def from_markdown(text: str, header_rows: int) -> SourceTable:
-    r"""Read a pipe table; skip lines without a bar and the rule; `\|` is a literal bar.
-
-    Raises:
-        ValueError: the table has fewer rows than headers.
-    """
+    r"""Read a pipe table; skip lines without a bar and the rule; `\|` is a literal bar."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
     # Only the first such line is the rule, because a row of data may consist of dashes.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
     cells = [_split_cells(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):
         cells = cells[1:]
-    return _table(cells, header_rows)
+    return _make_table(cells, header_rows)
 
 
-def _table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
+def _make_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     if len(lines) < header_rows:
         raise ValueError(f"{number_of(len(lines), 'row')}, fewer than its {number_of(header_rows, 'header row')}")
     width = max(map(len, lines), default=0)
@@ -98,8 +90,8 @@ def _table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     return SourceTable(full[:header_rows], full[header_rows:])
 
 
-def _bars(cells: Iterable[str]) -> str:
-    shown = (_line(cell).replace("|", r"\|") for cell in cells)
+def _write_row(cells: Iterable[str]) -> str:
+    shown = (_join_lines(cell).replace("|", r"\|") for cell in cells)
     return f"| {' | '.join(shown)} |"
 
 
@@ -110,31 +102,27 @@ def _split_cells(line: str) -> list[str]:
     return [cell.strip().replace(r"\|", "|") for cell in _BAR.split(inner)]
 
 
-def _tags(cells: Iterable[str], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(_line(cell), quote=False)}</{tag}>' for cell in cells)}</tr>"
+def _write_html_row(cells: Iterable[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(_join_lines(cell), quote=False)}</{tag}>' for cell in cells)}</tr>"
 
 
-def _line(cell: str) -> str:
+def _join_lines(cell: str) -> str:
     return " ".join(cell.split())
 
 
+# Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes.
 MOST_CHARACTERS = 16 << 20
-"""Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes."""
 
 
 class TableCache:
-    """Caches the tables that were read last, for all modes and prompts of a question; thread-safe."""
+    """Caches the most recently read tables, for all modes and prompts of a question; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[str, int], tuple[SourceTable, int]] = OrderedDict()
 
     def read(self, source: Mapping[str, Any]) -> SourceTable:
-        """Read a record's table from its CSV file or else from its Markdown.
-
-        Raises:
-            DatasetError: the text is not a table, or the file cannot be read.
-        """
+        """Read a record's table from its CSV file or else from its Markdown."""
         path, header_rows = source["csv"], source["header_rows"]
         if not path:
             return _parse_table(source["markdown"], header_rows, "")

@@ -1,8 +1,8 @@
 """`evalsuite build treb`: questions and answers from a folder of CSV tables, by templates and, on request, by models.
 
-It follows the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and Distribution
-Testing. Each answer is computed in plain Python from the cells, and a pair is kept only if its own pandas program
-prints the same in the sandbox. With `--model`, models make questions for the other subtasks (see `model_questions`).
+The templates follow the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and
+Distribution Testing. Each answer is computed in plain Python from the cells. A pair is kept only if its own pandas
+program prints the same answer in the sandbox. With `--model`, models make questions for the other subtasks.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from evalsuite.builders.treb.lookups import (
     same_answer,
     speaks_chinese,
 )
-from evalsuite.builders.treb.model_pairs import SUBTASKS, BuiltPairs, add_model_pairs, add_panel_options, record
+from evalsuite.builders.treb.model_pairs import SUBTASKS, BuiltPairs, add_model_pairs, add_panel_options, make_record
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.phrases import number_of
-from evalsuite.sandbox import Sandbox
-from evalsuite.sandbox import TableFile as Sent
+from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:
     import argparse
@@ -61,13 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Build, report the result, and return the exit status: 1 if no pair was made.
-
-    Raises:
-        SettingsError: less than one pair is requested, or the pairs cannot be written.
-        DatasetError: the folder has no table.
-        SandboxUnavailable: this machine has no sandbox.
-    """
+    """Build, report the result, and return the exit status: 1 if no pair was made."""
     if args.each < 1:
         raise SettingsError(f"--each is {args.each}; it must be at least 1")
     paths = csv_files(args.tables)
@@ -83,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         write(built, args.out)
     except OSError as error:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
-    counts = Counter(record["id"].split("|")[0] for record in built.records)
+    counts = Counter(make_record["id"].split("|")[0] for make_record in built.records)
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())
     pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.tables), "table")
     sys.stdout.write(f"{pairs} from {tables} in {args.out}: {listed}\n")
@@ -91,24 +84,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def csv_files(folder: Path) -> list[Path]:
-    """List the tables of a folder by name.
-
-    Raises:
-        DatasetError: the folder does not exist or has no tables.
-    """
-    if not folder.is_dir():
-        raise DatasetError(folder, "", "a file" if folder.exists() else "no such folder", "a folder of tables as *.csv")
+    """List the tables of a folder by name."""
     if tables := sorted(folder.glob("*.csv")):
         return tables
-    raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
+    problem = "no CSV file" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
+    raise DatasetError(folder, "", problem, "a folder of tables as *.csv")
 
 
 async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
-    """Make and verify the pairs of all tables.
-
-    Raises:
-        SandboxUnavailable: this machine has no sandbox.
-    """
+    """Make and verify the pairs of all tables."""
     built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
     try:
         for path in paths:
@@ -124,17 +108,17 @@ def write(built: BuiltPairs, out: Path) -> None:
     for name, text in (built.tables | built.renamed).items():
         (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
     for subtask in (*TEMPLATES, *SUBTASKS):
-        records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
+        records = [make_record for make_record in built.records if make_record["id"].startswith(f"{subtask}|")]
         if records or subtask in TEMPLATES:
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
-    sheet = _sheet(path, built)
+    sheet = _read_sheet(path, built)
     if sheet is None:
         return
-    sent = {"df": Sent(sheet.table.csv().encode())}
+    sent = {"df": TableFile(sheet.table.csv().encode())}
     chinese = speaks_chinese(sheet)
     for name, english in _pairs(sheet, random, each):
         pair = in_chinese(english) if chinese else english
@@ -144,10 +128,10 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
             built.refuted[name] = execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
         else:
             more = {"question_en": english.question} if pair is not english else {}
-            built.records.append(record(name, pair, sheet) | more)
+            built.records.append(make_record(name, pair, sheet) | more)
 
 
-def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
+def _read_sheet(path: Path, built: BuiltPairs) -> Sheet | None:
     try:
         if path.stat().st_size > MOST_BYTES:
             built.skipped[path.name] = f"it has more than {LONGEST} characters of content"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from evalsuite.builders.treb.lookups import (
     QuestionMaker,
     TemplatePair,
-    compares,
-    is_value,
+    choose_comparison,
+    choose_value,
     make_number_pair,
     make_text_pair,
 )
@@ -33,6 +33,7 @@ STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("smallest value", min, "min"),
     ("sample standard deviation", statistics.stdev, "std"),
 )
+_EXTREMES = (("greatest", max, "idxmax"), ("smallest", min, "idxmin"))
 
 
 def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -45,11 +46,9 @@ def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a statistic of a column over the rows that meet a condition."""
-    condition = random.choice([is_value, compares])(sheet, random)
-    if condition is None:
-        return None
-    name = random.choice(list(sheet.measured))
-    if f'"{name}"' in condition.words:
+    condition = random.choice([choose_value, choose_comparison])(sheet, random)
+    name = random.choice(list(sheet.measured)) if condition else ""
+    if condition is None or f'"{name}"' in condition.words:
         return None
     words, compute, method = random.choice((STATISTICS if name in sheet.summable else STATISTICS[1:])[:-1])
     values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
@@ -63,7 +62,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a group's share of a column's sum, in percent."""
     if not sheet.summable:
         return None
-    condition, name = is_value(sheet, random), random.choice(sheet.summable)
+    condition, name = choose_value(sheet, random), random.choice(sheet.summable)
     cells = sheet.numeric[name]
     whole = math.fsum(_present(cells))
     if condition is None or min(_present(cells)) < 0 or whole == 0:
@@ -85,12 +84,6 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     question = f'Which value has the column "{sheet.key}" in the row with the {words} value of "{name}"?'
     program = f"print(df.loc[df[{name!r}].{method}(), {sheet.key!r}])"
     return make_text_pair(question, str(sheet.columns[sheet.key][cells.index(extreme)]), program)
-
-
-_EXTREMES: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
-    ("greatest", max, "idxmax"),
-    ("smallest", min, "idxmin"),
-)
 
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -120,7 +113,11 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not sheet.groups:
         return None
     group, name = random.choice(list(sheet.groups)), random.choice(list(sheet.measured))
-    means = _group_means(sheet, group, name)
+    by_group: dict[str, list[float]] = {}
+    for key, value in zip(sheet.columns[group], sheet.numeric[name], strict=True):
+        if key is not None and value is not None:
+            by_group.setdefault(key, []).append(value)
+    means = {key: statistics.fmean(values) for key, values in by_group.items()}
     if len(means) < 2 or list(means.values()).count(max(means.values())) > 1:
         return None
     question = f'For which value of the column "{group}" is the mean of "{name}" greatest?'
@@ -161,26 +158,18 @@ def _present(cells: Sequence[float | None]) -> list[float]:
     return [cell for cell in cells if cell is not None]
 
 
-def _group_means(sheet: Sheet, group: str, name: str) -> dict[str, float]:
-    by_group: dict[str, list[float]] = {}
-    for key, value in zip(sheet.columns[group], sheet.numeric[name], strict=True):
-        if key is not None and value is not None:
-            by_group.setdefault(key, []).append(value)
-    return {key: statistics.fmean(values) for key, values in by_group.items()}
-
-
 def _make_rounded_pair(question: str, value: float, expression: str) -> TemplatePair:
     return make_number_pair(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")
 
 
 LEVEL = 0.05
-FEWEST, MOST = 8, 5000  # below, no test says much; above, the p-value of Shapiro and Wilk is not accurate
+FEWEST, MOST = 8, 5000  # with fewer values, tests have little power; with more, Shapiro-Wilk's p-value is inaccurate
 IMPORT = "from scipy import stats\n"
 
 
 def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the verdict of Shapiro and Wilk's test of normality."""
-    chosen = _column(sheet, random)
+    chosen = _choose_column(sheet, random)
     if chosen is None:
         return None
     from scipy import stats
@@ -188,12 +177,12 @@ def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     name, values = chosen
     pvalue = float(stats.shapiro(values).pvalue)
     question = f'Is the column "{name}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
-    return _verdict(question, pvalue, f"stats.shapiro(df[{name!r}].dropna()).pvalue")
+    return _make_verdict_pair(question, pvalue, f"stats.shapiro(df[{name!r}].dropna()).pvalue")
 
 
 def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the statistic W of Shapiro and Wilk."""
-    chosen = _column(sheet, random)
+    chosen = _choose_column(sheet, random)
     if chosen is None:
         return None
     from scipy import stats
@@ -206,7 +195,7 @@ def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for Kolmogorov and Smirnov's test against the uniform distribution over the column's range."""
-    chosen = _column(sheet, random)
+    chosen = _choose_column(sheet, random)
     if chosen is None:
         return None
     from scipy import stats
@@ -220,12 +209,12 @@ def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     )
     column = f"column = df[{name!r}].dropna()\n"
     test = "stats.kstest(column, 'uniform', args=(column.min(), column.max() - column.min())).pvalue"
-    return _verdict(question, pvalue, test, column)
+    return _make_verdict_pair(question, pvalue, test, column)
 
 
 def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the adjusted Fisher-Pearson skewness, as pandas computes it."""
-    chosen = _column(sheet, random)
+    chosen = _choose_column(sheet, random)
     if chosen is None:
         return None
     name, values = chosen
@@ -245,13 +234,12 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
 
     name = random.choice(names)
     counts = _frequencies(sheet, name)
-    if sum(counts) < 5 * len(counts):  # the approximation needs five expected in each
-        return None
-    if len(set(counts)) == 1:  # equal frequencies need no test
+    # The approximation needs five expected cells per value, and equal frequencies need no test.
+    if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
     pvalue = float(stats.chisquare(counts).pvalue)
     question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
-    return _verdict(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")
+    return _make_verdict_pair(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")
 
 
 DISTRIBUTION_TEMPLATES: tuple[QuestionMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
@@ -261,8 +249,8 @@ def _frequencies(sheet: Sheet, name: str) -> list[int]:
     return [sheet.columns[name].count(value) for value in sheet.groups[name]]
 
 
-def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
-    present = {name: [cell for cell in cells if cell is not None] for name, cells in sheet.measured.items()}
+def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
+    present = {name: _present(cells) for name, cells in sheet.measured.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
     if not suited:
         return None
@@ -270,6 +258,6 @@ def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
     return name, present[name]
 
 
-def _verdict(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair:
+def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair:
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

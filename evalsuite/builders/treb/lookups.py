@@ -1,17 +1,18 @@
 """TReB's templates for Table Query and Table Selection, the pairs that all templates make, and their translation.
 
-For tables whose columns have Chinese names, questions are translated into Chinese. Each template writes its question in
-one English form, which has a Chinese form here. A question that matches no form stays English, for example because a
+For tables whose columns have Chinese names, questions are translated. Each template writes its question in one English
+form, to which a Chinese form belongs here. A question that matches no form stays English, for example because a
 column's name has quotation marks.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.builders.treb.sheet import is_number
 from evalsuite.metrics.numbers import numeric_match
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePair:
-    """A template's question with the form of its answer, the answer computed from the cells, and a program on `df`."""
+    """A template's question, its answer computed from the cells, and a program on `df` that prints the answer."""
 
     question: str
     answer: str
@@ -57,13 +58,16 @@ def make_list_pair(question: str, answers: list[str], program: str) -> TemplateP
     return TemplatePair(f"{question} {ending}", ", ".join(answers), program)
 
 
+# A template's name is part of the ids of its pairs.
+
+
 def cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell in row r, column c, both counted from 1."""
     column = random.randrange(len(sheet.names))
     cells = sheet.columns[sheet.names[column]]
     row = random.randrange(len(cells))
     question = f"What is in row {row + 1} of the data, column {column + 1}?"
-    return _cell(question, cells[row], f"print(df.iloc[{row}, {column}])")
+    return _make_cell_pair(question, cells[row], f"print(df.iloc[{row}, {column}])")
 
 
 def cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -71,16 +75,17 @@ def cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     name = random.choice(sheet.names)
     row = random.randrange(len(sheet.columns[name]))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
-    return _cell(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
+    return _make_cell_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
 
 def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell directly above or below one with unique content."""
+    counts = Counter(cell for cells in sheet.columns.values() for cell in cells)
     places = [
         (name, row)
         for name, cells in sheet.named.items()
         for row, cell in enumerate(cells)
-        if cell is not None and _everywhere(sheet).count(cell) == 1
+        if cell and counts[cell] == 1
     ]
     if not places:
         return None
@@ -90,7 +95,7 @@ def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not 0 <= wanted < len(cells):
         return None
     program = f"row = df.index[df[{name!r}] == {cells[row]!r}][0]\nprint(df[{name!r}].iloc[row + {step}])"
-    return _cell(f'What is in the cell directly {word} "{cells[row]}"?', cells[wanted], program)
+    return _make_cell_pair(f'What is in the cell directly {word} "{cells[row]}"?', cells[wanted], program)
 
 
 def same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -102,7 +107,7 @@ def same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     key = sheet.columns[sheet.key][row]
     question = f'What is in the column "{name}" where "{sheet.key}" is "{key}"?'
     program = f"print(df.loc[df[{sheet.key!r}] == {key!r}, {name!r}].iloc[0])"
-    return _cell(question, sheet.columns[name][row], program)
+    return _make_cell_pair(question, sheet.columns[name][row], program)
 
 
 def row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -145,16 +150,12 @@ QUERY_TEMPLATES: tuple[QuestionMaker, ...] = (
 )
 
 
-def _everywhere(sheet: Sheet) -> list[str | None]:
-    return [cell for cells in sheet.columns.values() for cell in cells]
-
-
-def _cell(question: str, cell: str | None, program: str) -> TemplatePair | None:
+def _make_cell_pair(question: str, cell: str | None, program: str) -> TemplatePair | None:
     if cell is None:
         return None
-    return (
-        make_number_pair(question, float(cell), program) if is_number(cell) else make_text_pair(question, cell, program)
-    )
+    if is_number(cell):
+        return make_number_pair(question, float(cell), program)
+    return make_text_pair(question, cell, program)
 
 
 MOST_LISTED = 12
@@ -162,30 +163,14 @@ MOST_LISTED = 12
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a row in words (`"Rating" is at least 4`), as a mask of `df`, and as a test of a row's number."""
+    """A condition on a row in words (`"Rating" is at least 4`), as a mask of `df`, and as a test of a row number."""
 
     words: str
     program: str
     holds: Callable[[int], bool]
 
-    def both(self, other: Condition) -> Condition:
-        """Combine with another condition by "and"."""
-        return Condition(
-            f"{self.words} and {other.words}",
-            f"({self.program}) & ({other.program})",
-            lambda row: self.holds(row) and other.holds(row),
-        )
 
-    def either(self, other: Condition) -> Condition:
-        """Combine with another condition by "or"."""
-        return Condition(
-            f"{self.words} or {other.words}",
-            f"({self.program}) | ({other.program})",
-            lambda row: self.holds(row) or other.holds(row),
-        )
-
-
-def is_value(sheet: Sheet, random: Random) -> Condition | None:
+def choose_value(sheet: Sheet, random: Random) -> Condition | None:
     """Make the condition that a text column equals one of its repeated values."""
     if not sheet.groups:
         return None
@@ -194,7 +179,7 @@ def is_value(sheet: Sheet, random: Random) -> Condition | None:
     return Condition(f'"{name}" is "{value}"', f"df[{name!r}] == {value!r}", lambda row: cells[row] == value)
 
 
-def compares(sheet: Sheet, random: Random) -> Condition | None:
+def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     """Make a comparison of a numeric column with one of its values, true in some rows and false in others."""
     name = random.choice(list(sheet.compared))
     cells = sheet.compared[name]
@@ -221,41 +206,50 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 def list_one(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows that meet a numeric condition."""
-    return _listing(sheet, compares(sheet, random))
+    return _ask_for_keys(sheet, choose_comparison(sheet, random))
 
 
 def list_value(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows with a certain text."""
-    return _listing(sheet, is_value(sheet, random))
+    return _ask_for_keys(sheet, choose_value(sheet, random))
 
 
 def list_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows that meet two conditions."""
-    text, number = is_value(sheet, random), compares(sheet, random)
-    return _listing(sheet, text.both(number) if text and number else None)
+    return _ask_for_keys(sheet, _combine(sheet, random, "and"))
 
 
 def list_either(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows that meet one of two conditions."""
-    text, number = is_value(sheet, random), compares(sheet, random)
-    return _listing(sheet, text.either(number) if text and number else None)
+    return _ask_for_keys(sheet, _combine(sheet, random, "or"))
 
 
 def count_one(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask how many rows meet a numeric condition."""
-    return _counting(sheet, compares(sheet, random))
+    return _ask_for_count(sheet, choose_comparison(sheet, random))
 
 
 def count_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask how many rows meet two conditions."""
-    text, number = is_value(sheet, random), compares(sheet, random)
-    return _counting(sheet, text.both(number) if text and number else None)
+    return _ask_for_count(sheet, _combine(sheet, random, "and"))
 
 
 SELECTION_TEMPLATES: tuple[QuestionMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
 
 
-def _listing(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
+def _combine(sheet: Sheet, random: Random, word: Literal["and", "or"]) -> Condition | None:
+    text, number = choose_value(sheet, random), choose_comparison(sheet, random)
+    if text is None or number is None:
+        return None
+    sign, combine = ("&", all) if word == "and" else ("|", any)
+    return Condition(
+        f"{text.words} {word} {number.words}",
+        f"({text.program}) {sign} ({number.program})",
+        lambda row: combine((text.holds(row), number.holds(row))),
+    )
+
+
+def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     if sheet.key is None or condition is None:
         return None
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key]) if condition.holds(row)]
@@ -265,7 +259,7 @@ def _listing(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     return make_list_pair(f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program)
 
 
-def _counting(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
+def _ask_for_count(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     if condition is None:
         return None
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))
@@ -273,12 +267,10 @@ def _counting(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)
 
 
-# ruff: noqa: RUF001 - Chinese has signs of its own
+# ruff: noqa: RUF001 - Chinese punctuation
 
-
-Q = '"([^"]+)"'
-C = r"(.+)"
-"""Patterns of a column's name or cell, and of a condition."""
+# Patterns of a quoted name or cell, and of a condition.
+Q, C = '"([^"]+)"', r"(.+)"
 STATISTICS = {
     "sum": "总和",
     "mean": "平均值",
@@ -369,19 +361,19 @@ def _translate(question: str) -> str | None:
     words = question.removesuffix(ending)
     for form, chinese in FORMS.items():
         if match := re.fullmatch(form, words):
-            parts = [_part(part) for part in match.groups()]
+            parts = [_translate_part(part) for part in match.groups()]
             return None if None in parts else chinese.format(*parts) + ENDINGS[ending]
     return None
 
 
-def _part(part: str) -> str | None:
+def _translate_part(part: str) -> str | None:
     """Translate a name, a number, a word or a condition; None if a part of a condition is unknown."""
     if '"' not in part:
         return _WORDS.get(part, part)
-    for word, join in ((" and ", "且"), (" or ", "或")):
+    for word, chinese in ((" and ", "且"), (" or ", "或")):
         if word in part:
-            both = [_part(each) for each in part.split(word)]
-            return None if None in both else join.join(filter(None, both))
+            both = [_translate_part(each) for each in part.split(word)]
+            return None if None in both else chinese.join(filter(None, both))
     if match := _COMPARED.fullmatch(part):
         return f"“{match[1]}”{COMPARISONS[match[2]]}{match[3]}"
     match = _EQUAL.fullmatch(part)

@@ -1,7 +1,7 @@
-"""The part of `evalsuite build treb` that asks models: options, roles, and the pairs of all tables.
+"""The part of `evalsuite build treb` that asks models: options, roles of the models, and the pairs of all tables.
 
-For Column Naming, a column loses its name, which is the answer. No program can find it, so models name the column
-first. It is kept if more than half of them find a name with the same meaning, which shows that the table tells it.
+For Column Naming, a column loses its name, which is the answer. No program can find it, so models suggest names first.
+The question is kept if more than half of them suggest a name with the same meaning.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from evalsuite.builders.treb.model_questions import (
     Dropped,
     ModelPair,
     QuestionPanel,
-    last_object,
-    shown,
-    text_of,
+    describe_table,
+    find_last_object,
+    read_text,
 )
-from evalsuite.builders.treb.sheet import NUMBER, Sheet, says_nothing
+from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
 from evalsuite.core.errors import SettingsError
 from evalsuite.sandbox import Sandbox
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 
 COLUMN_NAMING = "Table_Column_Naming"
+# Maximum number of columns of a table that are tried until one is kept.
 MOST_COLUMNS = 3
-"""Columns of a table that are tried in turn until one is kept."""
 
 ASKED_NAME = 'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called?'
 ENGLISH = f"{ASKED_NAME} Answer with the name only."
@@ -64,11 +64,11 @@ is, and the lost name is one that a reader understands.
 Reply with a JSON object and nothing else: {{"same": [true or false, ...], "keep": true or false, "reason": "in a few \
 words"}}"""
 
+# The file of answers in the output folder, so that a repeated build asks only new questions.
 STORE = "answers.sqlite"
-"""File in the output folder, so that a repeated build asks only what is new."""
 VOTES = 3
+# The subtasks for which models make questions.
 SUBTASKS = (*BRIEFS, COLUMN_NAMING)
-"""Subtasks whose questions models make."""
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
@@ -83,13 +83,14 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
         "of them vote by programs on the answers; may be repeated",
     )
     parser.add_argument("--judge-model", metavar="MODEL", help="the model that drops unsuitable questions")
-    parser.add_argument("--judge-base-url", metavar="URL", help="where the judge is served")
+    parser.add_argument("--judge-base-url", metavar="URL", help="address of the judge's server")
     parser.add_argument(
         "--votes",
         type=int,
         default=VOTES,
         metavar="N",
-        help=f"programs that vote on each answer, by the models in turn; more than half must agree (default {VOTES})",
+        help=f"number of programs that vote on each answer, by the models in turn; more than half must agree (default "
+        f"{VOTES})",
     )
     parser.add_argument(
         "--subtask",
@@ -97,19 +98,13 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=SUBTASKS,
         metavar="NAME",
-        help=f"of those that models make ({', '.join(SUBTASKS)}); may be repeated (default: all)",
+        help=f"a subtask for which models make questions ({', '.join(SUBTASKS)}); may be repeated (default: all)",
     )
     add_model_options(parser, without=("model",))
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
-    """Add a question for each subtask and table; record what is dropped, and why.
-
-    Raises:
-        SettingsError: less than one vote is requested, or an option is malformed.
-        ModelError: a model cannot be reached.
-        SandboxUnavailable: this machine has no sandbox.
-    """
+    """Add a question for each subtask and table; record what is dropped, and why."""
     if args.votes < 1:
         raise SettingsError(f"--votes is {args.votes}; it must be at least 1")
     settings = model_settings({**vars(args), "model": args.models[0]})
@@ -119,10 +114,10 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         session(settings, args.out / STORE) as opened,
         BuildProgress(len(built.tables) * len(subtasks), "question") as progress,
     ):
-        opened.do(lambda model: _make(_panel(args, model), built, subtasks, progress))
+        opened.do(lambda model: _make_pairs(_make_panel(args, model), built, subtasks, progress))
 
 
-def _panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
+def _make_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     # Repetitions of one model are other epochs, so that each is a new request.
     voters: list[Model] = [
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
@@ -132,9 +127,9 @@ def _panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     return QuestionPanel(model, voters, judge, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
 
 
-async def _make(panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], progress: BuildProgress) -> None:
+async def _make_pairs(panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], progress: BuildProgress) -> None:
     jobs = [
-        _add(panel, built, Sheet(name.removesuffix(".csv"), from_csv(text, 1)), subtask, progress)
+        _make_record(panel, built, Sheet(name.removesuffix(".csv"), from_csv(text, 1)), subtask, progress)
         for name, text in built.tables.items()
         for subtask in subtasks
     ]
@@ -146,13 +141,13 @@ async def _make(panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], pr
         await panel.sandbox.aclose()
 
 
-async def _add(
+async def _make_record(
     panel: QuestionPanel, built: BuiltPairs, sheet: Sheet, subtask: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
     name = f"{subtask}|models|{sheet.name}"
     try:
         if subtask == COLUMN_NAMING:
-            pair, sheet = await name_a_column(panel, sheet)
+            pair, sheet = await _make_naming_question(panel, sheet)
             built.renamed[f"{sheet.name}.csv"] = sheet.table.csv()
         else:
             pair = await panel.question(sheet, BRIEFS[subtask])
@@ -163,17 +158,12 @@ async def _add(
         progress.advance(1)
     agreeing, votes = pair.votes
     more = {"chain": list(pair.chain), "long_question": pair.long_question, "votes": f"{agreeing} of {votes}"}
-    return [record(name, pair, sheet) | more]
+    return [make_record(name, pair, sheet) | more]
 
 
-async def name_a_column(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Make a question for the name of a column, and the table without it.
-
-    Raises:
-        Dropped: no column is kept; the message gives the last reason.
-        ModelError: a call failed for good.
-    """
-    columns = _candidates(sheet)
+async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
+    """Make a question for the name of a column, and the table without it; Dropped has the last column's reason."""
+    columns = _nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = Dropped("no column has a name that could be asked for")
     for column in columns[:MOST_COLUMNS]:
@@ -187,10 +177,12 @@ async def name_a_column(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, 
 async def _ask_for_name(panel: QuestionPanel, sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
     chinese = speaks_chinese(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
-    hidden, name = _without_name(sheet, column, stand_in), sheet.names[column].strip()
-    words = NAMER.format(table=shown(hidden), number=column + 1, stand_in=stand_in)
-    names = [await _name_column(voter, words) for voter in panel.voters]
-    agreeing = sum(await _same(panel.judge, hidden, column, name, names))
+    header = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])
+    hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
+    name = sheet.names[column].strip()
+    prompt = NAMER.format(table=describe_table(hidden), number=column + 1, stand_in=stand_in)
+    names = [await _suggest_name(voter, prompt) for voter in panel.voters]
+    agreeing = sum(await _compare_names(panel.judge, hidden, column, name, names))
     if 2 * agreeing <= len(names):
         raise Dropped(
             f"{agreeing} of {len(names)} find a name that means the same: {', '.join(map(repr, names))[:200]}"
@@ -199,24 +191,26 @@ async def _ask_for_name(panel: QuestionPanel, sheet: Sheet, column: int) -> tupl
     return ModelPair(question, question, (), name, "", (agreeing, len(names))), hidden
 
 
-async def _name_column(voter: Model, words: str) -> str:
+async def _suggest_name(voter: Model, prompt: str) -> str:
     try:
-        return text_of(last_object((await voter.chat(words, max_tokens=TOKENS)).text, "name"), "name")
+        return read_text(find_last_object((await voter.chat(prompt, max_tokens=TOKENS)).text, "name"), "name")
     except Dropped:
         return ""
 
 
-async def _same(judge: Model | None, hidden: Sheet, column: int, name: str, names: Sequence[str]) -> list[bool]:
-    """Tell for each name whether it means the same as the lost one, by the judge or else by its words."""
+async def _compare_names(
+    judge: Model | None, hidden: Sheet, column: int, name: str, names: Sequence[str]
+) -> list[bool]:
+    """Tell for each name whether it means the same as the lost one, as judged by the judge or else by equal words."""
     if judge is None:
-        return [bool(_words(other)) and _words(other) == _words(name) for other in names]
-    words = NAME_JUDGE.format(
+        return [bool(_split_name(other)) and _split_name(other) == _split_name(name) for other in names]
+    prompt = NAME_JUDGE.format(
         number=column + 1,
         name=json.dumps(name, ensure_ascii=False),
         others=json.dumps(names, ensure_ascii=False),
-        table=shown(hidden),
+        table=describe_table(hidden),
     )
-    verdict = last_object((await judge.chat(words, max_tokens=TOKENS, temperature=0.0)).text, "keep")
+    verdict = find_last_object((await judge.chat(prompt, max_tokens=TOKENS, temperature=0.0)).text, "keep")
     if verdict["keep"] is not True:
         raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
     same = verdict.get("same")
@@ -225,25 +219,20 @@ async def _same(judge: Model | None, hidden: Sheet, column: int, name: str, name
     return [said is True and bool(other) for said, other in zip(same, names, strict=True)]
 
 
-def _candidates(sheet: Sheet) -> list[int]:
+def _nameable_columns(sheet: Sheet) -> list[int]:
     elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
     return [
         column
         for column, name in enumerate(sheet.names)
-        if not says_nothing(name)
+        if not is_meaningless(name)
         and not NUMBER.fullmatch(name.strip())
         and sum(name.lower() in other.lower() for other in sheet.names) == 1
         and not any(name.lower() in cell for cell in elsewhere)
     ]
 
 
-def _without_name(sheet: Sheet, column: int, stand_in: str) -> Sheet:
-    names = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])
-    return Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(names,)))
-
-
-def _words(name: str) -> list[str]:
-    """Split a name into words without its unit, capitals and plurals."""
+def _split_name(name: str) -> list[str]:
+    """Split a name into lower-case words without its unit and plural endings."""
     bare = re.sub(r"[(\[（].*?[)\]）]", " ", name.lower())  # noqa: RUF001 - Chinese brackets
     return [word.removesuffix("s") for word in re.findall(r"\w+", bare.replace("_", " "))]
 
@@ -256,8 +245,8 @@ class BuiltPairs:
         records: records in the published format, with the verifying program under `program`.
         tables: the CSV text of the tables used, by file name.
         renamed: the CSV text of tables with a column's name removed, by file name.
-        skipped: the reason why a file was not used, by file name.
-        refuted: the program's different answer, by the pair's id.
+        skipped: the reasons why files were not used, by file name.
+        refuted: the reasons why pairs were dropped, by the pair's id.
     """
 
     records: list[Mapping[str, Any]] = field(default_factory=list)
@@ -267,8 +256,8 @@ class BuiltPairs:
     refuted: dict[str, str] = field(default_factory=dict)
 
 
-def record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:
-    """Write a pair in the published format, with its program."""
+def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:
+    """Convert a pair to a record in the published format, with its program."""
     return {
         "id": name,
         "file_path": [f"csv/{sheet.name}.csv"],

@@ -1,14 +1,14 @@
-"""Questions by models: an author writes one, programs of several models vote on its answer, a judge decides.
+"""Questions made by models: an author writes one, programs of several models vote on its answer, a judge decides.
 
-The construction follows arXiv 2506.18421 for advanced data analysis: a chain of steps, a long question that lists
-them, a short question, a discriminator. If a program can find an answer, it is never taken from a model's text: it is
-the output of the author's program in the sandbox, kept only if most of the voters' programs print the same.
+The construction follows arXiv 2506.18421 for advanced data analysis: a chain of steps, a long question that lists the
+steps, a short question, a discriminator. If a program can find the answer, the answer is the output of the author's
+program in the sandbox, and it is kept only if most of the voters' programs print the same.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.solving import json_objects
@@ -31,7 +31,7 @@ TOKENS = 1500
 
 
 class Dropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
-    """Raised to drop a draft; the message gives the reason."""
+    """Raised to drop a draft, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ModelPair:
 
     Attributes:
         answer: the program's output; without a program, the author's words.
-        program: pandas on `df`; empty if no program can find the answer.
+        program: pandas code on `df`; empty if no program can find the answer.
         votes: number of voters' programs that print the answer, and number of voters.
     """
 
@@ -53,7 +53,7 @@ class ModelPair:
 
     @property
     def number(self) -> float | None:
-        """Return the answer as a number, if it is one."""
+        """The answer as a number; None if it is not a number."""
         parsed = parse_number(self.answer)
         return None if parsed is None or parsed.unit else float(parsed.value)
 
@@ -68,38 +68,33 @@ class QuestionPanel:
     sandbox: Sandbox
 
     async def question(self, sheet: Sheet, brief: Brief) -> ModelPair:
-        """Make one question about a table.
-
-        Raises:
-            Dropped: the author's draft is not kept.
-            ModelError: a call failed for good.
-            SandboxError: a program could not be run.
-        """
-        table = shown(sheet)
-        draft = await self._draft(sheet, brief, table)
-        pair = draft
-        if brief.proven:
-            pair = await self._vote(sheet, draft, table)
+        """Make one question about a table; Dropped has the reason why the author's draft is not kept."""
+        table = describe_table(sheet)
+        pair = await self._draft(sheet, brief, table)
+        if brief.computed:
+            pair = await self._vote(sheet, pair, table)
         if self.judge is not None:
             await self._judge(self.judge, pair, brief, table)
         return pair
 
     async def _draft(self, sheet: Sheet, brief: Brief, table: str) -> ModelPair:
-        words = AUTHOR.format(
+        prompt = AUTHOR.format(
             task=brief.task,
             steps=STEPS,
-            ending="a program in Python that prints the answer and nothing else." if brief.proven else "nothing else.",
-            answer="" if brief.proven else ', "answer": "..."',
-            program=PROGRAM if brief.proven else "",
+            ending="a program in Python that prints the answer and nothing else."
+            if brief.computed
+            else "nothing else.",
+            answer="" if brief.computed else ', "answer": "..."',
+            program=PROGRAM if brief.computed else "",
             table=table,
         )
-        text = (await self.author.chat(words, max_tokens=TOKENS)).text
-        draft = last_object(text, "question")
-        question, chain = text_of(draft, "question"), draft.get("chain")
-        if not isinstance(chain, list) or len(chain) < (STEPS if brief.proven else 1):
+        text = (await self.author.chat(prompt, max_tokens=TOKENS)).text
+        draft = find_last_object(text, "question")
+        question, chain = read_text(draft, "question"), draft.get("chain")
+        if not isinstance(chain, list) or len(chain) < (STEPS if brief.computed else 1):
             raise Dropped(f"its chain has fewer than {STEPS} steps")
-        code = _find_code(text) if brief.proven else ""
-        answer = await self._run_program(sheet, code) if brief.proven else text_of(draft, "answer")
+        code = _find_code(text) if brief.computed else ""
+        answer = await self._run_program(sheet, code) if brief.computed else read_text(draft, "answer")
         steps = [str(step) for step in chain]
         return ModelPair(question, str(draft.get("long_question") or question), steps, answer, code, (0, 0))
 
@@ -117,23 +112,21 @@ class QuestionPanel:
         return answer
 
     async def _vote(self, sheet: Sheet, draft: ModelPair, table: str) -> ModelPair:
-        words = VOTER.format(table=table, question=draft.question)
+        prompt = VOTER.format(table=table, question=draft.question)
         agreeing = 0
         for voter in self.voters:
-            code = _find_code((await voter.chat(words, max_tokens=TOKENS)).text)
+            code = _find_code((await voter.chat(prompt, max_tokens=TOKENS)).text)
             try:
                 agreeing += same_answer(await self._run_program(sheet, code), draft.answer)
             except Dropped:
                 continue  # an abstention
         if 2 * agreeing <= len(self.voters):
             raise Dropped(f"{agreeing} of {len(self.voters)} programs come to its answer {draft.answer[:60]!r}")
-        return ModelPair(
-            draft.question, draft.long_question, draft.chain, draft.answer, draft.program, (agreeing, len(self.voters))
-        )
+        return replace(draft, votes=(agreeing, len(self.voters)))
 
     async def _judge(self, judge: Model, pair: ModelPair, brief: Brief, table: str) -> None:
-        last = "every step is needed" if brief.proven else "the answer is right and complete"
-        words = DISCRIMINATOR.format(
+        last = "every step is needed" if brief.computed else "the answer is right and complete"
+        prompt = DISCRIMINATOR.format(
             task=brief.task,
             last=last,
             table=table,
@@ -141,7 +134,7 @@ class QuestionPanel:
             answer=pair.answer,
             chain=json.dumps(pair.chain, ensure_ascii=False),
         )
-        verdict = last_object((await judge.chat(words, max_tokens=TOKENS, temperature=0.0)).text, "keep")
+        verdict = find_last_object((await judge.chat(prompt, max_tokens=TOKENS, temperature=0.0)).text, "keep")
         if verdict["keep"] is not True:
             raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
 
@@ -151,32 +144,24 @@ def _find_code(text: str) -> str:
     return found.code if found else ""
 
 
-def shown(sheet: Sheet) -> str:
-    """Write a table for models, with only the first rows of a long one."""
+def describe_table(sheet: Sheet) -> str:
+    """Write a table for a prompt, with only the first rows of a long one."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
     return f"{sheet.table.first(SHOWN_ROWS).markdown()}{left_out}"
 
 
-def last_object(text: str, key: str) -> dict[str, Any]:
-    """Find the last JSON object with this key.
-
-    Raises:
-        Dropped: there is none.
-    """
+def find_last_object(text: str, key: str) -> dict[str, Any]:
+    """Find the last JSON object with this key, or raise Dropped."""
     value: dict[str, Any]
     for value in reversed(json_objects(text)):
         if key in value:
             return value
-    raise Dropped(f"its author or its judge wrote no JSON object with {key!r}")
+    raise Dropped(f"the author or the judge wrote no JSON object with {key!r}")
 
 
-def text_of(draft: dict[str, Any], key: str) -> str:
-    """Return the text under a key.
-
-    Raises:
-        Dropped: the value is not a text, or it is empty.
-    """
+def read_text(draft: dict[str, Any], key: str) -> str:
+    """Return the text under a key, or raise Dropped if it is not a text or empty."""
     value = draft.get(key)
     if not isinstance(value, str) or not value.strip():
         raise Dropped(f"its {key} is not text")
@@ -185,23 +170,24 @@ def text_of(draft: dict[str, Any], key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A subtask that no template can make questions for, and whether a program can find the answer."""
+    """A subtask for which no template exists; `computed` tells whether a program can find the answer."""
 
     task: str
-    proven: bool = True
+    computed: bool = True
 
 
-# By the stem of the subtask's file. The kinds are the paper's (arXiv 2506.18421, Table 1 and appendix); for Column
+# By the stem of the subtask's file. The tasks are the paper's (arXiv 2506.18421, Table 1 and appendix); for Column
 # Naming see `model_pairs`.
 BRIEFS = {
     "Table_Retrieval": Brief("find one fact of the table from a description of its row and column"),
     "Table_Fact_Checking": Brief(
         "state something about the table that is true or false, and ask whether it is; the answer is True or False"
     ),
-    "Table_Summary": Brief("ask for a summary of the table; the answer is one, of at most 100 words", proven=False),
-    "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", proven=False),
+    "Table_Summary": Brief("ask for a summary of the table; the answer is one, of at most 100 words", computed=False),
+    "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", computed=False),
     "Table_Plausibility_Verification": Brief(
-        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so", proven=False
+        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
+        computed=False,
     ),
     "Table_Domain-specific_Operations": Brief(
         "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"

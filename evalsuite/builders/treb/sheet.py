@@ -1,8 +1,8 @@
-"""A table that questions can be made of (conditions of arXiv 2506.18421), and what its columns mean.
+"""A table that questions can be asked about (conditions of arXiv 2506.18421), and the meaning of its columns.
 
 A question that nobody would ask, such as the sum of a column of seasons, is worse than none. So a column is only used
-if its name and its cells are unambiguous. A sum needs a name that says that something is counted. A mean needs a name
-that does not contradict, and cells that do not look like running numbers, years or codes.
+if its name and its cells are unambiguous. A sum needs a name that refers to something countable. A mean needs cells
+that do not look like running numbers, years or codes, and a name that does not suggest these.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Sheet:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
+        """The names of the columns."""
         return self.table.header[0]
 
     @cached_property
     def columns(self) -> dict[str, list[str | None]]:
-        """Return the cells of each column."""
+        """The cells of each column."""
         return {
             name: [None if row[place] in MISSING else row[place] for row in self.table.rows]
             for place, name in enumerate(self.names)
@@ -57,7 +57,7 @@ class Sheet:
 
     @cached_property
     def numeric(self) -> dict[str, list[float | None]]:
-        """Return the columns of at least two numbers and otherwise only gaps."""
+        """The columns that contain at least two numbers and otherwise only missing cells."""
         return {
             name: [None if cell is None else float(cell) for cell in cells]
             for name, cells in self.columns.items()
@@ -66,45 +66,47 @@ class Sheet:
 
     @cached_property
     def compared(self) -> dict[str, list[float | None]]:
-        """Return the numeric columns whose rows can be compared: no codes, telephone numbers or row numbers."""
+        """The numeric columns whose rows can be compared: no codes, telephone numbers or row numbers."""
         return {name: cells for name, cells in self.numeric.items() if not self._is_code(name, cells)}
 
     @cached_property
     def measured(self) -> dict[str, list[float | None]]:
-        """Return the compared columns that allow arithmetic: no years, ranks, dates, answers or classes."""
+        """The compared columns that allow arithmetic: no years, ranks, dates, answers or classes."""
         return {name: cells for name, cells in self.compared.items() if not self._is_order(name, cells)}
 
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
-        if says_nothing(name) or names_a_code(name) or are_codes(self.columns[name]):
+        if is_meaningless(name) or _names_a_code(name) or _are_codes(self.columns[name]):
             return True
-        if are_flags(cells):
-            return not names_an_amount(name)
-        numbered = are_row_numbers(cells) or (name == self.names[0] and rise(cells))
-        return numbered and not names_an_order(name) and not are_years(cells)
+        # At most two values, such as 0 and 1.
+        if len({cell for cell in cells if cell is not None}) <= MOST_FLAGS:
+            return not _names_an_amount(name)
+        counts_rows = len(cells) > 1 and cells in ([*range(len(cells))], [*range(1, len(cells) + 1)])
+        numbered = counts_rows or (name == self.names[0] and _rise(cells))
+        return numbered and not _names_an_order(name) and not _are_years(cells)
 
     def _is_order(self, name: str, cells: list[float | None]) -> bool:
-        if names_an_order(name) or are_years(cells) or are_running_numbers(cells):
+        if _names_an_order(name) or _are_years(cells) or _are_running_numbers(cells):
             return True
-        return are_levels(cells) and not names_an_amount(name)
+        return _are_levels(cells) and not _names_an_amount(name)
 
     @cached_property
     def summable(self) -> list[str]:
-        """Return the measured columns whose sum is meaningful: sales, but not unit prices or marks."""
-        return [name for name in self.measured if names_an_amount(name)]
+        """The measured columns whose sum is meaningful: sales, but not unit prices or marks."""
+        return [name for name in self.measured if _names_an_amount(name)]
 
     @cached_property
     def texts(self) -> dict[str, list[str | None]]:
-        """Return the columns that are not numeric."""
+        """The columns that are not numeric."""
         return {name: cells for name, cells in self.columns.items() if name not in self.numeric}
 
     @cached_property
     def named(self) -> dict[str, list[str | None]]:
-        """Return the text columns that name things, so that a question can refer to rows and groups."""
-        return {name: cells for name, cells in self.texts.items() if name_things(cells) and not says_nothing(name)}
+        """The text columns that name things, so that a question can refer to rows and groups."""
+        return {name: cells for name, cells in self.texts.items() if _are_names(cells) and not is_meaningless(name)}
 
     @cached_property
     def key(self) -> str | None:
-        """Return the first column of names without gaps and repetitions, which names the rows; else None."""
+        """The first column of names without missing or repeated cells, which names the rows; else None."""
         for name, cells in self.named.items():
             if None not in cells and len(set(cells)) == len(cells):
                 return name
@@ -112,7 +114,7 @@ class Sheet:
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
-        """Return the columns of names that occur twice or more on average, with their distinct values in order."""
+        """The columns of names that occur at least twice on average, with their distinct values in order."""
         groups = {}
         for name, cells in self.named.items():
             values = [cell for cell in cells if cell is not None]
@@ -123,7 +125,7 @@ class Sheet:
 
 
 def find_fault(table: SourceTable, characters: int) -> str | None:
-    """Explain why a table (with so many characters of CSV) is unsuitable; None if it qualifies."""
+    """Explain why a table is unsuitable, given the characters of its CSV; None if it is suitable."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
     return next((reason for reason in _faults(table) if reason), None)
@@ -139,24 +141,22 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     yield None if named else "its first row does not name every column, each differently and on one line"
     repeated = any(list(row) == list(names) for row in table.rows)
     yield "it repeats its header row" if repeated else None
-    yield "it has more than one header row" if _second_header(table) else None
+    yield "it has more than one header row" if _has_second_header(table) else None
     numeric = Sheet("", table).numeric
     yield None if numeric else "it has no column of numbers"
-    yield "its first row looks like data" if all(map(_is_data, numeric)) else None
-    symmetric = _is_symmetric(list(numeric.values()))
+    looks_like_data = all(is_number(name) and not YEAR.fullmatch(name) for name in numeric)
+    yield "its first row looks like data" if looks_like_data else None
+    square = len(numeric) > 2 and all(len(column) == len(numeric) for column in numeric.values())
+    symmetric = square and list(map(list, zip(*numeric.values(), strict=True))) == list(numeric.values())
     yield "it is a table of correlations or distances" if symmetric else None
-    yield "it has a row of totals or averages" if any(map(_is_total, cells)) else None
+    has_total = any(_TOTAL.fullmatch(cell.strip(" :\uff1a")) for cell in cells)
+    yield "it has a row of totals or averages" if has_total else None
     measured = Sheet("", table).measured
-    yield None if measured else "its columns of numbers only name something: years, ranks, codes"
+    yield None if measured else "its columns of numbers are only years, ranks or codes"
 
 
-def _is_symmetric(columns: list[list[float | None]]) -> bool:
-    square = len(columns) > 2 and all(len(column) == len(columns) for column in columns)
-    return square and [list(row) for row in zip(*columns, strict=True)] == columns
-
-
-def _second_header(table: SourceTable) -> bool:
-    """Tell whether the first row of data has a word above a column that otherwise has only numbers."""
+def _has_second_header(table: SourceTable) -> bool:
+    """Tell whether the first row of data has a word in a column that otherwise has only numbers."""
     return any(
         column[0] not in MISSING
         and not is_number(column[0])
@@ -166,17 +166,8 @@ def _second_header(table: SourceTable) -> bool:
     )
 
 
-def _is_total(cell: str) -> bool:
-    return bool(_TOTAL.fullmatch(cell.strip(" :\uff1a")))
-
-
-def _is_data(name: str) -> bool:
-    """Tell whether the name of a numeric column is itself a number, but not a year."""
-    return is_number(name) and not YEAR.fullmatch(name)
-
-
 def is_number(cell: str) -> bool:
-    """Tell whether a cell is a plain decimal number, which pandas and people read alike."""
+    """Tell whether a cell is a plain decimal number, which pandas and people read in the same way."""
     return bool(NUMBER.fullmatch(cell))
 
 
@@ -184,12 +175,12 @@ def _numeric_or_missing(cell: str | None) -> bool:
     return cell is None or is_number(cell)
 
 
+# Maximum characters of a cell by which a question may refer to a row or a group.
 LONGEST_VALUE = 60
-"""Characters of a cell that a question names a row or a group by."""
 FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
-LONGEST_CODE = 7
-"""Digits, all of one number of which make a column of different whole numbers a column of codes."""
+# Distinct whole numbers that all have the same number of digits are codes if they have at least this many.
+SHORTEST_CODE = 7
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")
@@ -252,25 +243,25 @@ _AMOUNTS = re.compile(
 )
 
 
-def names_a_code(name: str) -> bool:
-    """Tell whether a column of this name has codes: numbers without a meaningful order."""
+def _names_a_code(name: str) -> bool:
+    """Tell whether a column of this name contains numbers without a meaningful order."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx|code)$", name)
     return bool(glued or _CODES.fullmatch(_head(name)) or _CHINESE_CODES.search(name.strip()))
 
 
-def names_an_order(name: str) -> bool:
-    """Tell whether a column of this name has years, ranks or dates, which can be compared but not added or averaged."""
+def _names_an_order(name: str) -> bool:
+    """Tell whether a column of this name contains years, ranks or dates, which can be compared but not added."""
     return bool(_ORDERS.fullmatch(_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
 
 
-def names_an_amount(name: str) -> bool:
-    """Tell whether the sum of a column of this name is meaningful: sales, but not unit prices or marks."""
+def _names_an_amount(name: str) -> bool:
+    """Tell whether the sum of a column of this name is meaningful."""
     words = re.sub(r"[_\s]+", " ", name)
     return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
 
 
-def says_nothing(name: str) -> bool:
-    """Tell whether the name does not reveal the content: a letter, or a number that is not a year."""
+def is_meaningless(name: str) -> bool:
+    """Tell whether the name does not describe the content: a letter, or a number that is not a year."""
     bare = re.sub(r"\W", "", name)
     return len(re.sub(r"[\d_]", "", bare)) < 2 and not _HAN.search(bare) and not YEAR.fullmatch(name.strip())
 
@@ -286,19 +277,16 @@ def _head(name: str) -> str:
     """Find the noun of a name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _without_brackets(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
-    kept = [
-        word for word in re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0].split() if not word.isdigit()
-    ]
-    return kept[-1] if kept else ""
+    phrase = re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0]
+    return next((word for word in reversed(phrase.split()) if not word.isdigit()), "")
 
 
-def are_years(cells: Sequence[float | None]) -> bool:
-    """Tell whether all are whole numbers from 1500 to 2099."""
+def _are_years(cells: Sequence[float | None]) -> bool:
     return all(cell is None or (cell.is_integer() and 1500 <= cell < 2100) for cell in cells)
 
 
-def are_running_numbers(cells: Sequence[float | None]) -> bool:
-    """Tell whether they are distinct whole numbers that almost fill their range, such as 1 to n in any order."""
+def _are_running_numbers(cells: Sequence[float | None]) -> bool:
+    """Tell whether the cells are distinct whole numbers that almost fill their range, such as 1 to n in any order."""
     present = [cell for cell in cells if cell is not None]
     if len(present) < FEWEST_IN_ORDER or len(set(present)) < len(present):
         return False
@@ -306,35 +294,25 @@ def are_running_numbers(cells: Sequence[float | None]) -> bool:
     return all(map(float.is_integer, present)) and width <= 1.25 * len(present)
 
 
-def are_codes(cells: Sequence[str | None]) -> bool:
-    """Tell whether some have a leading zero, or all are distinct whole numbers of the same length."""
+def _are_codes(cells: Sequence[str | None]) -> bool:
+    """Tell whether a cell has a leading zero, or all are distinct whole numbers of the same length."""
     present = [cell for cell in cells if cell is not None]
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
     same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
-    return len(same) == 1 and min(same) >= LONGEST_CODE and len(set(present)) == len(present)
+    return len(same) == 1 and min(same) >= SHORTEST_CODE and len(set(present)) == len(present)
 
 
-def are_row_numbers(cells: Sequence[float | None]) -> bool:
-    """Tell whether they are 1, 2, 3, ... or 0, 1, 2, ... from top to bottom."""
-    return len(cells) > 1 and cells[0] in {0, 1} and list(cells) == [cells[0] + row for row in range(len(cells))]
-
-
-def rise(cells: Sequence[float | None]) -> bool:
-    """Tell whether they are strictly increasing whole numbers, which in the first column are row numbers."""
+def _rise(cells: Sequence[float | None]) -> bool:
+    """Tell whether the cells are strictly increasing whole numbers, which are row numbers in the first column."""
     present = [cell for cell in cells if cell is not None]
     return all(map(float.is_integer, present)) and all(below > above for above, below in itertools.pairwise(present))
 
 
-def are_flags(cells: Sequence[float | None]) -> bool:
-    """Tell whether there are at most two values, such as 0 and 1."""
-    return len({cell for cell in cells if cell is not None}) <= MOST_FLAGS
+def _are_levels(cells: Sequence[float | None]) -> bool:
+    """Tell whether the same few numbers recur, such as answers, classes or doses.
 
-
-def are_levels(cells: Sequence[float | None]) -> bool:
-    """Tell whether the same few numbers recur: answers, classes, doses.
-
-    These are up to ten whole numbers that occur three times or more on average, or any numbers that occur equally
+    These are up to ten whole numbers that occur at least three times on average, or any numbers that occur equally
     often, as in a designed experiment.
     """
     counts = Counter(cell for cell in cells if cell is not None)
@@ -343,8 +321,8 @@ def are_levels(cells: Sequence[float | None]) -> bool:
     return designed or (few and all(map(float.is_integer, counts)))
 
 
-def name_things(cells: Sequence[str | None]) -> bool:
-    """Tell whether cells are names of rows: short, and words rather than numbers."""
+def _are_names(cells: Sequence[str | None]) -> bool:
+    """Tell whether the cells are names: short, and words rather than numbers."""
     present = [cell for cell in cells if cell is not None]
     odd = sum(bool(_NUMBER_LIKE.fullmatch(cell)) for cell in present)
     return bool(present) and max(map(len, present)) <= LONGEST_VALUE and 4 * odd < len(present)

@@ -78,9 +78,6 @@ class LandlockIsolation:
         limits: the resource limits of one program.
         readable: folders and files that a program may read and execute.
         scratch: a folder in which each program gets its own folder.
-
-    Raises:
-        OSError: this kernel has no Landlock, or an old version.
     """
 
     def __init__(self, limits: Limits, readable: Sequence[str], scratch: str) -> None:

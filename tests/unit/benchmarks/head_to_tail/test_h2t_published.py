@@ -10,7 +10,7 @@ import pytest
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import (
     PAPER_MIX,
-    against_published,
+    compare_with_published,
     make_published_tables,
     models,
     table_10,
@@ -82,7 +82,7 @@ PAPER = {domain: (mix.templates, mix.questions) for domain, mix in PAPER_MIX.ite
 
 
 def test_a_run_of_the_paper_s_mix_is_held_against_every_model() -> None:
-    table, passage = against_published("mine", asked(PAPER), "gpt-3.5-turbo-0301")
+    table, passage = compare_with_published("mine", asked(PAPER), "gpt-3.5-turbo-0301")
     assert isinstance(table, Table)
     assert isinstance(passage, Passage)
     assert passage.text.endswith("differs from the paper's own runs: nothing.")
@@ -97,7 +97,7 @@ def test_a_run_of_the_paper_s_mix_is_held_against_every_model() -> None:
 
 
 def test_without_a_judge_the_paper_s_exact_match_is_what_counts() -> None:
-    table, passage = against_published("mine", asked(PAPER), None)
+    table, passage = compare_with_published("mine", asked(PAPER), None)
     assert isinstance(table, Table)
     (difference,) = table.rows[0][1:]
     assert isinstance(difference, Estimate)
@@ -106,7 +106,7 @@ def test_without_a_judge_the_paper_s_exact_match_is_what_counts() -> None:
 
 
 def test_a_domain_of_the_paper_s_mix_is_compared_alone_where_the_others_differ() -> None:
-    table, passage = against_published("mine", asked(PAPER | {"open": (40, 400)}), "gpt-4o")
+    table, passage = compare_with_published("mine", asked(PAPER | {"open": (40, 400)}), "gpt-4o")
     assert isinstance(table, Table)
     assert [column.title for column in table.columns[1:]] == [
         "A against it, movie",
@@ -130,6 +130,6 @@ def test_a_domain_of_the_paper_s_mix_is_compared_alone_where_the_others_differ()
 def test_questions_that_are_not_alike_are_not_compared_and_the_report_says_what_differs(
     tally: Tally, words: str
 ) -> None:
-    blocks = against_published("mine", tally, "gpt-3.5-turbo-0301")
+    blocks = compare_with_published("mine", tally, "gpt-3.5-turbo-0301")
     assert [type(block) for block in blocks] == [Passage]
     assert words in blocks[0].text  # type: ignore[union-attr]

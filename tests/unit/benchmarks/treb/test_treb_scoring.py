@@ -13,8 +13,8 @@ from rouge_score import rouge_scorer
 
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.benchmarks.treb.scoring import (
-    mark,
     number_score,
+    read_mark,
     released_bleu,
     released_exact_match,
     released_rouge_l,
@@ -103,7 +103,7 @@ def test_chinese_answers_are_compared_word_by_word() -> None:
     ],
 )
 def test_the_last_boxed_mark_counts(text: str, value: float) -> None:
-    assert mark(text) == value
+    assert read_mark(text) == value
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def test_the_last_boxed_mark_counts(text: str, value: float) -> None:
 )
 def test_anything_else_is_no_mark(text: str) -> None:
     with pytest.raises(ValueError, match="a number from 0 to 10"):
-        mark(text)
+        read_mark(text)
 
 
 def test_a_judge_that_puts_a_book_into_its_box_is_told_in_a_line() -> None:
     with pytest.raises(ValueError, match="a number from 0 to 10") as raised:
-        mark(rf"\boxed{{{'so ' * 10_000}}}")
+        read_mark(rf"\boxed{{{'so ' * 10_000}}}")
     assert len(str(raised.value)) < 200
 
 
 @given(st.floats(0, 10))
 def test_every_mark_on_the_scale_is_read(value: float) -> None:
-    assert mark(rf"So \boxed{{{value!r}}}") == value
+    assert read_mark(rf"So \boxed{{{value!r}}}") == value
 
 
 def test_an_instruction_without_known_rules_is_an_error_and_no_score() -> None:

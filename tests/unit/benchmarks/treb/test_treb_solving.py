@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.scoring import scorers
-from evalsuite.benchmarks.treb.solving import Reasoner, answer_in_words, solver, table_text
+from evalsuite.benchmarks.treb.solving import ModeSolver, answer_in_words, solver, table_text
 from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import JudgedScorer, Setup
@@ -76,9 +76,9 @@ class Solvers:
     """Solvers by their arguments, all on one event loop: a sandbox takes a second to start."""
 
     runner: asyncio.Runner
-    made: dict[str, Reasoner] = field(default_factory=dict)
+    made: dict[str, ModeSolver] = field(default_factory=dict)
 
-    def __call__(self, setup: Setup) -> Reasoner:
+    def __call__(self, setup: Setup) -> ModeSolver:
         return self.made.setdefault(repr(setup.args), solver(setup))
 
 
@@ -118,7 +118,7 @@ def solve(tmp_path_factory: pytest.TempPathFactory, solvers: Solvers) -> Solve:
     return solve
 
 
-async def _case(solver: Reasoner, sample: Sample, model: Scripted, judge: Scripted) -> Case:
+async def _case(solver: ModeSolver, sample: Sample, model: Scripted, judge: Scripted) -> Case:
     transcript = await solver(sample, model)
     found: dict[str, float | Score] = {}
     for scorer in scorers(Setup("scripted", judge="judge")):

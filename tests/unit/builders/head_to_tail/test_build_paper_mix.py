@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX, against_published
+from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX, compare_with_published
 from evalsuite.core.protocols import Setup
 from evalsuite.output.reports.section import Passage, Table
 from evalsuite.results.tally import Row, Tally
@@ -60,7 +60,7 @@ def test_all_four_domains_have_the_paper_s_templates_and_numbers_and_are_held_ag
     domains = Counter(row.tags["domain"] for row in tally)
     assert domains == {domain: mix.questions for domain, mix in PAPER_MIX.items()}
     assert domains.total() == 18_171
-    table, passage = against_published("mine", tally, "gpt-3.5-turbo-0301")
+    table, passage = compare_with_published("mine", tally, "gpt-3.5-turbo-0301")
     assert isinstance(table, Table)
     assert isinstance(passage, Passage)
     assert passage.text.endswith("differs from the paper's own runs: nothing.")
