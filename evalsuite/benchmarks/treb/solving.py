@@ -43,8 +43,11 @@ class WordsSolver:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Ask once; the transcript's fact `json` says whether the answer came in the requested form."""
-        tables = "\n\n".join(await in_thread(self._tables, sample))
-        prompt = _build_prompt(IN_WORDS if asks_for_json(sample) else SUMMARY, "", sample, tables)
+        tables = await in_thread(self._tables, sample)
+        instructions = IN_WORDS if asks_for_json(sample) else SUMMARY
+        prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
+        if not tables:  # a question of language is asked as it is
+            prompt = [Message("user", str(sample.input))]
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
         if asks_for_json(sample):
