@@ -54,13 +54,7 @@ class CaseApi:
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
-        """Answer one HTTP request; raise only if the call is cancelled.
-
-        Args:
-            method: the HTTP method.
-            path: the part after the base URL, such as `/chat/completions`.
-            content: the body.
-        """
+        """Answer one HTTP request; raise only if the call is cancelled."""
         try:
             return await self._answer(method, path.partition("?")[0].rstrip("/"), content)
         except BadRequest as error:

@@ -91,11 +91,7 @@ def failed_call(error: EvalsuiteError) -> HttpAnswer:
 
 
 def read_object(content: bytes) -> dict[str, Any]:
-    """Read a request's body.
-
-    Raises:
-        BadRequest: it is not a JSON object.
-    """
+    """Read a request's body."""
     try:
         value = json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -129,11 +125,7 @@ class ChatRequest:
 
 
 def read_chat(body: Mapping[str, Any]) -> ChatRequest:
-    """Read a request of the chat completions API.
-
-    Raises:
-        BadRequest: it has no readable messages, or asks for several answers at once.
-    """
+    """Read a request of the chat completions API."""
     if body.get("n") not in (None, 1):
         raise BadRequest(
             f"n={body['n']}: a request has one answer; send it {body['n']} times, because each equal "
@@ -151,13 +143,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the answer that is sent in one piece.
-
-    Args:
-        completion: the model's answer.
-        model: its name.
-        number: the answer's ordinal within its case, for its id.
-    """
+    """Make the answer that is sent in one piece."""
     message: dict[str, Any] = {"role": "assistant", "content": completion.text or None, "refusal": None}
     if completion.tool_calls:
         message["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
@@ -247,11 +233,7 @@ class EmbeddingRequest:
 
 
 def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """Read a request of the embeddings API.
-
-    Raises:
-        BadRequest: it names no model, or its input is neither text nor a list of texts.
-    """
+    """Read a request of the embeddings API."""
     texts = body.get("input")
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):

@@ -55,11 +55,7 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
     """For `OpenAI`, in any thread but the loop's own."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answers one request.
-
-        Raises:
-            SolverError: it would block the event loop that is to answer it.
-        """
+        """Answers one request."""
         if self._on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "

@@ -34,15 +34,7 @@ LOGPROBS = "message.output_text.logprobs"
 
 
 def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
-    """Convert a request of the Responses API into one of chat completions.
-
-    Args:
-        body: the request.
-        before: the conversation that `previous_response_id` names, without its instructions.
-
-    Raises:
-        BadRequest: it asks for what chat completions do not have.
-    """
+    """Convert a request of the Responses API into one of chat completions."""
     items = body.get("input")
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]

@@ -367,11 +367,7 @@ def _age(seconds: float) -> str:
 
 
 def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
-    """Returns the backend if its server has OpenAI's API.
-
-    Raises:
-        SettingsError: it does not.
-    """
+    """Returns the backend if its server has OpenAI's API."""
     if isinstance(backend, OpenAIBackend):
         return backend
     raise SettingsError(
@@ -381,22 +377,14 @@ def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
 
 
 def in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
-    """Replaces a backend by one that sends batches.
-
-    Raises:
-        SettingsError: it has no batch interface.
-    """
+    """Replaces a backend by one that sends batches."""
     from evalsuite.batches.backend import BatchBackend
 
     return BatchBackend(demand_openai(model, backend), model, batches, pending)
 
 
 def check_interface(model: str, backend: Backend) -> None:
-    """Checks, before anything is sent, that a model's server has a batch interface.
-
-    Raises:
-        EvalsuiteError: it has none, or cannot be reached.
-    """
+    """Checks, before anything is sent, that a model's server has a batch interface."""
     from evalsuite.batches.server import BatchServer
 
     asyncio.run(_probe(model, BatchServer(demand_openai(model, backend))))

@@ -175,14 +175,7 @@ def _state(plain: Mapping[str, Any]) -> BatchState:
 
 
 def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
-    """Reads a file of answers or errors.
-
-    Args:
-        content: JSON Lines.
-
-    Returns:
-        The lines, each with the key of its request, and the number of unreadable lines.
-    """
+    """Reads a file of answers or errors."""
     lines = [line for line in content.splitlines() if line.strip()]
     results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _key_of(line)) is not None]
     return results, len(lines) - len(results)
@@ -228,11 +221,7 @@ def copy_error(error: Exception) -> Exception:
 
 
 def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
-    """Reads a line of a batch's output.
-
-    Raises:
-        Exception: as `Backend.complete`.
-    """
+    """Reads a line of a batch's output."""
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
         return backend.read_line(request, response["status_code"], response.get("body"))
@@ -247,11 +236,6 @@ def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], s
 
     Args:
         keys: the requests' keys, in the order of the batch's lines.
-        state: the state of the batch.
-
-    Returns:
-        The requests that the server rejected, a line for the user, and the error of the others: `Transient` or
-        `RateLimited` where they are sent again.
     """
     refused = _find_refused(keys, state)
     about = f"{state.batch} {_describe_end(state)}"

@@ -55,21 +55,12 @@ class BfclOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> BfclOptions:
-        """Read the options of a setup.
-
-        Raises:
-            SettingsError: an option does not exist.
-        """
+        """Read the options of a setup."""
         return read_options("BFCL", cls, setup.args)
 
 
 def load(setup: Setup) -> Dataset:
-    """Load one sample per question of the requested categories.
-
-    Raises:
-        SettingsError: no folder is given, or a category does not exist.
-        DatasetError: a file is missing or malformed.
-    """
+    """Load one sample per question of the requested categories."""
     options = BfclOptions.of(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
@@ -231,13 +222,7 @@ def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
 
 
 def accepts(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within: bool = False) -> bool:
-    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing.
-
-    Args:
-        accepted: the accepted values by name; a value that is not a list is the only accepted one.
-        arguments: the values by name.
-        within: whether they are fields of an object.
-    """
+    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
         any(same(arguments[name], value, within=within) for value in values) if name in arguments else "" in values

@@ -24,11 +24,7 @@ NAMES = {
 
 
 def read_text(path: Path) -> str:
-    """Read a file of UTF-8 text, with or without a byte-order mark.
-
-    Raises:
-        DatasetError: the file is missing, cannot be read or is not UTF-8.
-    """
+    """Read a file of UTF-8 text, with or without a byte-order mark."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -41,11 +37,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str, path: Path, where: str = "") -> Any:
-    """Parse JSON; `where` names the place of `text` within the file.
-
-    Raises:
-        DatasetError: the text is not JSON, ends too early, is nested too deep, or has an invalid character.
-    """
+    """Parse JSON; `where` names the place of `text` within the file."""
     try:
         value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
@@ -67,20 +59,12 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read a JSON file whose top is of this kind.
-
-    Raises:
-        DatasetError: see `read_text`, `parse_json` and `expect`.
-    """
+    """Read a JSON file whose top is of this kind."""
     return expect(parse_json(read_text(path), path), kind, path, "the top of the file")
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON-lines file, each with its place (`line 3`); skip blank lines.
-
-    Raises:
-        DatasetError: see `read_text`, `parse_json` and `expect`.
-    """
+    """Yield the objects of a JSON-lines file, each with its place (`line 3`); skip blank lines."""
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             place = f"line {number}"
@@ -88,11 +72,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
-    """Return the value if it is of this kind; an int counts as a float, a bool does not count as a number.
-
-    Raises:
-        DatasetError: the value is of another kind.
-    """
+    """Return the value if it is of this kind; an int counts as a float, a bool does not count as a number."""
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise DatasetError(path, where, _shown(value), NAMES.get(kind, kind.__name__))
@@ -100,11 +80,7 @@ def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
 
 
 def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
-    """Return one field of a record.
-
-    Raises:
-        DatasetError: the field is missing or of another kind.
-    """
+    """Return one field of a record."""
     if name not in record:
         there_is = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
         raise DatasetError(path, where, there_is, f"the field {name!r}")

@@ -49,11 +49,7 @@ class Tau2Options:
 
     @classmethod
     def of(cls, setup: Setup) -> Tau2Options:
-        """Read the options of a setup.
-
-        Raises:
-            SettingsError: an option does not exist, or the world is missing.
-        """
+        """Read the options of a setup."""
         options = read_options("tau2", cls, setup.args)
         if options.world is None:
             raise SettingsError(
@@ -76,22 +72,12 @@ def _folder(setup: Setup) -> Path:
 
 
 def read_policy(setup: Setup) -> str:
-    """Read the agent's policy.
-
-    Raises:
-        SettingsError: no folder is given.
-        DatasetError: the file cannot be read.
-    """
+    """Read the agent's policy."""
     return read_text(_folder(setup) / POLICY)
 
 
 def load(setup: Setup) -> Dataset:
-    """Load one sample per task.
-
-    Raises:
-        SettingsError: no folder is given, or the world is missing.
-        DatasetError: the file is malformed.
-    """
+    """Load one sample per task."""
     path = _folder(setup) / TASKS
     samples = [
         _sample(expect(task, dict, path, f"task {number}"), path, f"task {number}")
@@ -149,9 +135,6 @@ class Reward:
 
         `db`: the final state of the world equals that after the task's actions. `communicate`: the agent told the
         customer everything required. `actions`: all of the task's actions were taken. `reward`: the product.
-
-        Raises:
-            ScoringError: the world has no `state()`.
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")

@@ -87,11 +87,7 @@ class RayCluster:
     def run(
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
     ) -> Iterator[ShardResult]:
-        """Runs shards; yields each result as it arrives.
-
-        Raises:
-            RunError: a shard could not be run, however often it was tried.
-        """
+        """Runs shards; yields each result as it arrives."""
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
@@ -122,11 +118,7 @@ class RayCluster:
 
 
 def _demand_listener(address: str | None) -> None:
-    """Check that something listens at an address, because Ray itself tries for minutes before it gives up.
-
-    Raises:
-        BackendUnavailable: nothing does.
-    """
+    """Check that something listens at an address, because Ray itself tries for minutes before it gives up."""
     host, colon, port = (address or "").rpartition(":")
     if not colon or "://" in host or not port.isdecimal():
         return
@@ -137,11 +129,7 @@ def _demand_listener(address: str | None) -> None:
 
 
 def _demand_installers() -> None:
-    """Check that Ray can install packages, because without these tools it tries for minutes before it fails.
-
-    Raises:
-        BackendUnavailable: it cannot.
-    """
+    """Check that Ray can install packages, because without these tools it tries for minutes before it fails."""
     missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
     if missing:
         raise BackendUnavailable(

@@ -61,12 +61,7 @@ class ShardResult:
 
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
-    """Runs a shard in the current directory, to its end.
-
-    Args:
-        job: what to run.
-        send: takes new records, each a line of JSON; a shard that runs again sends some of them twice.
-    """
+    """Runs a shard in the current directory, to its end."""
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
@@ -140,11 +135,7 @@ def _pack(folder: Path) -> bytes:
 
 
 def unpack(result: ShardResult, into: Path) -> Path:
-    """Writes a shard's folder; returns where it is.
-
-    Raises:
-        RunError: the session left none.
-    """
+    """Writes a shard's folder; returns where it is."""
     if not result.folder:
         raise RunError(
             f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"

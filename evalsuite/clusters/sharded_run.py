@@ -34,9 +34,6 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
     """Runs a gateway service on loopback for the shards of one run; yields its address.
 
     Functions named as models are imported from `root`.
-
-    Raises:
-        BackendUnavailable: it did not start; its own message is on the terminal.
     """
     # It must not outlive a driver that is killed, as its store could then serve no other.
     command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
@@ -104,11 +101,7 @@ class ShardedRun:
             self._journal.record(plain["case"], same_ask(plain.get("fingerprints", {})), line)
 
     def join(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
-        """Waits for all shards and writes the report.
-
-        Raises:
-            RunError: a shard left no run.
-        """
+        """Waits for all shards and writes the report."""
         from evalsuite.output.reports.write import write_run
 
         try:

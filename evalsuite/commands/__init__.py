@@ -33,11 +33,7 @@ def own_declarations() -> Declarations:
 
 
 def demand_suite(*paths: str) -> None:
-    """Check that suites are there, given as for pytest: a file or folder, perhaps with the id of a case.
-
-    Raises:
-        SettingsError: one is not.
-    """
+    """Check that suites are there, given as for pytest: a file or folder, perhaps with the id of a case."""
     for path in paths:
         if not Path(path.partition("::")[0]).exists():
             raise SettingsError(f"{path}: no such file or folder")

@@ -177,11 +177,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Write the history and report what has drifted.
-
-    Raises:
-        RunError: there are fewer than two releases, or one cannot be read.
-    """
+    """Write the history and report what has drifted."""
     from evalsuite.decisions.history import trace
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.output.page.write import COMPARISON

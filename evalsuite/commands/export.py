@@ -153,11 +153,7 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_paper(options: argparse.Namespace) -> int:
-    """Write tables.tex, figures.tex with its figures, and appendix.tex.
-
-    Raises:
-        RunError: there is only one run, or the labels do not fit the runs.
-    """
+    """Write tables.tex, figures.tex with its figures, and appendix.tex."""
     runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; of one, see `evalsuite export --to latex`")
@@ -204,11 +200,7 @@ def run_bundle(options: argparse.Namespace) -> int:
 
 
 def unpack(bundle: Path, folder: Path) -> None:
-    """Unpacks a bundle into a folder: the files that a run has, and nothing else that it may hold.
-
-    Raises:
-        RunError: it is not a bundle.
-    """
+    """Unpacks a bundle into a folder: the files that a run has, and nothing else that it may hold."""
     try:
         with zipfile.ZipFile(bundle) as archive:
             names = set(archive.namelist())

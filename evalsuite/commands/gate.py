@@ -120,11 +120,7 @@ def read_comment(folder: Path, wanted: str | None) -> str:
     """Read a folder's comment.
 
     Args:
-        folder: holds `comment.md` and `summary.json`.
         wanted: the verdict's id; None accepts any verdict on which both files agree.
-
-    Raises:
-        SettingsError: the verdict is missing, or is another one.
     """
     from evalsuite.output.reports.write import MARKER
     from evalsuite.results.run_folders import COMMENT, SUMMARY

@@ -154,9 +154,6 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
     """Write the first baseline and the workflow, then prove the workflow's commands.
 
     The model is asked for the first baseline; None writes a workflow with gpt-4.
-
-    Returns:
-        0 where the commands were green and red as they should be, else 1.
     """
     installer = find_installer(root)
     write_lines((*_write_baseline(root, model), *_write_file(root, forge, model, installer)))

@@ -129,11 +129,7 @@ class _Asking:
         )
 
     async def scores(self, records: Sequence[Record]) -> ScoresByCase:
-        """Score every case.
-
-        Raises:
-            ModelError: no case could be scored, and a call failed for good.
-        """
+        """Score every case."""
         values = await asyncio.gather(*map(self._scores, records))
         if self.failures and not any(values):
             raise self.failures[0]

@@ -63,16 +63,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
-    """Make the report of the run that a command names, and write it to the folder of `--to`.
-
-    Args:
-        options: the command's; `name`, `reports` and `to` are used.
-        instead: settings that take the place of the run's own.
-
-    Raises:
-        RunError: the run, or its baseline, cannot be read.
-        SettingsError: `--to` names a run.
-    """
+    """Make the report of the run that a command names, and write it to the folder of `--to`."""
     from evalsuite.output.reports.write import make_report, write_report
 
     if options.to is not None:
@@ -121,11 +112,7 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def find_case(cases: Iterable[str], part: str) -> str:
-    """Find the one case with this id, or with this part in its id.
-
-    Raises:
-        RunError: there is none, or there are several; the message names them.
-    """
+    """Find the one case with this id, or with this part in its id."""
     names = list(cases)
     if part in names:
         return part
@@ -174,11 +161,7 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_view(options: argparse.Namespace) -> int:
-    """Write the page or the index, opens it, and follows a run in progress.
-
-    Raises:
-        RunError: the run does not exist, or no run exists.
-    """
+    """Write the page or the index, opens it, and follows a run in progress."""
     from evalsuite.output.page.view import all_runs, goes_on, page_of, write_index
 
     folders = [find_folder(options.reports, name) for name in options.names] or all_runs(options.reports)

@@ -42,11 +42,7 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_runs(options: argparse.Namespace) -> int:
-    """Print the table.
-
-    Raises:
-        RunError: the folder holds no run.
-    """
+    """Print the table."""
     folders = newest_first(all_runs(options.reports))
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")

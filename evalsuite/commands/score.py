@@ -72,11 +72,7 @@ def run_score(options: argparse.Namespace) -> int:
 
 
 def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = False) -> TableScore:
-    """Score one pair.
-
-    Raises:
-        ScoringError: the reference holds no readable table, or the format is unknown.
-    """
+    """Score one pair."""
     from evalsuite.metrics.tables import table_score
 
     try:
@@ -88,11 +84,7 @@ def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = F
 
 
 def read_table(path: Path) -> str:
-    """Read a text file.
-
-    Raises:
-        DatasetError: the file is not UTF-8.
-    """
+    """Read a text file."""
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -180,11 +172,7 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_metaeval(options: argparse.Namespace) -> int:
-    """Print the tables.
-
-    Raises:
-        EvalsuiteError: a file cannot be read, or no output has a readable table.
-    """
+    """Print the tables."""
     return _run_grid(options) if options.grid else _run_agreement(options)
 
 

@@ -75,10 +75,6 @@ def place_of(benchmark: Benchmark, nodeid: str) -> str:
     """Describe where a benchmark was declared, in the form that records store.
 
     The text is empty if it would only repeat what the record already contains.
-
-    Args:
-        benchmark: the argument of `@benchmark`.
-        nodeid: the node id of the decorated test function.
     """
     plain = benchmark.title == benchmark.name and benchmark.primary is None
     if plain and benchmark.report is None and not benchmark.derived:
@@ -102,12 +98,7 @@ class Declarations:
     trusted: AbstractSet[str] = frozenset()
 
     def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Find a benchmark, or the reason why its code is missing; None and "" if it was declared without code.
-
-        Args:
-            name: the benchmark's name.
-            place: the place of the declaration, as its records store it.
-        """
+        """Find a benchmark, or the reason why its code is missing; None and "" if it was declared without code."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
@@ -119,12 +110,7 @@ class Declarations:
         return declared, ""
 
     def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
-        """Find the arguments that a test file passes to a benchmark; empty if its code is missing.
-
-        Args:
-            place: the place of the declaration, as the records store it.
-            shipped: whether to include the arguments for a run on the shipped samples.
-        """
+        """Find the arguments that a test file passes to a benchmark; empty if its code is missing."""
         try:
             declaration = self._from_test(place) if "::" in place else None
         except SettingsError:

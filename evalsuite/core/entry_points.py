@@ -43,11 +43,7 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
 
 
 def find_target(group: Group, name: str) -> str | None:
-    """Find the import target `package.module:NAME` of a name; None if no package registers it.
-
-    Raises:
-        SettingsError: two packages register different objects under this name.
-    """
+    """Find the import target `package.module:NAME` of a name; None if no package registers it."""
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
     targets = _list_installed(group).get(name, ())
@@ -64,11 +60,7 @@ def names(group: Group) -> list[str]:
 
 
 def load(target: str) -> Any:
-    """Imports the object that `package.module:NAME` names.
-
-    Raises:
-        SettingsError: it cannot be imported; the message says why.
-    """
+    """Imports the object that `package.module:NAME` names."""
     module, _, attribute = target.partition(":")
     try:
         value: Any = import_module(module)

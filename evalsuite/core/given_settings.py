@@ -17,11 +17,7 @@ MOST_EPOCHS = 5
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Makes settings from values by name; None and empty mean that the user gave nothing.
-
-    Raises:
-        SettingsError: a value is malformed.
-    """
+    """Makes settings from values by name; None and empty mean that the user gave nothing."""
     given = {
         option.name: read_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
     }
@@ -75,11 +71,7 @@ def _check_comparison(settings: Settings) -> None:
 
 
 def check_batch(settings: Settings) -> None:
-    """Checks what goes with --batch and what does not.
-
-    Raises:
-        SettingsError: --detach is given without it, or --gateway with it.
-    """
+    """Checks what goes with --batch and what does not."""
     if settings.detach and not settings.batch:
         raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
     if settings.batch and settings.gateway:

@@ -217,20 +217,12 @@ def _encode_field(value: Any) -> Any:
 
 
 def decode_record(line: str | bytes) -> Record:
-    """Read a line of `records.jsonl`; fields that a later version added are ignored.
-
-    Raises:
-        ValueError: the line is not a record; the message names each field, what was found and what was expected.
-    """
+    """Read a line of `records.jsonl`; fields that a later version added are ignored."""
     return _read_checked(_record_reader(), line)
 
 
 def read_as(shape: type[Read], text: str | bytes) -> Read:
-    """Read JSON as a dataclass, without converting any value.
-
-    Raises:
-        ValueError: the text has another shape; the message names each field, what was found and what was expected.
-    """
+    """Read JSON as a dataclass, without converting any value."""
     reader: TypeAdapter[Read] = _reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
     return _read_checked(reader, text)
 
@@ -302,9 +294,5 @@ def encode_metric(metric: Metric) -> dict[str, Any]:
 
 
 def decode_metric(plain: Mapping[str, Any]) -> Metric:
-    """Read what `encode_metric` wrote.
-
-    Raises:
-        ValueError: the range is empty, or the direction is invalid.
-    """
+    """Read what `encode_metric` wrote."""
     return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])

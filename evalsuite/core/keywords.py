@@ -45,16 +45,7 @@ Options = TypeVar("Options")
 
 
 def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the generation parameters among keyword arguments.
-
-    Args:
-        owner: the factory that received the arguments, or its description for a message.
-        given: arguments that the factory's signature does not name; `params` in it is a mapping of further
-            parameters.
-
-    Raises:
-        SettingsError: a name is not in `GENERATION`; the message suggests the nearest one.
-    """
+    """Select the generation parameters among keyword arguments."""
     further = given.get(PARAMS, {})
     if not isinstance(further, Mapping):
         raise SettingsError(f"{_name(owner)}: params={further!r} must be a mapping of generation parameters")
@@ -65,22 +56,13 @@ def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any])
 
 
 def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -> Options:
-    """Read a benchmark's options, a dataclass, from the keyword arguments of `@benchmark`.
-
-    Raises:
-        SettingsError: a name is not a field of the dataclass.
-    """
+    """Read a benchmark's options, a dataclass, from the keyword arguments of `@benchmark`."""
     refuse_unknown(owner, given, [field.name for field in fields(options)])  # type: ignore[arg-type] # a dataclass
     return options(**given)
 
 
 def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Checks that every name is known.
-
-    Raises:
-        SettingsError: a name is unknown; the message suggests the nearest name, or lists all if no name is
-            near.
-    """
+    """Checks that every name is known."""
     names = sorted(known)
     for name in given:
         if name in names:
@@ -94,9 +76,6 @@ def refuse_misspelt(option: str, names: Iterable[str]) -> None:
     """Checks that no name is a generation parameter misspelt by a letter or two.
 
     Names that resemble no generation parameter are accepted as the server's own.
-
-    Raises:
-        SettingsError: a name is a misspelt generation parameter.
     """
     for name in names:
         near = [] if name in GENERATION else difflib.get_close_matches(name, GENERATION, 1, CLOSE)

@@ -56,11 +56,7 @@ def is_given(value: Any) -> bool:
 
 
 def read_value(option: Option, given: Any) -> Any:
-    """Convert a value to the option's type.
-
-    Raises:
-        SettingsError: the value cannot be converted.
-    """
+    """Convert a value to the option's type."""
     if option.repeat:
         return tuple(map(str, given))
     if option.kind is bool:
@@ -77,11 +73,7 @@ def read_value(option: Option, given: Any) -> Any:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Read a shard such as 3/8: the part's number, from 1, and the number of parts.
-
-    Raises:
-        SettingsError: the text is malformed.
-    """
+    """Read a shard such as 3/8: the part's number, from 1, and the number of parts."""
     part, _, parts = text.partition("/")
     if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
         return int(part), int(parts)
@@ -89,11 +81,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def parse_margin(text: str) -> tuple[str, float]:
-    """Read a metric, with or without its benchmark, and the smallest loss that matters.
-
-    Raises:
-        SettingsError: the text is malformed, or the loss is not above 0.
-    """
+    """Read a metric, with or without its benchmark, and the smallest loss that matters."""
     name, _, value = text.partition("=")
     try:
         loss = float(value)
@@ -105,11 +93,7 @@ def parse_margin(text: str) -> tuple[str, float]:
 
 
 def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
-    """Read the name and value of a generation parameter: JSON for numbers, true, false and null, else text.
-
-    Raises:
-        SettingsError: the name or the value is missing.
-    """
+    """Read the name and value of a generation parameter: JSON for numbers, true, false and null, else text."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise SettingsError(f"{flag} {text}: write NAME=VALUE, for example temperature=0.7")

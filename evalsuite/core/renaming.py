@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 def attach_names(
     package: str, file: str, renamed: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are declared in its stub file.
-
-    Args:
-        package: the package's `__name__`.
-        file: the package's `__file__`.
-        renamed: the current names, keyed by the older ones.
-    """
+    """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are declared in its stub file."""
     find, listed, names = lazy_loader.attach_stub(package, file)
 
     def find_name(name: str) -> Any:

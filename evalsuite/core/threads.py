@@ -26,10 +26,6 @@ async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
     Each call gets its own thread, because a user's function may wait for any length of time; the number of
     cases in flight bounds the number of threads. Python does not wait for daemon threads, so a function that
     never returns cannot keep the run from ending.
-
-    Raises:
-        RaisedInThread: the function raised an exception that would end the event loop or get lost in it.
-        Exception: any other exception of the function.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()

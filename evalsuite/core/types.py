@@ -41,11 +41,7 @@ class ToolCall:
 
     @classmethod
     def from_openai(cls, plain: Mapping[str, Any]) -> Self:
-        """Read a call in the OpenAI chat format; arguments that came as an object are written as JSON.
-
-        Raises:
-            KeyError: it names no function.
-        """
+        """Read a call in the OpenAI chat format; arguments that came as an object are written as JSON."""
         function = plain["function"]
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):

@@ -187,12 +187,7 @@ _Change = tuple[str, str]
 
 
 def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
-    """Report each change of a judge's signature on the questions that two runs share.
-
-    Args:
-        matches: the shared questions by benchmark.
-        baseline: the earlier run's name.
-    """
+    """Report each change of a judge's signature on the questions that two runs share."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
         "the comparison shows of them is not the model's alone"

@@ -229,11 +229,7 @@ class Slice:
 
 
 def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
-    """List all slices of all metrics, largest loss first.
-
-    Args:
-        compared: each metric with the questions of both runs.
-    """
+    """List all slices of all metrics, largest loss first."""
     from evalsuite.stats import holm
 
     looked_at = [

@@ -91,11 +91,7 @@ class Gate:
 
 
 def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
-    """Parse the gates in a run's settings, in order.
-
-    Raises:
-        SettingsError: a gate is malformed.
-    """
+    """Parse the gates in a run's settings, in order."""
     return tuple(map(parse_gate, texts or ()))
 
 
@@ -106,11 +102,7 @@ def gates_of(run: Run) -> tuple[Gate, ...]:
 
 @cache
 def parse_gate(text: str) -> Gate:
-    """Parse a gate; results are cached.
-
-    Raises:
-        SettingsError: the text is malformed.
-    """
+    """Parse a gate; results are cached."""
     match = CONDITION.fullmatch(text)
     tag, value = (match[part] and match[part].strip() for part in ("tag", "value")) if match else ("", "")
     if not match or "" in {tag, value}:
@@ -134,11 +126,6 @@ def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
     """Explain what is wrong with a gate's metric, given the scores of the benchmark's first case; empty if fine.
 
     Other cases may have further scores, so only a name that closely resembles an existing one counts as misspelt.
-
-    Args:
-        gate: the gate to check.
-        benchmark: the name of the case's benchmark.
-        metrics: names of the case's scores, and of all declared metrics.
     """
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:

@@ -373,8 +373,6 @@ def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside
 
     Args:
         shard: the run's shard, such as 3/8; None for a whole run.
-        early: the record of the run's early end.
-        aside: the gates that remain undecided because only selected cases ran.
     """
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"

@@ -66,8 +66,6 @@ def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share:
     """Decide gates on a run.
 
     Args:
-        gates: the conditions.
-        measured: each benchmark's cases and metrics, by name.
         error_share: the tolerated share of errors among a benchmark's cases, in [0, 1].
     """
     return [decision for gate in gates for decision in _decide(gate, measured, error_share)]

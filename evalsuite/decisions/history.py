@@ -27,10 +27,6 @@ def level_at(look: int, level: float = 0.05) -> float:
 
     By Bonferroni's inequality, the chance that any look ever raises a false alarm is at most the level. This
     holds even if the looks depend on each other, as they do for releases that answer the same questions.
-
-    Args:
-        look: the number of the look, from 1.
-        level: the error that all looks together may make.
     """
     return level / (look * (look + 1))
 
@@ -93,13 +89,7 @@ class Course:
 
 
 def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None) -> list[Course]:
-    """Follow each metric that the newest run gates, or its primary metrics if it has no gates.
-
-    Args:
-        runs: the releases, oldest first.
-        references: protected runs, with which all later runs are compared.
-        rules: the rules of the comparisons.
-    """
+    """Follow each metric that the newest run gates, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
     # Leave out of each release the cases that were in quarantine when it ran.

@@ -31,11 +31,7 @@ def add_jackknife_interval(
     """Give a derived metric the jackknife's interval, or that of `stats.interval_of_sameness` if nothing varies.
 
     Args:
-        compute: the metric.
-        estimate: its value over the cases; its own interval is dropped.
-        cases: all cases of the estimate.
         bounds: the metric's declared range; None if it has none.
-        confidence: the confidence of the interval.
 
     Returns:
         The estimate has no interval if the metric is undefined without some of the clusters. If nothing

@@ -131,8 +131,6 @@ def expenses(
     """Estimate the cost of each benchmark.
 
     Args:
-        asked: the planned cases of each benchmark.
-        baseline: an earlier run; without one, only the number of cases is known.
         price: returns the US dollars that usage costs with the new model; None keeps the earlier run's cost.
     """
     return [_expense(part, baseline, price) for part in asked]
@@ -172,11 +170,6 @@ def sights(
     """Compute what a run can show of each gated metric, or of each primary metric if the run has no gates.
 
     Args:
-        asked: the planned cases of each benchmark.
-        baseline: the run that the planned run will be compared with.
-        earlier: another run of the same suite, usually the baseline's own baseline; it shows how far two runs
-            differ.
-        gates: the planned run's gates.
         detect: the loss that the run should be able to show, as a share of a metric's range.
     """
     parts = {part.benchmark: part for part in asked}
@@ -308,11 +301,6 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
     error of such a metric also shrinks with the square root of that number. The difference is between two
     earlier runs, or without them between two independent runs like the baseline. The effect of more epochs is
     not estimated.
-
-    Args:
-        compute: the metric.
-        tally: the baseline's cases.
-        earlier: the same benchmark in another run, which shows how far two runs differ.
 
     Returns:
         None if the metric is undefined on these cases or without some of them.

@@ -86,11 +86,7 @@ class Quarantine:
 
 
 def read_quarantine(path: Path, now: datetime) -> Quarantine:
-    """Read a quarantine file.
-
-    Raises:
-        SettingsError: the file cannot be read, or an entry lacks its reason or its last day.
-    """
+    """Read a quarantine file."""
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:

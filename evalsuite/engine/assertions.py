@@ -28,12 +28,7 @@ LONGEST_VALUE = 240
 
 
 def statement_at(lines: Sequence[str], number: int) -> str:
-    """Return the statement at a line, as it is written; the line alone if it cannot be parsed.
-
-    Args:
-        lines: the file's, with their ends.
-        number: counted from 1.
-    """
+    """Return the statement at a line, as it is written; the line alone if it cannot be parsed."""
     node = _find_statement(lines, number)
     if node is None:
         return lines[number - 1].strip() if number <= len(lines) else ""
@@ -95,11 +90,7 @@ def _explain(node: ast.expr, names: Mapping[str, Any]) -> str:
 
 
 def _read_value(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Read the value of an expression that calls nothing.
-
-    Raises:
-        Exception: it is another expression, or it has no value any more.
-    """
+    """Read the value of an expression that calls nothing."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):

@@ -76,19 +76,7 @@ class Bound:
 
 
 def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:
-    """Make a declared benchmark's samples, solver and scorers under a run's settings.
-
-    Args:
-        declaration: what `@benchmark` was given.
-        settings: the run's.
-        model: the model's name, with the default filled in.
-        root: relative paths are relative to it.
-        nodeid: node id of the decorated test function.
-
-    Raises:
-        EvalsuiteError: a chosen mode is unknown to the benchmark, there are too few epochs for it, or a factory
-            failed or made something else than samples, a solver or scorers.
-    """
+    """Make a declared benchmark's samples, solver and scorers under a run's settings."""
     benchmark = declaration.benchmark
     setup = _make_setup(declaration, settings, model, root)
     epochs = settings.epochs or declaration.epochs or 1
@@ -166,11 +154,7 @@ def _load(benchmark: Benchmark, setup: Setup) -> Dataset:
 
 
 def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
-    """Check that no two samples have one id.
-
-    Raises:
-        SettingsError: two samples have one id.
-    """
+    """Check that no two samples have one id."""
     seen: set[str] = set()
     ids = samples.ids if isinstance(samples, LazySamples) else (sample.id for sample in samples)
     for id_ in ids:
@@ -198,11 +182,7 @@ def _declared_metrics(
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Choose the modes of a benchmark in this run: `name=mode` is for it alone, a bare mode for all that have it.
-
-    Raises:
-        SettingsError: a mode given for this benchmark is unknown to it.
-    """
+    """Choose the modes of a benchmark in this run: `name=mode` is for it alone, a bare mode for all that have it."""
     chosen = []
     for text in wanted:
         name, equals, mode = text.partition("=")

@@ -67,9 +67,6 @@ class CaseFindings:
         """Take over what was solved and judged, and run the scorers that ask nobody.
 
         If one scorer fails, the scores of the others are kept.
-
-        Raises:
-            Exception: the first failure of solving, judging or scoring.
         """
         self.solved = solved
         self.asked |= solved.fingerprints
@@ -98,16 +95,7 @@ class CaseFindings:
         return errors
 
     def add_scores(self, scores: NamedScores, scorer_name: str = "a scorer", bound: Bound | None = None) -> None:
-        """Add scores.
-
-        Args:
-            scores: values by name.
-            scorer_name: names their scorer in messages.
-            bound: the benchmark that declares the scores' ranges.
-
-        Raises:
-            ScoringError: one is not a finite number or lies outside its range, or another scorer gave it.
-        """
+        """Add scores."""
         for name, given in scores.items():
             if name in self.scores:
                 raise ScoringError(
@@ -125,11 +113,7 @@ class CaseFindings:
                 self.signatures[name] = score.signature
 
     def transcript_of(self, case: Case) -> Transcript:
-        """Return the case's transcript.
-
-        Raises:
-            ScoringError: the case has none, because its benchmark has no solver.
-        """
+        """Return the case's transcript."""
         if self.solved is None or self.solved.transcript is None:
             raise ScoringError(
                 f"benchmark {case.bound.name} has no solver, so its cases have no transcript and no scores"
@@ -137,11 +121,7 @@ class CaseFindings:
         return self.solved.transcript
 
     def scores_of(self, case: Case) -> CaseScores:
-        """Return the scores as a test sees them, shown with their notes.
-
-        Raises:
-            ScoringError: the case has none, because its benchmark has no solver.
-        """
+        """Return the scores as a test sees them, shown with their notes."""
         self.transcript_of(case)
         notes = self.notes
         return CaseScores(
@@ -149,17 +129,7 @@ class CaseFindings:
         )
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Note what a case raised.
-
-        Args:
-            error: any exception, pytest's outcomes included.
-            message: the exception's text.
-            in_test: whether the test function raised it, and not what prepares it.
-
-        Returns:
-            whether the error states a missed threshold: an assertion or pytest.fail() in the test. Any other exception
-            means that nothing was measured.
-        """
+        """Note what a case raised."""
         if _is_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
@@ -173,14 +143,7 @@ class CaseFindings:
     def record(
         self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
-        """Make the case's record.
-
-        Args:
-            case: the case, after its test.
-            name: the case's name in the run; of a pytest item, its node id.
-            model: the model's name.
-            fingerprints: those known before the case runs.
-        """
+        """Make the case's record."""
         solved = self.solved
         declaration = case.bound.declaration
         if declaration.at_least is not None:
@@ -229,10 +192,7 @@ def lend(
     """Lend a test a model, and note afterwards what the test asked.
 
     Args:
-        model: the model or judge, made for this test.
-        loop: the event loop in which it is asked.
         findings: the case's; None if the test is not a case.
-        is_judge: whether it is the judge.
     """
     from evalsuite.applications.case_model import BlockingModel
 

@@ -140,12 +140,6 @@ def make_cases(
 
     With `--until-decided`, the samples beyond the limit are cases, too. They are not in several modes at once, because
     the limit then chooses questions, which are asked in every mode: the next case would not be a random one.
-
-    Args:
-        bound: the benchmark.
-        settings: the run's; the limit is the number of samples.
-        deal: knows which samples this machine runs.
-        may_match: tells whether -k may keep a case of this id.
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_sources(bound, None if goes_on else limit)
@@ -221,9 +215,6 @@ def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settin
     """Put items in the run's order: shuffled if the run may end early, plain tests first so that none is left out.
 
     Args:
-        items: cases, or whatever else runs beside them.
-        case_of: returns an item's case, if it is one.
-        settings: the run's; all workers shuffle by one seed.
         workers: the number of processes that share the items.
     """
 

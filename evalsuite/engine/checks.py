@@ -38,29 +38,14 @@ def default_model() -> str | None:
 
 
 def demand_model(name: str | None) -> str:
-    """Return the model's name.
-
-    Raises:
-        SettingsError: no model is named or installed; the message says how to name or install a model.
-    """
+    """Return the model's name."""
     if name is None:
         raise SettingsError(NO_MODEL)
     return name
 
 
 def check_before_cases(settings: Settings, model: str | None, *, has_keys: bool) -> None:
-    """Check, before a benchmark's cases are made, that its model can be asked.
-
-    Args:
-        settings: the run's.
-        model: the model's name, with the default filled in.
-        has_keys: whether this process holds the keys. Otherwise only the name is checked, and the gateway says what is
-            missing when a case asks.
-
-    Raises:
-        SettingsError: no model is named, or its name is of an unknown kind.
-        BackendUnavailable: an extra, a key or a file is missing.
-    """
+    """Check, before a benchmark's cases are made, that its model can be asked."""
     if settings.replay or runs_other_code(model or ""):
         return
     if has_keys and not settings.gateway:
@@ -76,16 +61,7 @@ def _check(name: str, base_url: str | None, settings: Settings) -> None:
 
 
 def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
-    """Check that the user's options make sense together.
-
-    Args:
-        settings: the run's.
-        root: relative paths are relative to it.
-        named: the models that the command names, and so means for this session.
-
-    Raises:
-        EvalsuiteError: the message names the option and the remedy.
-    """
+    """Check that the user's options make sense together."""
     from evalsuite.decisions.conditions import parse_gates
     from evalsuite.results.run_folders import check_name, find_folder
     from evalsuite.results.runs import load_run
@@ -122,11 +98,7 @@ def _check_prices(settings: Settings) -> None:
 
 
 def find_unpriced(settings: Settings) -> dict[str, str]:
-    """Find the models that cost money and have no known price, by the option that names them.
-
-    Raises:
-        EvalsuiteError: a model's name is of an unknown kind.
-    """
+    """Find the models that cost money and have no known price, by the option that names them."""
     from evalsuite.gateway.spend import price_of, read_prices
 
     prices = read_prices(settings.price)
@@ -139,11 +111,7 @@ def find_unpriced(settings: Settings) -> dict[str, str]:
 
 
 def check_reports(folder: Path) -> None:
-    """Check that runs can be kept in a folder, and leave nothing there.
-
-    Raises:
-        SettingsError: no folder can be made there.
-    """
+    """Check that runs can be kept in a folder, and leave nothing there."""
     import os
     import tempfile
     from pathlib import Path
@@ -203,15 +171,7 @@ def _check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
 def find_unmet_option(
     cases: Sequence[Case], settings: Settings, gates: Sequence[str] = (), margins: Sequence[str] = ()
 ) -> str:
-    """Find a mode, gate or margin that applies to no case.
-
-    Args:
-        cases: those that were collected.
-        settings: the run's. Its gates are checked for metrics alone, because those of an ini file may be about cases
-            that a command does not collect.
-        gates: those of this command.
-        margins: those of this command.
-    """
+    """Find a mode, gate or margin that applies to no case."""
     bare = [mode for mode in settings.mode if "=" not in mode]
     return (
         _find_unknown_mode(bare, cases)

@@ -143,11 +143,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """Find the benchmark that evalsuite or an installed package offers by a name.
-
-    Raises:
-        SettingsError: nobody offers one; the message lists those that exist.
-    """
+    """Find the benchmark that evalsuite or an installed package offers by a name."""
     target = find_target("evalsuite.benchmarks", name)
     if target is None:
         there_are = ", ".join(names("evalsuite.benchmarks"))

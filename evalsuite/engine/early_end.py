@@ -65,12 +65,7 @@ class EarlyEnding:
             self._stop(reason)
 
     def plan(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
-        """Set the order in which results are tested.
-
-        Args:
-            items: names of all items.
-            cases: the cases among them.
-        """
+        """Set the order in which results are tested."""
         self._order = PlannedOrder(items)
         self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
@@ -79,7 +74,6 @@ class EarlyEnding:
         """Add an item's result.
 
         Args:
-            item: the item's name.
             result: benchmark and row; None for an item that decides nothing.
         """
         if self._tests is None:
@@ -101,11 +95,7 @@ class EarlyEnding:
             self._end_open("more samples than --limit would decide nothing more")
 
     def facts(self, planned: int) -> dict[str, Any] | None:
-        """Return what was decided, for the run's info; None if the session did not end early.
-
-        Args:
-            planned: how many cases there were to run.
-        """
+        """Return what was decided, for the run's info; None if the session did not end early."""
         if self._tests is None or not self.ended:
             return None
         gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]

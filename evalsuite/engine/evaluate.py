@@ -123,11 +123,7 @@ class EvaluatedRun(Run):
         object.__setattr__(self, "_evaluation", evaluation)
 
     def wait(self) -> RunReport:
-        """Wait for the run's end.
-
-        Raises:
-            RunError: the run could not be kept to its end.
-        """
+        """Wait for the run's end."""
         try:
             return self._evaluation.ending.result()
         except KeyboardInterrupt:
@@ -412,11 +408,7 @@ def _make_bar(name: str, total: int) -> Any:
 
 
 def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert keyword arguments to values of settings, by name.
-
-    Raises:
-        SettingsError: a name is unknown.
-    """
+    """Convert keyword arguments to values of settings, by name."""
     options = {option.name: option for option in OPTIONS if option.name not in FOR_THE_COMMAND_LINE}
     plural = {f"{name}s": name for name, option in options.items() if option.repeat}
     values: dict[str, Any] = {}

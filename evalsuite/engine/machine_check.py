@@ -61,13 +61,7 @@ class Finding:
 
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
-    """Check everything that a run with these settings would need.
-
-    Args:
-        settings: the run's.
-        root: what relative paths are relative to.
-        programs: whether a missing sandbox is a fault.
-    """
+    """Check everything that a run with these settings would need."""
     findings = [_machine(), *_model("model", settings.model or default_model(), settings)]
     if settings.judge_model:
         findings += _model("judge", settings.judge_model, settings)

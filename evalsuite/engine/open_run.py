@@ -234,11 +234,7 @@ class OpenRun:
         return case in self._planned
 
     def keep(self, case: str, kept: KeptRecord) -> None:
-        """Keep a case's record. If a case ran several times, the last record counts.
-
-        Raises:
-            OSError: the journal cannot be written.
-        """
+        """Keep a case's record. If a case ran several times, the last record counts."""
         if kept.metrics is not None:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
         self._places.add(kept.declared)
@@ -282,11 +278,7 @@ class OpenRun:
         self.early.add(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _note_scores(self, plain: Mapping[str, Any]) -> None:
-        """Check that the gates' metrics exist, and note the cases that `--lf` may mean.
-
-        Args:
-            plain: the record as plain data, because decoding its transcript takes longer than everything here.
-        """
+        """Check that the gates' metrics exist, and note the cases that `--lf` may mean."""
         benchmark = plain["benchmark"]
         if plain["excused"] == "gate":
             self.below.setdefault(benchmark, []).append(plain["case"])
@@ -300,17 +292,7 @@ class OpenRun:
                 self._give_up(SettingsError(problem))
 
     def conclude(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
-        """End the run: write records, report and summary, and decide.
-
-        Args:
-            interrupted: why the session ended early, if it did.
-            planned: how many cases there were to run.
-            other_failures: how many tests failed that are not cases.
-
-        Raises:
-            EvalsuiteError: the run or its baseline cannot be read.
-            OSError: a file cannot be written.
-        """
+        """End the run: write records, report and summary, and decide."""
         from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
 
         usage = self.access.usage()
@@ -359,14 +341,7 @@ class OpenRun:
 
 
 def plan_case(case: Case, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
-    """Make the row that a run's journal holds of a case before it runs.
-
-    Args:
-        case: sample, benchmark and epoch.
-        name: the case's name in the run; of a pytest item, its node id.
-        fingerprints: those known before the case runs.
-        selected: whether it runs; False if the command line left it out.
-    """
+    """Make the row that a run's journal holds of a case before it runs."""
     from evalsuite.journal.planned import PlannedCase
 
     bound, sample = case.bound, case.sample

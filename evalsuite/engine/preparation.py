@@ -81,19 +81,7 @@ def prepare_run(
     named: AbstractSet[str],
     runs: bool = True,
 ) -> RunSpec:
-    """Read what the run takes over from an earlier one, and check what can be checked before collection.
-
-    Args:
-        settings: those that the user gave.
-        root: relative paths are relative to it.
-        command: the command, without secrets.
-        selection: the tests that the command asks for, if it picks any.
-        named: the models that the command itself names, and so means for this run.
-        runs: whether cases will run; False only collects them.
-
-    Raises:
-        EvalsuiteError: an option makes no sense, the model cannot be asked, or the earlier run cannot be continued.
-    """
+    """Read what the run takes over from an earlier one, and check what can be checked before collection."""
     settings = _with_prices(settings, root)
     settings, selection = take_over_run(settings, root / settings.reports, selection)
     lease = _take_lease(settings)
@@ -133,12 +121,7 @@ def _with_prices(settings: Settings, root: Path) -> Settings:
 def take_over_run(
     settings: Settings, reports: Path, selection: Mapping[str, Any]
 ) -> tuple[Settings, Mapping[str, Any]]:
-    """Take settings and selection over from the resumed or replayed run, unless they are given.
-
-    Raises:
-        RunError: the run does not exist.
-        SettingsError: the run asked another model, or something must be given again that a folder cannot decide.
-    """
+    """Take settings and selection over from the resumed or replayed run, unless they are given."""
     name = settings.resume or settings.replay
     if not name:
         return settings, selection
@@ -180,11 +163,7 @@ def _demand_code(settings: Settings, run: str) -> None:
 
 
 def options_to_repeat(settings: Mapping[str, Any]) -> str:
-    """Return the options that `--resume` of a run needs again, each with a space before it.
-
-    Args:
-        settings: those in the run's folder.
-    """
+    """Return the options that `--resume` of a run needs again, each with a space before it."""
     return "".join(f" {shlex.quote(option)}" for option in _list_repeated(settings))
 
 
@@ -196,11 +175,7 @@ def _list_repeated(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _take_lease(settings: Settings) -> Lease | None:
-    """Take the lease on the run that is resumed.
-
-    Raises:
-        RunError: another living session has it, or the run's journal cannot be read.
-    """
+    """Take the lease on the run that is resumed."""
     if not settings.resume:
         return None
     from evalsuite.journal.journal import Journal
@@ -223,12 +198,7 @@ def make_importable(settings: Settings, root: Path) -> None:
 
 
 def _prepare_programs(settings: Settings) -> None:
-    """Build the named environment of programs before any process needs it.
-
-    Raises:
-        SettingsError: the environment is unknown, or programs run elsewhere, with other packages.
-        SandboxUnavailable: it cannot be built.
-    """
+    """Build the named environment of programs before any process needs it."""
     usual = Settings()
     is_usual = settings.program_env in OWN_PACKAGES
     if settings.sandbox != usual.sandbox:
@@ -262,11 +232,7 @@ def show_command(args: Sequence[str]) -> str:
 
 
 def find_versions(program_env: str) -> dict[str, str]:
-    """Find the versions of Python and of packages that may change a score.
-
-    Args:
-        program_env: what programs of the model import from; if it is not the usual one, it is described by its name.
-    """
+    """Find the versions of Python and of packages that may change a score."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}

@@ -103,11 +103,7 @@ def asks_the_judge(scorer: object) -> bool:
 
 
 def check_parts(name: str, solver: object, scorers: object) -> None:
-    """Check that a benchmark's solver and scorers can be called, and that no two scorers give one score.
-
-    Raises:
-        SettingsError: the message says what is wrong and what to write instead.
-    """
+    """Check that a benchmark's solver and scorers can be called, and that no two scorers give one score."""
     try:
         if solver is not None and not callable(solver):
             raise SettingsError(f"{_show(solver)} is not a solver; a solver is called with (sample, model)")
@@ -145,17 +141,7 @@ def _check_names(scorers: Sequence[object]) -> None:
 
 
 def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError) -> None:
-    """Check that a callable takes so many arguments, as far as Python can tell.
-
-    Args:
-        part: anything; what cannot be called passes.
-        wanted: begins the message: who takes which arguments.
-        arguments: their number.
-        error: the exception's class.
-
-    Raises:
-        EvalsuiteError: of the class `error`.
-    """
+    """Check that a callable takes so many arguments, as far as Python can tell."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
         # Some of these functions also take two arguments, so the signature alone would not reveal the mistake.
@@ -181,15 +167,7 @@ def _show(part: object) -> str:
 
 
 def read_scores(scores: object, scorer: str) -> NamedScores:
-    """Name what a scorer returned: a single number, bool or `Score` has the scorer's own name.
-
-    Args:
-        scores: what the scorer returned.
-        scorer: the name of its function or class.
-
-    Raises:
-        ScoringError: it returned something else, or has no name that a score could have.
-    """
+    """Name what a scorer returned: a single number, bool or `Score` has the scorer's own name."""
     if isinstance(scores, Mapping):
         return scores
     # Numbers of numpy and the like are numbers; arrays and texts are not.
@@ -210,13 +188,7 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
     """Convert a score to a float; numbers of numpy and the like are accepted.
 
     Args:
-        name: the score's.
-        value: what the scorer gave.
-        scorer_name: names the scorer in messages.
         declared: the least and the greatest value; None without a declared range.
-
-    Raises:
-        ScoringError: it is not a finite number, or lies outside its range by more than rounding explains.
     """
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
@@ -239,11 +211,7 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
 
 
 def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
-    """Run a scorer that asks nobody; whatever it raises, the run goes on.
-
-    Raises:
-        ScoringError: it tried to end the process, or takes something else than a sample and a transcript.
-    """
+    """Run a scorer that asks nobody; whatever it raises, the run goes on."""
     try:
         return read_scores(scorer(sample, transcript), name_of(scorer))
     except TypeError:

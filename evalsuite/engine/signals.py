@@ -30,15 +30,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 def handle_signals(*names: str, end: Callable[[str, int], None]) -> dict[int, Any]:
-    """Handle signals for which nobody else has set a handler.
-
-    Args:
-        names: names of the module `signal`; not every system has each.
-        end: ends the process after any signal but SIGINT; receives a message and the exit status.
-
-    Returns:
-        The earlier handlers, for `restore_signals`.
-    """
+    """Handle signals for which nobody else has set a handler."""
 
     def terminate(number: int, _frame: FrameType | None) -> None:
         _received.append(number)

@@ -113,11 +113,7 @@ class Models:
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
     def demand_judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
-        """Return the run's judge.
-
-        Raises:
-            SettingsError: the run has none.
-        """
+        """Return the run's judge."""
         judge = self.judge(epoch, meter)
         if judge is None:
             raise SettingsError("this test asks a judge: name one with --judge-model")

@@ -158,9 +158,7 @@ def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
     """Answers a worker's request with an error because the gateway could not be opened.
 
     Args:
-        channel: the channel to the worker.
         text: the request; None means that the worker is gone.
-        error: why it could not.
     """
     if text is not None:
         with suppress(OSError):

@@ -147,11 +147,7 @@ def public_settings(settings: Settings) -> Settings:
 
 
 def demand_secrets(settings: Settings, run: str) -> None:
-    """Checks that the secrets of a resumed run, which its folder does not contain, were given again.
-
-    Raises:
-        SettingsError: one was not; the message names it.
-    """
+    """Checks that the secrets of a resumed run, which its folder does not contain, were given again."""
     for name in ("model", "judge", "user"):
         base_url = getattr(settings, f"{name}_base_url")
         if "***" in (base_url or ""):
@@ -198,11 +194,6 @@ def request_keys(identity: str, request: Request, *, older: bool = False) -> tup
 
     Two requests have one key of 64 characters only if backend and address, model, every parameter, messages, tools,
     epoch and draw are the same. Half a surrogate pair equals the question mark that is sent in its place.
-
-    Args:
-        identity: the backend's `identity`: its kind and address.
-        request: the request; its `base_url` is ignored because the identity contains it.
-        older: whether to add the key from before draws, where equal requests of an epoch shared one completion.
     """
     names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
     keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)

@@ -135,11 +135,7 @@ class Gateway:
         self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request, from the store if possible.
-
-        Raises:
-            EvalsuiteError: the call failed for good, or the model's name is invalid.
-        """
+        """Answers a request, from the store if possible."""
         try:
             return await self._ask(request)
         except EvalsuiteError:
@@ -180,12 +176,7 @@ class Gateway:
         return await asyncio.shield(call)
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Stores that a case cancelled a request; a rerun then waits as long for the case to do so again.
-
-        Args:
-            request: the request.
-            seconds: time after which it was cancelled.
-        """
+        """Stores that a case cancelled a request; a rerun then waits as long for the case to do so again."""
         key, *_ = request_keys(self._upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
@@ -440,11 +431,7 @@ class Store(Protocol):
 
     @property
     def tool_calls(self) -> ToolCalls:
-        """What cases called besides models.
-
-        Raises:
-            RunError: no case runs here.
-        """
+        """What cases called besides models."""
         ...
 
     def get(self, key: str) -> Completion | None:
@@ -452,11 +439,7 @@ class Store(Protocol):
         ...
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Stores a completion; returns the one that is stored under this key now, as it will be read.
-
-        Raises:
-            RunError: it cannot be written.
-        """
+        """Stores a completion; returns the one that is stored under this key now, as it will be read."""
         ...
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:

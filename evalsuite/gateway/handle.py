@@ -68,12 +68,7 @@ class EffectLog:
         self._calls = calls
 
     def read_result(self, effect: Effect) -> Any:
-        """Reads the result of a call from the journal, or None.
-
-        Raises:
-            ReplayMiss: this is a replay, and the journal does not hold the call.
-            RunError: the journal cannot be read.
-        """
+        """Reads the result of a call from the journal, or None."""
         # Older journals have the epoch in the name, too.
         names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
         found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
@@ -89,11 +84,7 @@ class EffectLog:
         return None
 
     def keep(self, effect: Effect, result: Any) -> None:
-        """Stores a call before the model sees its result.
-
-        Raises:
-            RunError: it cannot be written.
-        """
+        """Stores a call before the model sees its result."""
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
         self._calls.put(
@@ -165,14 +156,7 @@ class Effects:
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
 
         Args:
-            name: the tool's name.
-            arguments: JSON data.
             run: makes the call; its result is JSON data and never None.
-
-        Raises:
-            ReplayMiss: a replay makes a call that the run did not make.
-            RunError: the journal cannot be used.
-            Exception: whatever `run` raises; nothing is kept then.
         """
         if not self.keeps:
             return await run()
@@ -224,11 +208,7 @@ class Asker(Protocol):
     """Answers requests."""
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request.
-
-        Raises:
-            ModelError: it failed for good.
-        """
+        """Answers a request."""
         ...
 
 
@@ -274,7 +254,6 @@ class Meter:
         """Records the fingerprints of a request, and names its draw: the case, and the ordinal of this content in it.
 
         Args:
-            request: the request.
             shared: whether equal requests share one answer whoever asks.
         """
         plain = encode_request(request)
@@ -291,12 +270,7 @@ class Meter:
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
     def count(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
-        """Counts a request; returns how often the case has sent this content.
-
-        Args:
-            content: the request's digest.
-            head: computes the digests `prompt` and `params` of the request.
-        """
+        """Counts a request; returns how often the case has sent this content."""
         if not self._requests:
             digests = head()
             self._first = {name: digests[name] for name in ("prompt", "params")}

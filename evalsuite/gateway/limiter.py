@@ -122,9 +122,7 @@ class Breaker:
         """Note a call that was refused or did not reach the server.
 
         Args:
-            call: the call.
             wait: seconds that the server asks to wait, if it does.
-            longest_row: refusals in a row that may be chance.
             words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe.
         """
@@ -249,12 +247,7 @@ class Limiter:
         return self.breaker.next_try_in or 0.0
 
     async def admit(self, tokens: int, *, again: bool = False) -> PacedCall:
-        """Wait for a place, which the call holds until `release`.
-
-        Args:
-            tokens: estimate of the call's tokens, prompt and answer.
-            again: whether the request was refused before, so that it goes before fresh ones.
-        """
+        """Wait for a place, which the call holds until `release`."""
         turn: asyncio.Future[PacedCall] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
         self.waiting += 1
@@ -340,7 +333,6 @@ class Limiter:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
 
         Args:
-            call: what `admit` returned.
             retry_after: seconds that the server asks to wait, if it does.
             words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe if the server is down.

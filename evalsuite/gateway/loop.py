@@ -18,15 +18,7 @@ T = TypeVar("T")
 
 
 def refuse_in_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
-    """Refuses work for the loop of another process, which would be waited for forever.
-
-    Args:
-        process: id of the process with the loop's thread.
-        work: the refused coroutine, if there is one yet.
-
-    Raises:
-        SettingsError: this is a forked child of that process.
-    """
+    """Refuses work for the loop of another process, which would be waited for forever."""
     if os.getpid() != process:
         if work is not None:
             work.close()
@@ -53,20 +45,12 @@ class BackgroundLoop:
                 self.loop.run_forever()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Starts a coroutine; any other thread may wait for the future.
-
-        Raises:
-            SettingsError: this is a forked child, which lacks the loop's thread.
-        """
+        """Starts a coroutine; any other thread may wait for the future."""
         refuse_in_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def refuse_in_child(self) -> None:
-        """Refuses to wait for the loop's thread in a forked child, which lacks it.
-
-        Raises:
-            SettingsError: this is one.
-        """
+        """Refuses to wait for the loop's thread in a forked child, which lacks it."""
         refuse_in_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

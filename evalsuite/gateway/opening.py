@@ -28,12 +28,7 @@ FEWEST = 4
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:
-    """Bounds a number of connections by the limit on open files (`ulimit -n`), as each takes a file descriptor.
-
-    Args:
-        wanted: maximum of calls in flight.
-        servers: number of servers, because idle connections to each stay open.
-    """
+    """Bounds a number of connections by the limit on open files (`ulimit -n`), as each takes a file descriptor."""
     try:
         import resource
     except ImportError:
@@ -64,11 +59,7 @@ BATCH_SHARE = 0.5
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """Decides which key goes to which address: an address from a run's folder gets none unless it was given again.
-
-    Raises:
-        SettingsError: two different keys are named for one model at one address.
-    """
+    """Decides which key goes to which address: an address from a run's folder gets none unless it was given again."""
     grants = [
         Grant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (
@@ -93,17 +84,7 @@ def open_gateway(
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
     around: Callable[[Backend, str], Backend] = lambda backend, _: backend,
 ) -> Gateway:
-    """Makes a gateway; call this, and use it, in its loop's thread.
-
-    Args:
-        settings: limits, prices, keys and time-outs.
-        store: keeps the answers.
-        on_hopeless: called once when no call to a model can succeed any more.
-        around: puts another backend in the place of a model's, as a replay does.
-
-    Raises:
-        SettingsError: a price or a key is invalid.
-    """
+    """Makes a gateway; call this, and use it, in its loop's thread."""
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.models.choice import open_backend

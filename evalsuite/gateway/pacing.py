@@ -307,13 +307,7 @@ class Pacing:
             self.searching = True
 
     def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
-        """Count a call that was refused.
-
-        Args:
-            call: what `send` returned.
-            now: the time.
-            probing: whether the server refuses everything, which says nothing about its limit.
-        """
+        """Count a call that was refused."""
         call.burst.served -= 1
         for burst in reversed(self._bursts):
             if burst is call.burst:

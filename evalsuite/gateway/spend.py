@@ -62,14 +62,7 @@ class Price:
     def of(
         self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
     ) -> float:
-        """Computes US dollars for one call.
-
-        Args:
-            prompt_tokens: tokens of the prompt, those from and to the cache included.
-            completion_tokens: tokens of the answer, reasoning included.
-            cached: tokens of the prompt that are read from the cache.
-            cache_writes: tokens of the prompt that are written into the cache.
-        """
+        """Computes US dollars for one call."""
         prompt, completion, dearer = self.prompt, self.completion, 1.0
         if self.longest is not None and prompt_tokens > self.longest:
             prompt, completion = self.long_prompt, self.long_completion
@@ -102,9 +95,6 @@ def prices_of_file(file: Path) -> list[str]:
     Args:
         file: TOML; a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`, in US dollars per million tokens of prompt
             and completion, and perhaps of prompt read from and written to the cache.
-
-    Raises:
-        SettingsError: the file cannot be read, or is not of this form.
     """
     form = (
         'write a line per model, "gpt-6-sol" = [2.0, 10.0], for prompt and completion (in an ini file, single prices '
@@ -132,11 +122,7 @@ def _read_shipped() -> dict[str, Any]:
 
 
 def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
-    """Reads the shipped table of prices, overridden by the user's `model=prompt/completion`.
-
-    Raises:
-        SettingsError: an override is malformed.
-    """
+    """Reads the shipped table of prices, overridden by the user's `model=prompt/completion`."""
     shipped = _read_shipped()
     cached, written = (shipped[f"usd_per_million_{part}_tokens"] for part in ("cached", "cache_write"))
     prices = {
@@ -260,11 +246,7 @@ def answer_bound(request: Request) -> int:
 
 
 def bound_answer(request: Request) -> Request:
-    """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation.
-
-    Raises:
-        RequestRefused: the body names another model, whose price is another.
-    """
+    """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
     api, extra = _api(request), _extra_body(request)
     if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
@@ -398,11 +380,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Sets aside the most that a call may cost; waits while calls in flight may yet turn out cheaper.
-
-        Raises:
-            SpendLimitReached: the limit would be exceeded even if nothing else were in flight.
-        """
+        """Sets aside the most that a call may cost; waits while calls in flight may yet turn out cheaper."""
         while amount and self._passes(amount, *self._reserved):
             if self._passes(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -429,7 +407,6 @@ class Ledger:
 
         Args:
             paid: US dollars.
-            elsewhere: see the attribute.
         """
         self.paid = replace(self.paid, cost=paid)
         self.elsewhere = elsewhere

@@ -45,12 +45,7 @@ class Retries:
         """Return the seconds to wait before the next attempt.
 
         Args:
-            error: the failure.
-            plain: whether calls are sent without a pace, so that each request backs off by itself.
             dry_since: time since which the server refuses everything; None if it does not.
-
-        Raises:
-            CallFailed: the attempts are used up, or the time is.
         """
         lost = isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage)
         if lost and dry_since is None:
@@ -109,17 +104,7 @@ class Upstream:
         self.limiter.abandon(BackendUnavailable(words))
 
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
-        """Make a call when it is its turn.
-
-        Args:
-            ask: makes the call.
-            tokens: estimate of what it takes, prompt and answer.
-            again: whether the request was refused before.
-
-        Raises:
-            BackendUnavailable: no call can succeed.
-            Exception: whatever `ask` raises.
-        """
+        """Make a call when it is its turn."""
         if not self._prepared:
             await self._prepare()
         call = await self.limiter.admit(tokens, again=again)

@@ -75,11 +75,7 @@ class Answers:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Answers:
-        """Opens the answers of a journal, without starting a session of a run.
-
-        Raises:
-            RunError: the file is missing, is not a journal, or was written by another version.
-        """
+        """Opens the answers of a journal, without starting a session of a run."""
         return cls(Database(path, read_only=read_only))
 
     @property
@@ -119,14 +115,7 @@ class Answers:
             )
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Stores a completion with the next transaction. If the key exists already, its first completion stays.
-
-        Returns:
-            The completion as it can be read back; for example, JSON cannot contain half a surrogate pair.
-
-        Raises:
-            RunError: the file cannot be written.
-        """
+        """Stores a completion with the next transaction. If the key exists already, its first completion stays."""
         asked, parts = take_apart(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
         row = (key, answered, checksum(key, asked, answered), self._session, time.time())
@@ -147,11 +136,7 @@ class Answers:
         """Records an outgoing call; if it may cost money, within this turn of the event loop.
 
         Args:
-            key: the request's key.
             reserved: the highest cost that the call may have, in US dollars.
-
-        Returns:
-            The attempt's number, an argument of `note_end`.
         """
         self._attempts += 1
         values = (self._attempts, key, self._session, time.time(), reserved)
@@ -187,11 +172,7 @@ class Answers:
         return calls, refused
 
     def take_over(self, other: Path) -> None:
-        """Copies another journal's answers and tool calls into this journal; entries that exist already stay.
-
-        Raises:
-            RunError: the other file is not a journal.
-        """
+        """Copies another journal's answers and tool calls into this journal; entries that exist already stay."""
         source = Database(other, read_only=True)
         self._kept = None
         try:
@@ -276,11 +257,7 @@ class ToolCalls:
         return self._database.read_only
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:
-        """Reads the name, arguments and result of a call; None if the journal does not contain it.
-
-        Raises:
-            RunError: the file cannot be read.
-        """
+        """Reads the name, arguments and result of a call; None if the journal does not contain it."""
         row = self._database.one(
             'SELECT name, arguments, result FROM tool_calls WHERE "case" = ? AND epoch = ? AND number = ?',
             case,
@@ -290,11 +267,7 @@ class ToolCalls:
         return (row[0], json.loads(row[1]), json.loads(row[2])) if row else None
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
-        """Stores a call; an earlier call with the same number is replaced.
-
-        Raises:
-            RunError: the file cannot be written.
-        """
+        """Stores a call; an earlier call with the same number is replaced."""
         row = (
             case,
             epoch,

@@ -47,17 +47,7 @@ class Batches:
         self._database = database
 
     def begin(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
-        """Records a batch before any part of it is sent.
-
-        Args:
-            asked: the backend and the model.
-            path: the path of the API's endpoint.
-            mark: metadata for finding the batch again.
-            keys: the keys of the batch's requests.
-
-        Raises:
-            RunError: the file cannot be written.
-        """
+        """Records a batch before any part of it is sent."""
         row = (asked, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
             number = db.execute(

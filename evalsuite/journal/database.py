@@ -120,11 +120,7 @@ class Database:
         self._db = self._connect()
 
     def all(self, query: str, *values: object) -> list[Any]:
-        """Reads all rows of a query.
-
-        Raises:
-            RunError: the file cannot be read.
-        """
+        """Reads all rows of a query."""
         with self._lock:
             try:
                 return self._db.execute(query, values).fetchall()
@@ -132,11 +128,7 @@ class Database:
                 raise RunError(f"{self.path}: {error}") from error
 
     def stream(self, query: str, *values: object) -> Iterator[Any]:
-        """Reads the rows of a query one by one; at most a few hundred are in memory at a time.
-
-        Raises:
-            RunError: the file cannot be read.
-        """
+        """Reads the rows of a query one by one; at most a few hundred are in memory at a time."""
         try:
             with self._lock:
                 cursor = self._db.execute(query, values)
@@ -154,22 +146,14 @@ class Database:
         return rows[0] if rows else None
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
-        """Executes statements in one transaction; on return, the data survive the death of the process.
-
-        Raises:
-            RunError: the transaction was rolled back.
-        """
+        """Executes statements in one transaction; on return, the data survive the death of the process."""
         with self.transaction() as db:
             for statement, values in statements:
                 db.execute(statement, values)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Opens a transaction: either all of its statements take effect, or none.
-
-        Raises:
-            RunError: the transaction was rolled back.
-        """
+        """Opens a transaction: either all of its statements take effect, or none."""
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -221,7 +205,6 @@ class GroupCommit:
         """Queues work after earlier work; may be called from any thread.
 
         Args:
-            work: a function that writes, given the connection.
             done: called with None once the work is stored, or with the error. Without `done`, failed work is
                 retried in the next transaction.
         """
@@ -279,9 +262,6 @@ class GroupCommit:
         """Writes work in one transaction with the other work of this turn of the event loop.
 
         When this function returns, the data survive the death of the process.
-
-        Raises:
-            RunError: the work was not written.
         """
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         outcome: asyncio.Future[RunError | None] = loop.create_future()
@@ -310,11 +290,7 @@ WIDEST_GAP = 1_000_000
 
 
 def salvage(path: Path) -> int:
-    """Replaces a damaged file by a new file with all readable rows; the damaged file stays next to it.
-
-    Returns:
-        The approximate number of lost rows.
-    """
+    """Replaces a damaged file by a new file with all readable rows; the damaged file stays next to it."""
     fresh = path.with_name(f".{path.name}.mended")
     fresh.unlink(missing_ok=True)
     lost = 0

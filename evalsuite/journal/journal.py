@@ -137,16 +137,7 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Stores the record of a case together with all queued writes.
-
-        Args:
-            case: pytest's node id.
-            same: `same_ask` of the record's fingerprints.
-            line: the record as JSON.
-
-        Raises:
-            RunError: it cannot be written.
-        """
+        """Stores the record of a case together with all queued writes."""
         short, parts = take_apart(line)
         row = (self.session, case, same, short, checksum(case, short), time.time())
         errors: list[RunError | None] = []
@@ -161,11 +152,7 @@ class Journal:
             raise errors[0]
 
     def take(self, records: Iterable[tuple[str, str, str]]) -> None:
-        """Stores many records in one transaction, each in the form that `record` takes.
-
-        Raises:
-            RunError: they cannot be written.
-        """
+        """Stores many records in one transaction, each in the form that `record` takes."""
         with self.database.transaction() as db:
             for case, same, line in records:
                 short, parts = take_apart(line)

@@ -19,10 +19,6 @@ def is_held(folder: Path, host: str) -> bool | None:
 
     The writing process must not call this function: a process that closes any descriptor of its lock file
     loses the lock.
-
-    Args:
-        folder: the run's folder.
-        host: the name of this machine, as in the lock file.
     """
     try:
         import fcntl

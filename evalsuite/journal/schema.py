@@ -154,11 +154,7 @@ _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
 def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replaces the large Base64 strings in JSON by names; returns the new text, and the strings by name.
-
-    Args:
-        text: JSON, as `json_codec.dumps` writes it.
-    """
+    """Replaces the large Base64 strings in JSON by names; returns the new text, and the strings by name."""
     if len(text) < LARGE:
         return text, []
     parts: dict[str, str] = {}
@@ -172,15 +168,7 @@ def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def put_together(text: str, find: Callable[[str], str | None]) -> str:
-    """Reverses `take_apart`.
-
-    Args:
-        text: JSON with names in place of its large strings.
-        find: returns the string for a name.
-
-    Raises:
-        RunError: a string is missing or damaged.
-    """
+    """Reverses `take_apart`."""
 
     def string_of(match: re.Match[str]) -> str:
         string = find(match[1])

@@ -47,22 +47,7 @@ async def ask_until_parsed(
     read_cut_off: bool = False,
     **params: Any,
 ) -> Judgement[T]:
-    """Ask a judge; after a malformed answer ask again and say what was wrong.
-
-    Args:
-        judge: the model to ask.
-        prompt: the first question.
-        parse: reads an answer, or raises ValueError with a sentence that the judge can act on.
-        attempts: maximum answers to request, at least 1.
-        read_cut_off: whether to also parse an answer that was cut off at the token limit. Use it only for
-            speeches and other texts without a verdict, because the end of a truncated answer may have
-            contained the verdict.
-        params: generation parameters.
-
-    Raises:
-        JudgeError: no answer could be parsed; its log holds the messages exchanged.
-        Return a speech without spaces at its ends.
-    """
+    """Ask a judge; after a malformed answer ask again and say what was wrong."""
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in messages]
     problem = ""
@@ -89,11 +74,7 @@ def _log_entry(completion: Completion) -> dict[str, Any]:
 
 
 def read_speech(text: str) -> str:
-    """Return a text that holds no verdict, without spaces at its ends.
-
-    Raises:
-        ValueError: the speech is empty.
-    """
+    """Return a text that holds no verdict, without spaces at its ends."""
     if not text.strip():
         raise ValueError("it is empty.")
     return text.strip()
@@ -176,12 +157,7 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
     """Wait for all calls and keep the judgements that can be read.
 
     Args:
-        calls: one per judgement.
         quorum: the minimum number of readable judgements; None requires all.
-
-    Raises:
-        JudgeError: too few judgements are readable; its log holds the messages of all.
-        ModelError: a call failed for good.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _or_raise(result) for result in results]

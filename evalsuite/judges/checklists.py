@@ -70,11 +70,7 @@ class Checklist:
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
     def answers(self, text: str) -> dict[str, tuple[float, str]]:
-        """Read 1.0 or 0.0 and the reason for each question.
-
-        Raises:
-            ValueError: a question has no answer, or two different answers.
-        """
+        """Read 1.0 or 0.0 and the reason for each question."""
         text = remove_thoughts(text)
         verdicts = _read_entries(text) or _read_lines(text)
         questions = list(self.weights)
@@ -198,11 +194,7 @@ def as_criteria(
 
 
 def criteria_of(sample: Sample) -> Criteria:
-    """Read the checklist in a sample's metadata.
-
-    Raises:
-        ScoringError: the sample has no checklist.
-    """
+    """Read the checklist in a sample's metadata."""
     criteria = sample.metadata.get("criteria")
     if not isinstance(criteria, (str, list, tuple, Mapping)) or not criteria:
         raise ScoringError(f"sample {sample.id} has no checklist under 'criteria' in its metadata")

@@ -69,11 +69,7 @@ class Criteria(Protocol):
         ...
 
     def read(self, text: str) -> Reading:
-        """Read the judge's answer.
-
-        Raises:
-            ValueError: the answer cannot be read; the message tells the judge why.
-        """
+        """Read the judge's answer."""
         ...
 
 
@@ -208,11 +204,7 @@ class Each(OnScale):
 
 
 def read_yes_or_no(value: Any) -> float:
-    """Read a JSON value that means yes (1.0) or no (0.0).
-
-    Raises:
-        ValueError: the value means neither.
-    """
+    """Read a JSON value that means yes (1.0) or no (0.0)."""
     number = {1: 1.0, 0: 0.0, "1": 1.0, "0": 0.0}.get(value) if isinstance(value, (int, str)) else None
     read = read_value(value, YES_OR_NO) if number is None else number
     if read is None:

@@ -120,11 +120,7 @@ class Aspect:
         return f"{self.name} ({self.low} to {self.high}{meaning})"
 
     def check(self, value: float, label: str = "") -> float:
-        """Check a score and return it.
-
-        Raises:
-            ValueError: the score is off the scale.
-        """
+        """Check a score and return it."""
         if not self.low <= value <= self.high:
             raise ValueError(f"{label or self.name}: {value:g} is off the scale from {self.low} to {self.high}.")
         return value
@@ -139,14 +135,6 @@ def read_scores(
     """Read the score of each aspect, from lines with the aspects' names or from a JSON object.
 
     If only one score was requested, its label may be missing, `score` or a synonym.
-
-    Args:
-        text: the judge's answer.
-        aspects: the requested scores.
-        labels: synonyms of the aspects' names.
-
-    Raises:
-        ValueError: a score is missing or off its scale, or is given twice with different values.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {

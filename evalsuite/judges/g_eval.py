@@ -192,11 +192,6 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) ->
     """Compute the expected score at the score's token, and the total probability of all scores there.
 
     None if no token is a score, or if all scores have a probability of zero.
-
-    Args:
-        logprobs: log-probabilities of the answer's tokens.
-        aspect: the aspect, for its scale.
-        score: the answer's score.
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
     # An answer such as `1. Score: 4` has a number before its score.

@@ -49,15 +49,7 @@ def people_facts(
     """Make the fact `people`: each score's `label`, and how it is compared; empty for a sample without labels.
 
     Args:
-        sample: the sample, whose metadata may contain `human`: one label for every score, or a mapping of
-            labels by score.
-        names: names of the judge's scores.
-        scale: lowest and highest score, if they are known.
-        passes: the lowest score that passes, if scores are verdicts.
         nominal: whether scores are categories rather than points on a scale.
-
-    Raises:
-        ScoringError: a label is off the scale, or is neither a number nor one of the `LABELS`.
     """
     human = sample.metadata.get("human")
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
@@ -75,11 +67,7 @@ def people_facts(
 
 
 def check_labels(sample: Sample) -> None:
-    """Check that a sample's labels can be read, without knowing the judge's scores.
-
-    Raises:
-        ScoringError: the sample has no labels, or a label is neither a number nor one of the `LABELS`.
-    """
+    """Check that a sample's labels can be read, without knowing the judge's scores."""
     human = sample.metadata.get("human")
     labels = list(human.values()) if isinstance(human, Mapping) else [human]
     if not labels or None in labels:
@@ -99,12 +87,7 @@ def _sample_label(sample: Sample, label: Any) -> float:
 
 
 def read_sheet(path: Path) -> dict[str, float]:
-    """Read the labels in one sheet, by case; rows without a label are left out.
-
-    Raises:
-        DatasetError: a column is missing, a case occurs twice, or a label is neither a number nor one of the
-            `LABELS`.
-    """
+    """Read the labels in one sheet, by case; rows without a label are left out."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))

@@ -130,12 +130,7 @@ class Judge(Protocol):
         ...
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        """Judge one or two answers.
-
-        Raises:
-            JudgeError: an answer could not be parsed.
-            ModelError: a call failed for good.
-        """
+        """Judge one or two answers."""
         ...
 
 
@@ -160,11 +155,7 @@ class Form(Protocol):
         ...
 
     def parse(self, text: str) -> Opinion:
-        """Read the opinion in terms of the answers as they were shown.
-
-        Raises:
-            ValueError: the answer does not have this form; the message tells the judge why.
-        """
+        """Read the opinion in terms of the answers as they were shown."""
         ...
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -216,12 +207,8 @@ def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None
     other.
 
     Args:
-        form: the form of the ballots.
         rounds: one per order.
         quorum: the minimum number of ballots in each order; None requires more than half of those requested.
-
-    Raises:
-        JudgeError: an order has too few readable ballots; the log holds the messages of all orders.
     """
     log = tuple(entry for one in rounds for entry in one.log)
     for one in rounds:
@@ -251,9 +238,7 @@ def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     and other secrets among the parameters are left out.
 
     Args:
-        kind: the kind of judge.
         models: the judge's models; empty if the model under test itself judges.
-        content: prompts, scales and parameters, as plain data.
     """
     names = [model.name for model in models]
     overrides = [show_params(model.overrides) for model in models]
@@ -266,9 +251,7 @@ def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) ->
     """Write the signature of a `Judge`.
 
     Args:
-        judge: the judge, with its form, its parameters and, for a panel, its debaters.
         models: the judge's models; empty if the model under test itself judges.
-        shown: other data that determine what the judge is shown.
     """
     return signature(type(judge).__name__.lower(), models, judge.prompts(), describe(judge), shown)
 

@@ -75,10 +75,6 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
     Args:
         roles: names or roles in the order of speaking, or the number of predefined roles, which repeat after
             the last. A name that is not predefined describes the role by itself.
-        same_role: whether all debaters get the same neutral prompt (the paper's ablation).
-
-    Raises:
-        SettingsError: the roles are a single text, whose letters would count as names.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles are a list of names, or a number; got the text {roles!r}")
@@ -273,11 +269,7 @@ class Debate:
         return await self._ask(debater, turn, request, parse)
 
     async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
-        """Ask for a summary of these speeches.
-
-        Raises:
-            JudgeError: the summary is empty; the log holds all earlier messages.
-        """
+        """Ask for a summary of these speeches."""
         model = self.model.peer(self.rules.summarizer) if self.rules.summarizer else self.model
         text = mark_sections([*self.subject.parts(swapped=self.swapped), *speeches])
         prompt = [Message("system", SUM_UP), Message("user", text)]

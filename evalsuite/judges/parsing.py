@@ -172,12 +172,7 @@ class AnswerForm(Generic[T]):
         self._boxed = re.compile(rf"(?:\[\[|\\boxed\{{)(?:{self._pattern})(?:\]\]|\}})\$?\W{{0,3}}$", re.IGNORECASE)
 
     def read(self, text: str) -> dict[str, T]:
-        """Read the value of each field.
-
-        Raises:
-            NoStatementError: a field has no statement; the exception's argument is the field's name.
-            ValueError: a field has two different statements.
-        """
+        """Read the value of each field."""
         items = self._split(remove_thoughts(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
         if len(self._fields) == 1 and items:

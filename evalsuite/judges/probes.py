@@ -29,9 +29,6 @@ def make_probes(answers: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
     The probes `asks for a good score` and `padding` add text that says nothing about the question. The probe
     `confident and wrong` gives another case's answer and claims certainty.
-
-    Args:
-        answers: the run's answers, by case; the probe of a wrong answer needs two different answers.
     """
     cases = list(answers)
     others = {case: _find_other(answers, cases, at) for at, case in enumerate(cases)}

@@ -33,9 +33,6 @@ def mark_sections(parts: Iterable[Part]) -> str:
 
     A text cannot close its own section or open another one, because it would have to contain the key. The key
     depends only on the texts, so equal requests stay equal and can be replayed.
-
-    Args:
-        parts: names and texts; spaces in a name become underscores.
     """
     sections = [(re.sub(r"[^\w.-]+", "_", name), text.strip()) for name, text in parts]
     key = _make_key([text for _, text in sections])
@@ -111,14 +108,9 @@ def show_fields(sample: Sample, transcript: Transcript, fields: Mapping[str, str
     """Make the sections of a rubric's fields.
 
     Args:
-        sample: the case's sample.
-        transcript: the case's transcript.
         fields: field by section name. A field is `input`, `answer`, `reasoning`, `target` (every reference),
             `conversation` (every message in order), `tools` (every call with its result), `metadata.KEY`,
             `facts.KEY`, or a bare KEY of either.
-
-    Raises:
-        ScoringError: the case lacks one of the fields.
     """
     return [part for name, source in fields.items() for part in _show_field(name, source, sample, transcript)]
 

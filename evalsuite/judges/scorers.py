@@ -36,14 +36,7 @@ def single(aspects: Sequence[str | Aspect] = (), *, attempts: int = 3, model: st
     """Let one judge score the answer, with one call.
 
     Args:
-        aspects: the aspects to score, with one score each; a bare name is scored from 1 to 10. By default one
-            score `quality`.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
         params: generation parameters; the temperature is 0 by default, and None leaves it to the server.
-
-    Raises:
-        SettingsError: an aspect occurs twice, or its scale is empty.
     """
     checked = _with_temperature(0.0, single, params)
     judge = Sampled(ScoresForm(_read_aspects(aspects)), attempts=attempts, params=checked)
@@ -68,18 +61,8 @@ def pairwise(
     (much better), 0.75 (better), 0.5 (a tie), 0.25 and 0.0, and the score is their mean.
 
     Args:
-        rival: the key in the sample's metadata with the other answer; `target` is the sample's target if the
-            metadata has no such key.
-        levels: 3; or 5 for verdicts that also have a degree.
         samples: judgements in each order; several are requested at temperature 1.
-        swap: whether to judge both orders; otherwise the answer under test is always shown first.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters, as for `single`.
-
-    Raises:
-        SettingsError: the number of levels is not 3 or 5, or `samples` is less than 1.
     """
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"a comparison has 3 levels or 5; got {levels!r}")
@@ -105,14 +88,9 @@ def multiple_evidence(
     The judge is called `samples` times, or twice as often with a rival, to cover both orders.
 
     Args:
-        aspects: see `single`; with a rival, at most one aspect, on which both answers are scored.
         samples: judgements in each order; the temperature is 1 unless `params` set it.
         rival: see `pairwise`; None scores the answer alone.
-        swap: whether to judge both orders.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters, as for `single`.
     """
     checked = _with_temperature(1.0, multiple_evidence, params)
     judge = Sampled(_choose_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
@@ -135,11 +113,7 @@ def weighted(
 
     Args:
         aspects: see `single`, except that a bare name is scored from 1 to 5, and scores must have one digit.
-        samples: number of judgements if the backend returns no log-probabilities.
         rival: see `pairwise`; None scores the answer alone. Two answers are scored separately.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
-        params: generation parameters, as for `single`.
     """
     wanted = _read_aspects(aspects, STARS)
     _check_one_aspect(wanted, rival)
@@ -171,23 +145,9 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     Args:
         roles: predefined roles or your own names, in the order of speaking; `DebaterRole` objects for your
             own prompts or models; or the number of predefined roles.
-        strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
-        turns: turns of speaking, before the final turn in which each debater judges.
-        aspects: see `multiple_evidence`.
         rival: see `pairwise`; None scores the answer alone.
-        decide: the rule for comparing with a rival: `vote`, with a tie if there is no majority, or mean
-            `scores`.
-        swap: whether to judge both orders.
-        same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None for the judge model.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters, as for `single`.
-
-    Raises:
-        SettingsError: there are no debaters, the strategy is unknown, the number of turns is negative, or the
-            aspects are invalid as in `single`.
     """
     form = _choose_form(aspects, rival, decide)
     debaters = make_debaters(roles, same_role=same_role)
@@ -358,11 +318,7 @@ class JudgeScorer:
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """Collect the parts of a case that the judge sees.
-
-        Raises:
-            ScoringError: the sample lacks the rival answer or the background.
-        """
+        """Collect the parts of a case that the judge sees."""
         answers = [transcript.answer, *([_find_text(sample, self.rival)] if self.rival else [])]
         return JudgedInput(
             question=as_text(sample.input),

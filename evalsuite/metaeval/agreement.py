@@ -57,12 +57,7 @@ class RatedTable:
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
-    """Read a JSON list, JSON lines, or `{references, columns, rows}` as table studies publish it.
-
-    Raises:
-        DatasetError: it is of none of these forms.
-        OSError: it cannot be opened.
-    """
+    """Read a JSON list, JSON lines, or `{references, columns, rows}` as table studies publish it."""
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -210,11 +205,7 @@ UNREAD = float("nan")
 
 
 def judged(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
-    """Return the P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark.
-
-    Raises:
-        ModelError: the judge cannot be asked; what was answered until then is kept.
-    """
+    """Return the P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark."""
     scores = [(UNREAD, UNREAD)] * len(rated)
 
     async def judge(model: Model) -> None:

@@ -145,11 +145,7 @@ class GridLine:
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
-    """Score every table against changed versions of itself.
-
-    Raises:
-        ScoringError: a table cannot be read.
-    """
+    """Score every table against changed versions of itself."""
     scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
     broken: dict[tuple[str, str], list[str]] = {}
     for name, table, written in items:

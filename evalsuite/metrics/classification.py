@@ -16,9 +16,6 @@ def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
 
     An empty label stands for an answer that named no label: it counts as a miss of its target, but not as a
     label.
-
-    Raises:
-        ValueError: the sequences have different lengths.
     """
     right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
     wanted, named = Counter(targets), Counter(labels)
@@ -27,11 +24,7 @@ def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
 
 
 def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
-    """Return the plain mean of the labels' F1, in [0, 1].
-
-    Raises:
-        ValueError: no label occurs.
-    """
+    """Return the plain mean of the labels' F1, in [0, 1]."""
     scores = label_f1(targets, labels)
     if not scores:
         raise ValueError("macro F1 of no labels is not defined")
@@ -39,11 +32,7 @@ def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
-    """Compute the F1 of all decisions together, in [0, 1]; if each answer names one label, this is the accuracy.
-
-    Raises:
-        ValueError: the sequences are empty.
-    """
+    """Compute the F1 of all decisions together, in [0, 1]; if each answer names one label, this is the accuracy."""
     named = sum(label != "" for label in labels)
     if not targets:
         raise ValueError("micro F1 of no cases is not defined")
@@ -55,9 +44,6 @@ def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
     """Return the probability that a positive case scores above a negative one, with ties counting half.
 
     Source: Hanley and McNeil, Radiology 143 (1982), computed by the Mann-Whitney statistic.
-
-    Raises:
-        ValueError: positive or negative cases are missing.
     """
     above = [score for score, positive in zip(scores, positives, strict=True) if positive]
     below = sorted(score for score, positive in zip(scores, positives, strict=True) if not positive)
@@ -68,11 +54,7 @@ def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
 
 
 def reliability(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> list[tuple[float, float, int]]:
-    """Return mean confidence, share of right cases and number of cases, for each equal bin that has cases.
-
-    Raises:
-        ValueError: a confidence is not in [0, 1].
-    """
+    """Return mean confidence, share of right cases and number of cases, for each equal bin that has cases."""
     members: dict[int, list[tuple[float, float]]] = {}
     for confidence, was_right in zip(confidences, right, strict=True):
         if not 0 <= confidence <= 1:
@@ -92,9 +74,6 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[flo
     """Measure the mean distance between confidence and accuracy over equal bins, weighted by cases; 0 is best.
 
     Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
-
-    Raises:
-        ValueError: the sequences are empty, or a confidence is outside [0, 1].
     """
     rows = reliability(confidences, right, bins)
     if not rows:

@@ -97,7 +97,6 @@ def denotation_match(prediction: str, target: str | Sequence[str], *, ordered: b
     Args:
         prediction: the answer. If the target has several values, the answer is read as a list: JSON, lines,
             or values between tabs, bars, semicolons, commas or `、`.
-        target: the only value, or all values, of the correct answer.
         ordered: whether the values must come in the target's order.
     """
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]

@@ -36,7 +36,6 @@ def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
     """Return the text with composed accents (NFC) and full-width forms as ASCII.
 
     Args:
-        text: any text.
         alphabet: the text's characters, if they are known already.
     """
     if text.isascii():
@@ -51,9 +50,6 @@ def alphanumeric_words(text: str) -> list[str]:
     """Split a text into lower-case runs of letters, digits and their marks; jieba splits Chinese runs further.
 
     On ASCII text, the results are the tokens of the rouge-score package before stemming.
-
-    Raises:
-        ScoringError: the text is Chinese and jieba is not installed.
     """
     lower = plain(text).lower()
     spaced = "".join(char if unicodedata.category(char)[0] in "LNM" else " " for char in lower)
@@ -64,9 +60,6 @@ def cut(text: str) -> list[str]:
     """Split a text with Han characters into words by jieba; any other text is one word.
 
     A text of more than `AT_ONCE` characters is also split there.
-
-    Raises:
-        ScoringError: the text is Chinese and jieba is not installed.
     """
     if not HAN.search(text):
         return [text]
@@ -75,21 +68,13 @@ def cut(text: str) -> list[str]:
 
 
 def segment(text: str) -> list[str]:
-    """Split a text of any script into all tokens that jieba finds, including blanks and punctuation.
-
-    Raises:
-        ScoringError: jieba is not installed.
-    """
+    """Split a text of any script into all tokens that jieba finds, including blanks and punctuation."""
     parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
     return [token for part in parts for token in _chinese().lcut(part)]
 
 
 def segmenter_version() -> str:
-    """Return jieba's version, which is stored with every score that used it.
-
-    Raises:
-        ScoringError: jieba is not installed.
-    """
+    """Return jieba's version, which is stored with every score that used it."""
     _chinese()
     from importlib.metadata import version
 
@@ -187,11 +172,7 @@ def bleu(prediction: str, targets: Targets) -> float:
 
 
 def bleu_signature(*, chinese: bool = False) -> str:
-    """Return sacrebleu's signature of the settings of `bleu`, to be printed beside its values.
-
-    Args:
-        chinese: whether to add the version of jieba, which splits Chinese texts.
-    """
+    """Return sacrebleu's signature of the settings of `bleu`, to be printed beside its values."""
     _sacrebleu().sentence_score("a", ["a"])  # the signature is complete after the first use
     signature = _sacrebleu().get_signature().format()
     return f"{signature}|words:jieba-{segmenter_version()}" if chinese else signature
@@ -234,11 +215,7 @@ def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
 
 
 def as_texts(targets: Targets) -> list[str]:
-    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42").
-
-    Raises:
-        ValueError: no target was given.
-    """
+    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42")."""
     several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
     if not several:
         raise ValueError("no target to compare the prediction with")

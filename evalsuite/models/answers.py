@@ -61,11 +61,7 @@ class ReadyAnswers:
         self._file, self._by_key = file, by_key
 
     def find(self, benchmark: str, ids: Iterable[str]) -> str:
-        """Finds the answer to a sample under the first of its ids that the file contains.
-
-        Raises:
-            RequestRefused: there is none.
-        """
+        """Finds the answer to a sample under the first of its ids that the file contains."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):
@@ -80,11 +76,7 @@ class ReadyAnswers:
 
 @lru_cache(maxsize=8)
 def read_answers(file: str) -> ReadyAnswers:
-    """Reads a file of answers, once per process.
-
-    Raises:
-        BackendUnavailable: it cannot be read, or a line is malformed.
-    """
+    """Reads a file of answers, once per process."""
     try:
         lines = Path(file).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -40,12 +40,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """Reads a completion from a server's JSON.
-
-    Raises:
-        LostAnswer: it is not a chat completion, or the server says that it failed on the way.
-        Withheld: the model refused, or a filter left nothing.
-    """
+    """Reads a completion from a server's JSON."""
     try:
         choice = answer["choices"][0]
         completion = _read(choice, choice["message"], answer.get("usage") or {})
@@ -81,11 +76,7 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Reads the tokens of one call; all are 0 if the server sent none, or something invalid.
-
-    Args:
-        usage: the object of chat completions or of responses. Prompt tokens include those from and to the cache.
-    """
+    """Reads the tokens of one call; all are 0 if the server sent none, or something invalid."""
     prompt, completion = (_count(_first(usage, names)) for names in (PROMPT, COMPLETION))
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
@@ -173,11 +164,7 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
-    """Joins a complete stream (`--model-param stream=true`) into the answer that it stands for.
-
-    Raises:
-        LostAnswer: the stream was cut off, or is not one.
-    """
+    """Joins a complete stream (`--model-param stream=true`) into the answer that it stands for."""
     events, ended = _events(content)
     for event in events:
         if event.get("error"):

@@ -32,13 +32,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     """Creates the backend for a model; starts and checks nothing.
 
     Args:
-        model: the name that the user gave.
         base_url: its address; None for the backend's default.
-        credentials: decide which key goes to which address; without them, a base URL gets none.
-
-    Raises:
-        SettingsError: the kind of the name is unknown, the address is malformed, or an installed package's backend
-            cannot be made.
     """
     kind, colon, rest = model.partition(":")
     if not model or (colon and not rest):

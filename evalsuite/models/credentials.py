@@ -144,11 +144,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Parses an address that the user wrote.
-
-    Raises:
-        SettingsError: it is not an address; the message contains no password.
-    """
+    """Parses an address that the user wrote."""
     try:
         parts = urlsplit(text.strip().rstrip("/"))
         _ = parts.port

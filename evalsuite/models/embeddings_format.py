@@ -28,11 +28,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """Reads the vectors from a server's JSON, in the order of the texts.
-
-    Raises:
-        Transient: it holds none.
-    """
+    """Reads the vectors from a server's JSON, in the order of the texts."""
     try:
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
         vectors = tuple(_vector(entry["embedding"]) for entry in entries)
@@ -50,11 +46,7 @@ def _vector(embedding: Any) -> str:
 
 
 def encode_vector(vector: Sequence[float]) -> str:
-    """Write a vector as OpenAI's API sends it: base64 of little-endian 32-bit floats.
-
-    Raises:
-        ValueError: an entry is not a number, or too large.
-    """
+    """Write a vector as OpenAI's API sends it: base64 of little-endian 32-bit floats."""
     try:
         return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
     except (struct.error, OverflowError, TypeError) as error:
@@ -62,11 +54,7 @@ def encode_vector(vector: Sequence[float]) -> str:
 
 
 def decode_vector(text: str) -> list[float]:
-    """Read what `encode_vector` wrote.
-
-    Raises:
-        ValueError: the text is not base64 of whole 32-bit floats.
-    """
+    """Read what `encode_vector` wrote."""
     content = b64decode(text, validate=True)
     if len(content) % 4:
         raise ValueError(f"{len(content)} bytes are not a vector of 32-bit floats")

@@ -23,15 +23,7 @@ LONGEST_WORDS = 500
 def failure(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
-    """Converts a response that is not a success to an exception.
-
-    Args:
-        status: the HTTP status.
-        headers: the response's headers, names in lower case.
-        words: the server's message, secrets masked.
-        server: its address.
-        key_hint: what to ask the user if the key was refused.
-    """
+    """Converts a response that is not a success to an exception."""
     message = f"{server} answered {status}: {words}"
     hint = _hopeless(status, words.lower())
     if hint:

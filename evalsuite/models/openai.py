@@ -163,11 +163,7 @@ class OpenAIBackend:
         return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
 
     def read_line(self, request: Request, status: int, body: Any) -> Completion:
-        """Reads a line of a batch's output.
-
-        Raises:
-            Exception: as `complete`.
-        """
+        """Reads a line of a batch's output."""
         content = self._mask(dumps(body).encode())
         if status != 200:
             words = redact(server_words(content))
@@ -175,11 +171,7 @@ class OpenAIBackend:
         return self._completion(request, json.loads(content), content)
 
     async def use(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
-        """Has something else done with the client, given it and the headers that each call needs.
-
-        Raises:
-            Exception: as `complete`.
-        """
+        """Has something else done with the client, given it and the headers that each call needs."""
         self.check()
         outcome = await self._try(work)
         if isinstance(outcome, Exception):
@@ -196,11 +188,7 @@ class OpenAIBackend:
             return self._failure(error)
 
     async def offers(self) -> list[str] | None:
-        """Lists the names of the models that the server offers, at no cost; None if it has no list.
-
-        Raises:
-            ModelError: the server cannot be reached, or refuses the key.
-        """
+        """Lists the names of the models that the server offers, at no cost; None if it has no list."""
         self.check()
         outcome = await self._list_models()
         if isinstance(outcome, Exception):

@@ -210,18 +210,7 @@ class OpenAICalls:
     async def post(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        """Makes one call.
-
-        Args:
-            path: the API's path, such as `/chat/completions`.
-            content: JSON.
-            headers: further headers of this call.
-            query: parameters of this call's address.
-
-        Raises:
-            Exception: whatever the package, httpx2 and aiohttp raise without an answer; a refusal of the
-                server may be returned, or raised as the package's exception.
-        """
+        """Makes one call."""
         # Azure's address depends on the content, and tokens of Entra ID expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)

@@ -84,12 +84,7 @@ def _rename(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """Reads a completion from a server's JSON.
-
-    Raises:
-        LostAnswer: it is not a response, or the server failed.
-        Withheld: the model refused, or a filter left nothing.
-    """
+    """Reads a completion from a server's JSON."""
     try:
         return _read(answer)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:

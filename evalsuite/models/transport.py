@@ -98,23 +98,13 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends a request and reads the whole answer.
-
-        Raises:
-            Exception: as `exchange`.
-        """
+        """Sends a request and reads the whole answer."""
         answer = await self.exchange(PreparedCall.of(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
     async def exchange(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
-        """Sends content and reads the whole answer.
-
-        Raises:
-            Withheld: the answer is too large, or compressed in an unexpected way.
-            aiohttp.ClientError: the connection failed.
-            TimeoutError: the server was silent for too long.
-        """
+        """Sends content and reads the whole answer."""
         async with self._open().request(
             prepared.method,
             prepared.url,

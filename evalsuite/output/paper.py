@@ -42,13 +42,7 @@ def escape_latex(text: str) -> str:
 
 
 def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
-    """Write a table with its caption and note; the best value in each row is bold.
-
-    Args:
-        table: the table to write.
-        caption: the text above the table.
-        stars: marks of significance, by the row's first cell and the column's title.
-    """
+    """Write a table with its caption and note; the best value in each row is bold."""
     table = without_unmeasured(table)
     bests = table.best or [None] * len(table.rows)
     rows = []
@@ -104,16 +98,7 @@ LONGEST_PROMPT = 3000
 
 
 def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:
-    """Write tables.tex, figures.tex with one PDF per figure, and appendix.tex.
-
-    Args:
-        runs: the runs, of which the first is the baseline.
-        labels: one label per run.
-        folder: the target folder, created if missing.
-
-    Returns:
-        The paths of the files to include in the paper.
-    """
+    """Write tables.tex, figures.tex with one PDF per figure, and appendix.tex."""
     folder.mkdir(parents=True, exist_ok=True)
     sections = compare_runs(runs, labels)
     texts = {

@@ -47,9 +47,6 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     """Give a benchmark's function its cases on this machine.
 
     If no model can be asked and the command does not ask for cases, one skipped item stands for them.
-
-    Raises:
-        pytest.Collector.CollectError: with one message that says what to change.
     """
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
@@ -83,11 +80,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_second_file(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note the file that declares a benchmark, and refuse a second one unless both pool their cases.
-
-    Raises:
-        SettingsError: two files declare benchmarks of one name.
-    """
+    """Note the file that declares a benchmark, and refuse a second one unless both pool their cases."""
     file, name = nodeid.partition("::")[0], declaration.benchmark.name
     first, pools = declared_in.setdefault(name, (file, declaration.pool))
     if file != first and not (pools and declaration.pool):
@@ -176,11 +169,7 @@ def pass_parameters(items: Sequence[pytest.Item]) -> None:
 
 
 def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that modes, gates and margins apply to some of the collected cases.
-
-    Raises:
-        pytest.UsageError: one does not (see `_refuse`).
-    """
+    """Check that modes, gates and margins apply to some of the collected cases."""
     config = session.config
     settings = config.stash[PROCESS].settings
     gates: Sequence[str] = gates_on_command_line(config)
@@ -195,11 +184,7 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that the chosen cases have the judge and the sandboxes that they need.
-
-    Raises:
-        pytest.UsageError: one is missing, or all cases are skipped and nothing else was collected (see `_refuse`).
-    """
+    """Check that the chosen cases have the judge and the sandboxes that they need."""
     if items and all(map(is_left_out, items)):
         _refuse(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     option = session.config.option
@@ -213,12 +198,7 @@ def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 def _refuse(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
-    """End the run if there is a problem; nothing is asked.
-
-    Raises:
-        pytest.UsageError: with the problem. A worker reports an error of collection instead, because xdist does not
-            pass on its usage errors; xdist shows the same text of several workers once.
-    """
+    """End the run if there is a problem; nothing is asked."""
     if not problem:
         return
     if LISTENER in session.config.stash:

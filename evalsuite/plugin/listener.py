@@ -77,11 +77,7 @@ class Listener:
 
     @property
     def run(self) -> OpenRun:
-        """The run with its folder, journal and gateway; made once, whichever thread asks first.
-
-        Raises:
-            RunError: it cannot be made; every later call raises the same.
-        """
+        """The run with its folder, journal and gateway; made once, whichever thread asks first."""
         with self._opening:
             if self._failure is not None:
                 raise self._failure
@@ -95,11 +91,7 @@ class Listener:
             return self._run
 
     def open(self) -> OpenRun:
-        """Return the run to the main thread, before the first case runs, or end the session.
-
-        Raises:
-            pytest.exit.Exception: the run cannot begin, so its cases would be paid for in vain.
-        """
+        """Return the run to the main thread, before the first case runs, or end the session."""
         try:
             return self.run
         except RunError as error:
@@ -284,11 +276,7 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Open the run once workers know their cases; from here on, a signal must not cost the report.
-
-        Raises:
-            pytest.Session.Interrupted: there are cases, and a file of the suite could not be collected.
-        """
+        """Open the run once workers know their cases; from here on, a signal must not cost the report."""
         self._items = ids
         if self._sent_plan is not None and self._uncollected:
             # As pytest does without workers, before any case is paid for; xdist by itself would go on.
@@ -312,13 +300,7 @@ class Listener:
 
 
 def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
-    """Find which benchmarks are declared in test files that this session did not collect, or collected in part.
-
-    Args:
-        names: the benchmarks.
-        config: the session's.
-        reports: runs, which may come from anybody; nothing below this folder counts.
-    """
+    """Find which benchmarks are declared in test files that this session did not collect, or collected in part."""
     collected = [] if _is_narrowed(config) else [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     found: set[str] = set()

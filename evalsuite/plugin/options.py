@@ -49,11 +49,7 @@ def is_asked_for(config: pytest.Config) -> bool:
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """Read the settings that the user gave; the command line takes precedence over ini files.
-
-    Raises:
-        SettingsError: a value is malformed.
-    """
+    """Read the settings that the user gave; the command line takes precedence over ini files."""
     if config.getoption("evalsuite_partial") and gates_on_command_line(config):
         raise SettingsError("--partial and --gate exclude each other: with --partial the cases alone decide")
     if config.getoption("evalsuite_gate") and config.getoption("evalsuite_only_gate"):
@@ -72,11 +68,7 @@ def settings_of(config: pytest.Config) -> Settings:
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:
-    """Refuse settings in a file or a section that pytest does not read, because gates among them would not be decided.
-
-    Raises:
-        SettingsError: there are such settings.
-    """
+    """Refuse settings in a file or a section that pytest does not read, as their gates would not be decided."""
     if config.option.inifilename:
         # The user chose the file.
         return

@@ -155,8 +155,6 @@ def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | Non
     """Show a missed threshold as expected, if it is decided elsewhere.
 
     Args:
-        findings: the case's.
-        report: pytest's, of the test itself.
         excuse: a key of `EXCUSES`, or None.
     """
     if report.outcome != "failed":
@@ -195,12 +193,6 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 
     An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
     so that junit, pytest-html and workers carry it as they do a traceback.
-
-    Args:
-        item: the case's.
-        call: the phase that failed.
-        report: pytest's.
-        block: made by `case_block`.
     """
     from evalsuite.plugin.pytest_internals import is_traceback, show_failure
 

@@ -136,11 +136,7 @@ class Process:
 
     @property
     def models(self) -> Models:
-        """The run's models, reached through the gateway; made once, whichever thread asks first.
-
-        Raises:
-            SettingsError: no model was named and none is installed.
-        """
+        """The run's models, reached through the gateway; made once, whichever thread asks first."""
         from evalsuite.engine.checks import demand_model
         from evalsuite.engine.solving import Models
 

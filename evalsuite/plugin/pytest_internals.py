@@ -20,13 +20,6 @@ def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], 
     """Compile a `-k` expression; None if pytest would refuse it or this pytest version names its parts differently.
 
     Without this function, pytest makes an item of each case before `-k` picks among them.
-
-    Args:
-        text: the expression.
-        definition: the test function, whose own names match, too.
-
-    Returns:
-        a function that tells whether the expression keeps an item of a name.
     """
     try:
         from _pytest.mark import KeywordMatcher
@@ -90,12 +83,6 @@ def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
     """Make what a report shows in place of a traceback.
 
     pytest's own classes are needed, because xdist serialises these alone with their sections.
-
-    Args:
-        lines: shown in place of the traceback.
-        path: the failed test's file.
-        line: counted from 1.
-        message: shown in pytest's short summary.
     """
     from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 

@@ -36,11 +36,7 @@ def only_plan(config: pytest.Config) -> None:
 
 
 def start(config: pytest.Config) -> None:
-    """Set this process up as the controlling one or as a worker.
-
-    Raises:
-        pytest.UsageError: an option makes no sense, or the model cannot be asked.
-    """
+    """Set this process up as the controlling one or as a worker."""
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
     if is_worker(config):
@@ -172,8 +168,6 @@ def _interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | N
     """Return why the session ended early, if it did and that was not the point.
 
     Args:
-        session: pytest's.
-        run: its run.
         ending: why evalsuite itself ended the session; empty if it did not.
     """
     stopped = False if run.early.ended else ending or session.shouldfail or session.shouldstop

@@ -41,15 +41,7 @@ def prefer_worksteal(config: pytest.Config) -> None:
 
 
 def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
-    """Refuse workers that would be reached over plain TCP beyond this host.
-
-    Args:
-        config: the session's.
-        specs: execnet's, as made from `--tx`; those of `--px` are added.
-
-    Raises:
-        pytest.UsageError: there is one; nothing has been sent to it.
-    """
+    """Refuse workers that would be reached over plain TCP beyond this host."""
     import execnet
 
     for spec in (*specs, *map(execnet.XSpec, config.getoption("px"))):
@@ -76,13 +68,8 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
     """Give a worker, before it starts, data and a channel of its own on xdist's connection.
 
     Args:
-        node: xdist's controller of the worker.
-        data: plain data for the worker.
         receive: receives the channel and each text of the worker's, and None when the worker ends, in a thread of
             execnet's.
-
-    Returns:
-        the channel.
     """
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel

@@ -243,7 +243,6 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
     """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if it is undefined.
 
     Args:
-        verdicts: pairs of people's verdict and the judge's.
         clusters: each pair's cluster; None if pairs are independent.
     """
     from evalsuite import stats

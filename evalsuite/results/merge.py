@@ -24,23 +24,14 @@ OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards into a new run with all their records and answers and the first shard's settings.
-
-    Raises:
-        RunError: a shard is missing or given twice, the shards' settings differ, or the target already
-            contains a run.
-    """
+    """Join shards into a new run with all their records and answers and the first shard's settings."""
     if is_run(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
     return join_runs(folders, target)
 
 
 def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards as `merge_runs` does; the target folder may already contain some of their records.
-
-    Raises:
-        RunError: as for `merge_runs`.
-    """
+    """Join shards as `merge_runs` does; the target folder may already contain some of their records."""
     infos = [folder.info() for folder in folders]
     _check(folders, infos)
     for folder in folders:

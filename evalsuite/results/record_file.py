@@ -37,14 +37,7 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> bool:
-    """Write `records.jsonl` again if it lacks records of the journal: the run was killed, or is still going on.
-
-    Returns:
-        Whether the run has a journal to compare with.
-
-    Raises:
-        RunError: the journal cannot be read and `records.jsonl` does not exist.
-    """
+    """Write `records.jsonl` again if it lacks records of the journal: the run was killed, or is still going on."""
     journal = _journal(folder)
     if journal is None:
         return False

@@ -89,11 +89,7 @@ class RunFolder:
         return self.path.name
 
     def info(self) -> dict[str, Any]:
-        """Read the contents of `run.json` (settings, times, cost); empty if the file does not exist.
-
-        Raises:
-            RunError: the file is damaged, or another version wrote it.
-        """
+        """Read the contents of `run.json` (settings, times, cost); empty if the file does not exist."""
         file = self.path / INFO
         try:
             info: dict[str, Any] = json.loads(file.read_text("utf-8"))
@@ -125,11 +121,7 @@ def replace_text(file: Path, text: str) -> None:
 
 
 def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Choose the folder of a new run, without creating it.
-
-    Raises:
-        RunError: a run of this name exists already, or the name is invalid.
-    """
+    """Choose the folder of a new run, without creating it."""
     if name is None:
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40]
         stem = f"{now:%Y%m%d-%H%M%S}-{slug or 'model'}"
@@ -140,11 +132,7 @@ def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> Ru
 
 
 def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Creates the folder of a new run.
-
-    Raises:
-        RunError: as for `new_folder`, or the folder cannot be created.
-    """
+    """Creates the folder of a new run."""
     while True:
         folder = new_folder(reports, name, model, now)
         try:
@@ -161,16 +149,7 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
 
 
 def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
-    """Checks that a new run may have this name.
-
-    Args:
-        reports: the folder that contains all runs.
-        name: the new run's name.
-        otherwise: the message's advice if a run of this name exists, besides resuming it.
-
-    Raises:
-        RunError: a run of this name exists already, or the name is invalid.
-    """
+    """Checks that a new run may have this name."""
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
             f"{name[:80]!r}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "
@@ -184,11 +163,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
 
 
 def find_folder(reports: Path, name: str) -> RunFolder:
-    """Find the folder of an earlier run by name, path or one of its files; `last` is the newest run.
-
-    Raises:
-        RunError: the run does not exist; the message lists the newest runs.
-    """
+    """Find the folder of an earlier run by name, path or one of its files; `last` is the newest run."""
     if name != LAST:
         for path in (reports / name, Path(name)):
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path

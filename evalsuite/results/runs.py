@@ -140,11 +140,7 @@ class Run:
         return tuple(dict.fromkeys(named))
 
     def read(self, case: str) -> Record:
-        """Read one case's complete record.
-
-        Raises:
-            KeyError: the run has no such case.
-        """
+        """Read one case's complete record."""
         file = self.folder.path / RECORDS
         with file.open("rb") as stream:
             stream.seek(self.offsets[case])
@@ -156,11 +152,7 @@ class Run:
         return _Records(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
-        """Make a data frame with one row per case and the columns of `flat_row`.
-
-        Raises:
-            RunError: pandas is not installed.
-        """
+        """Make a data frame with one row per case and the columns of `flat_row`."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -298,17 +290,7 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
 
 
 def check_whole(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
-    """Checks that the records of a finished run are complete.
-
-    Args:
-        file: the run's `records.jsonl`.
-        summary: the run's `summary.json`; without its count of cases, only a truncated last line is detected.
-        cases: the number of cases with a complete record.
-        cut: whether the last line is truncated.
-
-    Raises:
-        RunError: some records are missing.
-    """
+    """Checks that the records of a finished run are complete."""
     expected = _read_count(summary)
     if not cut and (expected is None or cases >= expected):
         return

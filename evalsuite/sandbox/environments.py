@@ -134,16 +134,7 @@ def requirements_of(name: str) -> tuple[str, ...]:
 
 
 def environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
-    """Find the environment of that name; build it if it does not exist yet.
-
-    Args:
-        name: `own` or `auto`, a name in `NAMED`, or the path of a requirements file.
-        say: called once with a message before a build.
-
-    Raises:
-        SettingsError: no environment or file has this name.
-        SandboxUnavailable: the environment cannot be built; the message says why.
-    """
+    """Find the environment of that name; build it if it does not exist yet."""
     if name in {OWN, AUTO}:
         return own_environment()
     requirements = requirements_of(name)

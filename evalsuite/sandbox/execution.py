@@ -45,11 +45,7 @@ class TableFile:
 
     @classmethod
     def read(cls, path: Path | str, header_rows: int = 1) -> TableFile:
-        """Read a CSV file of this machine.
-
-        Raises:
-            SandboxError: the file cannot be read.
-        """
+        """Read a CSV file of this machine."""
         try:
             return cls(Path(path).read_bytes(), header_rows)
         except OSError as error:
@@ -68,16 +64,7 @@ def encode_payload(
     """Encode what one round needs, in the form that `inside/program.py` reads.
 
     Args:
-        code: Python source.
-        tables: the tables by variable name.
-        last: whether no other round follows, so that the program waits for its threads and ends as Python does.
-        same_pandas: whether the program has this process's pandas, so that a pickled DataFrame keeps its types and
-            index; otherwise it is sent as comma-separated values.
-        earlier: code of earlier rounds, which is run again because no process has kept their variables.
         stdin: the program's standard input; None leaves it empty.
-
-    Raises:
-        SandboxError: a value is not a table, or its name is not a valid variable name.
     """
     packed = [(name, *_pack(name, source, same_pandas=same_pandas)) for name, source in tables.items()]
     header = json.dumps(

@@ -103,18 +103,8 @@ class Sandbox:
         """Run one program, of which nothing remains afterwards.
 
         Args:
-            code: Python source, run as `__main__`.
-            tables: the program's DataFrames by variable name: paths of CSV files, `TableFile`s or DataFrames. `pd` and
-                `np` are defined too.
             timeout: seconds of wall time, and of CPU time of all its processes together.
             stdin: the program's standard input, which is empty by default.
-
-        Returns:
-            The printed text and how the program ended; a failing program raises nothing here.
-
-        Raises:
-            SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
-            SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
             return await session.run(code)
@@ -127,7 +117,6 @@ class Sandbox:
                 print((await session.run("print(len(big))")).stdout)
 
         Args:
-            tables: tables like those of `run`, loaded before the first round.
             timeout: default time limit of a round, in seconds.
         """
         return ProgramSession(self, tables or {}, timeout)
@@ -136,12 +125,6 @@ class Sandbox:
         """Check whether programs can be run; takes a tenth of a second, because nothing is preloaded.
 
         For a host elsewhere, it also finds the installed packages.
-
-        Returns:
-            The tier that would isolate programs.
-
-        Raises:
-            SandboxUnavailable: programs cannot be run; the message says how to get a sandbox.
         """
         host = await self._start_host(())
         await host.aclose()
@@ -246,12 +229,7 @@ class ProgramSession:
         """Run one round; concurrent calls run one after the other.
 
         Args:
-            code: Python source, which can use the variables of earlier rounds.
             timeout: seconds of wall time for this round.
-
-        Raises:
-            SandboxUnavailable: this machine has no working sandbox.
-            SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:

@@ -116,14 +116,7 @@ class WarmInterpreter:
         return self.programs
 
     async def start_program(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> RoundEnd:
-        """Fork a program and wait for the end of its first round.
-
-        Args:
-            key: a new key.
-            files: descriptors of the payload, standard output, standard error and the program's files.
-            seconds: wall time limit of the round.
-            once: whether this round is the only one.
-        """
+        """Fork a program and wait for the end of its first round."""
         order = {"op": "start", "key": key, "timeout": seconds, "once": once}
         return await self._run_round(order, seconds, files)
 

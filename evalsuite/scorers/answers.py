@@ -46,11 +46,7 @@ class TargetScorer:
         return {self.name: SHARE}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Score the answer.
-
-        Raises:
-            ScoringError: the sample has no target.
-        """
+        """Score the answer."""
         if sample.target is None or sample.target in ([], ()):
             raise ScoringError(
                 f"{self.name} needs something to compare with, but sample {sample.id!r} has no target; "
@@ -144,11 +140,7 @@ class OneOf:
     labels: tuple[str, ...]
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one answer.
-
-        Raises:
-            ScoringError: the sample's target is not a label.
-        """
+        """Score one answer."""
         label = self.read(transcript.answer)
         facts = {"label": label or "", "target_label": ""}
         scores = {"labelled": Score(float(label is not None), facts=facts)}
@@ -204,12 +196,7 @@ class Similar:
     base_url: str | None = None
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
-        """Score one answer by embeddings from the local encoder, or from a model behind the gateway.
-
-        Raises:
-            ScoringError: the sample has no target.
-            ModelError: the embedding model failed.
-        """
+        """Score one answer by embeddings from the local encoder, or from a model behind the gateway."""
         targets = _texts(sample)
         texts = [transcript.answer, *targets]
         if self.model == LOCAL_ENCODER:
@@ -238,11 +225,7 @@ def _texts(sample: Sample) -> list[str]:
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if a vector is zero.
-
-    Raises:
-        ScoringError: the vectors have different lengths.
-    """
+    """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if a vector is zero."""
     if len(a) != len(b):
         raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: are they of one model?")
     norms = math.sqrt(math.fsum(x * x for x in a)) * math.sqrt(math.fsum(y * y for y in b))

@@ -110,11 +110,7 @@ def _gelu(values: Array) -> Array:
 
 @cache
 def local_encoder() -> Encoder:
-    """Load the model, once per process.
-
-    Raises:
-        ScoringError: a package is missing.
-    """
+    """Load the model, once per process."""
     try:
         spec = find_spec(PACKAGE)
         if spec is None or spec.origin is None:

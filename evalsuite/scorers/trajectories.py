@@ -162,8 +162,6 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
         order: the kind of agreement. `exact`: the same calls in the same order; `in_order`: all expected
             calls in their order, with others between them; `any_order`: the same calls in any order;
             `subset`: only expected calls; `superset`: all expected calls, and perhaps others.
-        expected: the calls that should be made.
-        made: the calls that were made.
     """
     if order == "exact":
         return len(expected) == len(made) and all(map(ToolUse.accepts, expected, made))
@@ -199,11 +197,7 @@ class Calls:
     repeats: bool = True
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one transcript.
-
-        Raises:
-            ScoringError: the sample does not say which calls are expected.
-        """
+        """Score one transcript."""
         expected = list(self._expect(sample))
         named = {wanted.tool for wanted in expected}
         made = tool_uses(transcript, controls=named)
@@ -248,9 +242,6 @@ def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
     """Read an expected call from `call(...)` or from data: a tool's name, or `{"tool": ..., "arguments": ...}`.
 
     BFCL's form is accepted, too: `{"name": {"argument": [accepted, alternatives]}}`.
-
-    Raises:
-        ScoringError: the value has none of these forms.
     """
     if isinstance(written, ToolUse):
         return written
@@ -301,11 +292,7 @@ class ExpectState:
     expected: Mapping[str, Any] | Callable[..., bool] | None = None
 
     def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float]:
-        """Score the final state of the world.
-
-        Raises:
-            ScoringError: the transcript contains no state, or the sample expects none.
-        """
+        """Score the final state of the world."""
         if "state" not in transcript.facts:
             raise ScoringError("the world has no method `state()`, so nothing is known of it after the episode")
         state = transcript.facts["state"]

@@ -97,11 +97,7 @@ def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
     """Convert a value to JSON.
 
     Args:
-        value: JSON-like data, one of `KINDS`, or a number or array of numpy.
         stay: encodes a value of another type, which stays in its process; None refuses such values.
-
-    Raises:
-        NotPlainError: the value has another type.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value

@@ -93,12 +93,7 @@ class PassesTests:
     timeout: float
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one answer.
-
-        Raises:
-            ScoringError: the sample has no tests.
-            SandboxUnavailable: this machine offers no sandbox.
-        """
+        """Score one answer."""
         tests = read_tests(sample)
         code, form = program(transcript.answer, tests)
         failures = [] if code.strip() else ["the answer holds no program"]
@@ -209,11 +204,7 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
 
 def read_tests(sample: Sample) -> UnitTests:
-    """Read the tests of a sample, in any of the three shapes.
-
-    Raises:
-        ScoringError: the sample has no tests, or they are malformed.
-    """
+    """Read the tests of a sample, in any of the three shapes."""
     about: Mapping[str, Any] = sample.metadata
     try:
         if "test" in about and "entry_point" in about:

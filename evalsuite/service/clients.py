@@ -59,11 +59,7 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_services(text: str, environ: Mapping[str, str] = os.environ) -> list[ServiceAddress]:
-    """Parse the services that `--gateway` names, separated by commas.
-
-    Raises:
-        SettingsError: one is not an address, or would be reached in plain text over a network.
-    """
+    """Parse the services that `--gateway` names, separated by commas."""
     token = key_from(TOKEN, environ)
     return [ServiceAddress(_check(url.strip().rstrip("/")), token) for url in text.split(",")]
 
@@ -139,11 +135,7 @@ class Clients:
 
 
 def read_clients(path: Path) -> Clients:
-    """Reads a file of clients: a JSON object with `token` and perhaps `share` for each name.
-
-    Raises:
-        SettingsError: the file is missing, can be read by others, or is not as expected.
-    """
+    """Reads a file of clients: a JSON object with `token` and perhaps `share` for each name."""
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
@@ -220,7 +212,6 @@ class SharedLedger(Ledger):
 
         Args:
             paid: US dollars by client, with the most that calls under way at other gateways may cost.
-            elsewhere: these calls' part of it.
         """
         self.take_over(sum(paid.values()), sum(elsewhere.values()))
         for name, share in self.shares.items():
@@ -233,11 +224,7 @@ class SharedLedger(Ledger):
         return self.shares[client.name]
 
     async def reserve(self, amount: float) -> None:
-        """See `Ledger.reserve`.
-
-        Raises:
-            SpendLimitReached: the service's limit would be passed, or the client's share.
-        """
+        """See `Ledger.reserve`."""
         share = self._own()
         try:
             await share.reserve(amount)

@@ -148,11 +148,7 @@ class PostgresStore:
         self._guard(prepare)
 
     def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Does work on the connection; one that broke while nothing was done is made anew, once.
-
-        Raises:
-            RunError: the database cannot be used.
-        """
+        """Does work on the connection; one that broke while nothing was done is made anew, once."""
         for last in (False, True):
             try:
                 return work(self._connect())
@@ -225,11 +221,7 @@ class PostgresStore:
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        """Checks whether the database answers.
-
-        Raises:
-            RunError: it does not.
-        """
+        """Checks whether the database answers."""
         self._run("SELECT 1")
 
     def close(self) -> None:

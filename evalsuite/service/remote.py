@@ -116,11 +116,7 @@ def _words(content: bytes) -> str:
 
 
 def check_services(services: Sequence[ServiceAddress]) -> None:
-    """Checks that each service is there and takes this client's token, before anything begins.
-
-    Raises:
-        EvalsuiteError: one is not.
-    """
+    """Checks that each service is there and takes this client's token, before anything begins."""
     for service in services:
         asyncio.run(_check(service))
 

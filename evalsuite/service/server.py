@@ -116,17 +116,7 @@ class OpenAIDoor:
         self._asker, self._offered = asker, offered
 
     async def answer(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Answers one HTTP request.
-
-        Args:
-            method: the HTTP method.
-            path: the part after `/v1`.
-            content: the body.
-            headers: the request's; `x-evalsuite-epoch` numbers repetitions from 1.
-
-        Raises:
-            BadRequest: the body is not a JSON object, names no model, or the epoch is not a number.
-        """
+        """Answers one HTTP request."""
         if method == "GET" and path.rstrip("/") == "/models":
             return json_answer({"object": "list", "data": [_describe(name) for name in await self._offered()]})
         name = "" if method == "GET" else read_object(content).get("model")
@@ -188,11 +178,7 @@ class GatewayServer:
         return application
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request on behalf of the client in `ASKING`; see `Asker.ask`.
-
-        Raises:
-            EvalsuiteError: it failed for good.
-        """
+        """Answers a request on behalf of the client in `ASKING`; see `Asker.ask`."""
         client = ASKING.get()
         try:
             completion = await self._answer(client, self._upstreams.admit(request))

@@ -70,11 +70,7 @@ class Service:
 
 
 def serve(service: Service) -> None:
-    """Runs a gateway until SIGINT or SIGTERM.
-
-    Raises:
-        EvalsuiteError: it cannot be started as it was asked to.
-    """
+    """Runs a gateway until SIGINT or SIGTERM."""
     clients = read_clients(service.clients) if service.clients else Clients()
     tls = _tls(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):

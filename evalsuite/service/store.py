@@ -39,11 +39,7 @@ class ServiceStore(Store, Protocol):
         ...
 
     def check_up(self) -> None:
-        """Checks whether the store answers.
-
-        Raises:
-            RunError: it does not.
-        """
+        """Checks whether the store answers."""
         ...
 
 
@@ -51,12 +47,7 @@ def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> 
     """Open a PostgreSQL store if the place is its address, else an SQLite file.
 
     Args:
-        place: the value of `--store`.
-        clients: the service's clients.
         max_age: seconds for which an answer serves again; None is for ever.
-
-    Raises:
-        EvalsuiteError: it cannot be opened.
     """
     if place.startswith(("postgresql://", "postgres://")):
         from evalsuite.service.postgres_store import PostgresStore
@@ -141,11 +132,7 @@ class SqliteStore(Answers):
         return super().note_sent(key, reserved)
 
     def check_up(self) -> None:
-        """Checks whether the file still answers.
-
-        Raises:
-            RunError: it does not.
-        """
+        """Checks whether the file still answers."""
         self._database.one("SELECT 1")
 
     def close(self) -> None:

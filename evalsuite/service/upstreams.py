@@ -75,12 +75,7 @@ class Upstreams:
             await backend.aclose()
 
     def admit(self, request: Request) -> Request:
-        """Fill in the address of a request.
-
-        Raises:
-            RequestRefused: this service does not ask that model, or not there, or the request would override which
-                model, server or account it is.
-        """
+        """Fill in the address of a request."""
         model = request.model
         if names_another_model(request):
             raise RequestRefused(

@@ -38,11 +38,6 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
 
     A plain function gets a model whose methods block. A model call that failed for good is the case's error even if the
     function handled it: an answer without the model measures nothing.
-
-    Raises:
-        SolverError: the function returned something that is not an answer, or called `sys.exit`.
-        ModelError: a call failed for good.
-        Exception: whatever the function raised.
     """
     try:
         result = await _result(solver, sample, model)
@@ -77,9 +72,6 @@ def read_result(result: Any, answer: str = ANSWER) -> Transcript:
 
     Text is the answer. In a mapping, a dataclass or a pydantic model, the field named by `answer` is the
     answer, and the other fields become facts.
-
-    Raises:
-        SolverError: the result is of another type.
     """
     if isinstance(result, Transcript):
         return result

@@ -64,11 +64,6 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     Fenced blocks as CommonMark has them come first, the last one before the others, then fences anywhere in a line,
     then all blocks joined, then code without a fence. The first that parses and prints counts. If none does, it is the
     last block, whatever is wrong with it. Lines of a notebook's commands (`!pip`, `%matplotlib`) are removed.
-
-    Args:
-        text: the answer.
-        defines: names that the program has to define; if given, it need not print.
-        bare: whether code without any fence may be a program.
     """
     text = _END_SIGNS.sub("\n", text[:LONGEST])
     fallback: FoundProgram | None = None

@@ -47,11 +47,7 @@ def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
 
 
 def read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
-    """Read a sample's tables; files become their content.
-
-    Raises:
-        SandboxError: a file cannot be read.
-    """
+    """Read a sample's tables; files become their content."""
     from evalsuite.sandbox import TableFile
 
     return {
@@ -69,11 +65,7 @@ def describe_tables(names: Sequence[str]) -> str:
 
 
 async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
-    """Describe what can be imported, and the tables by the output of `describe`; empty if that is None.
-
-    Raises:
-        SandboxError: a table cannot be loaded, or the describing program failed.
-    """
+    """Describe what can be imported, and the tables by the output of `describe`; empty if that is None."""
     if describe is None:
         return ""
     installed = f"Programs run in {sandbox.environment.mentioned}; nothing can be installed."

@@ -67,11 +67,7 @@ async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG
 
 
 def answer_of(sample: Sample) -> str:
-    """Return the fixed answer of a sample.
-
-    Raises:
-        SolverError: there is none.
-    """
+    """Return the fixed answer of a sample."""
     answer = sample.metadata.get("answer")
     if not isinstance(answer, str):
         raise SolverError(f"sample {sample.id} has no text under 'answer' in its metadata")
@@ -82,10 +78,6 @@ def ready_made(file: str, benchmark: str) -> Solver:
     """Take each answer from a file instead of a model.
 
     A sample is found by its id, or without its mode: an answer for `html-003` serves `html-003-direct`.
-
-    Args:
-        file: JSON lines of `{id, answer}`.
-        benchmark: the benchmark whose samples they answer.
     """
 
     async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver

@@ -359,16 +359,10 @@ def kappa_floor(
     labels, whose share nobody knows, widen the interval.
 
     Args:
-        a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
         clusters: the cluster of each item; None if items are independent.
         cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent
             label.
-        cut_weight: the weight of a disagreement across one cut, relative to the farthest disagreement.
-        confidence: the confidence of the two-sided interval with this lower bound.
-
-    Returns:
-        From -1 to 1; -1 if no better bound exists.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - probability(confidence, "confidence")) / 2
@@ -432,14 +426,6 @@ def alpha_without_each_cluster(
     """Compute alpha of all things, and without each cluster in order of first appearance, for a jackknife.
 
     Both disagreements are sums over things, so a cluster is left out by subtraction.
-
-    Args:
-        things: the ratings of each thing; those with fewer than two ratings do not count.
-        clusters: the cluster of each thing.
-        level: nominal or interval; ordinal distances would change when a cluster is left out.
-
-    Returns:
-        Values are nan where `krippendorff_alpha` is undefined.
     """
     import numpy as np
 

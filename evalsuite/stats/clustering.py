@@ -87,11 +87,7 @@ def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array
     """Return the sum and the number of values of each cluster, in the order of first appearance.
 
     Args:
-        values: one value per case.
         clusters: the cluster of each value; None if values are independent.
-
-    Raises:
-        ValueError: the lists differ in length.
     """
     import numpy as np
 
@@ -175,12 +171,7 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
 
 def unlike_share(clusters: int, confidence: float = 0.95) -> float:
-    """Compute a one-sided upper bound for the share of different clusters, given that all observed ones are equal.
-
-    Args:
-        clusters: the number of independent clusters, all equal; at least one.
-        confidence: the confidence of the two-sided interval; this single bound has half of its error.
-    """
+    """Compute a one-sided upper bound for the share of different clusters, given that all observed ones are equal."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - probability(confidence, "confidence")) / 2) / clusters))
@@ -196,9 +187,6 @@ def interval_of_sameness(
     so do rank correlations (`rank_intervals`).
 
     Args:
-        value: the statistic, both with all clusters and without any one of them.
-        clusters: the number of independent clusters.
-        bounds: lowest and highest possible value.
         confidence: 0.95 for a 95% interval.
     """
     share = unlike_share(clusters, confidence)

@@ -116,16 +116,7 @@ FEWEST = 3
 def rank_replicates(
     variables: Variables, clusters: Sequence[Hashable], coefficient: RankCoefficient
 ) -> tuple[float, list[float]]:
-    """Compute the mean coefficient of several pairs of variables, over all cases and without each cluster.
-
-    Args:
-        variables: x and y of each pair, one value per case.
-        clusters: the cluster of each case.
-        coefficient: Spearman's rho or Kendall's tau-b.
-
-    Returns:
-        nan wherever a variable is constant; (nan, []) with fewer than three cases.
-    """
+    """Compute the mean coefficient of several pairs of variables, over all cases and without each cluster."""
     if len(clusters) < FEWEST:
         return math.nan, []
     each = [without_each_cluster(x, y, clusters, coefficient) for x, y in variables]
@@ -145,13 +136,7 @@ def rank_interval(
     `docs/statistics.md` has its simulation.
 
     Args:
-        variables: see `rank_replicates`.
-        clusters: see `rank_replicates`.
-        coefficient: see `rank_replicates`.
         confidence: 0.95 for a 95% interval.
-
-    Returns:
-        The value is nan if it is undefined, and the bounds are nan if it is undefined without some cluster.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -194,14 +179,7 @@ CELLS_AT_ONCE = 2_000_000
 def without_each_cluster(
     x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: RankCoefficient
 ) -> tuple[float, list[float]]:
-    """Compute the coefficient of all cases, and without each cluster, in order of first appearance.
-
-    Args:
-        x: finite numbers, one per case.
-        y: finite numbers of the other variable, one per case.
-        clusters: the cluster of each case.
-        coefficient: Spearman's rho or Kendall's tau-b; nan where a variable is constant.
-    """
+    """Compute the coefficient of all cases, and without each cluster, in order of first appearance."""
     import numpy as np
 
     rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
@@ -320,9 +298,7 @@ class ClusterDraws:
         """Compute a statistic of the pairs that have a value, with its percentile interval over the resamples.
 
         Args:
-            statistic: a function of the indexes of pairs, in which an index may occur several times.
             has: tells which pairs have a value; None for all.
-            resamples: the number of resamples to use, fewer for a slow statistic.
         """
         counted = np.ones(self._size, dtype=bool) if has is None else has
         if counted.sum() < FEWEST:
@@ -350,11 +326,7 @@ def spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
 
 
 def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Compute ranks from 1 with mean ranks for ties, four times as fast as scipy's `rankdata`.
-
-    Args:
-        values: any numbers but NaN.
-    """
+    """Compute ranks from 1 with mean ranks for ties, four times as fast as scipy's `rankdata`."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return ranks

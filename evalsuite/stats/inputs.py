@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def numbers(values: Values, name: str = "values") -> Array:
-    """Convert the values to a one-dimensional array of floats.
-
-    Raises:
-        ValueError: the list is empty or not flat, or a value is not a finite number.
-    """
+    """Convert the values to a one-dimensional array of floats."""
     import numpy as np
 
     array = np.asarray(values, dtype=float)
@@ -34,11 +30,7 @@ def numbers(values: Values, name: str = "values") -> Array:
 
 
 def binary(values: Values, name: str = "values") -> Array:
-    """Convert the values to an array of zeros and ones.
-
-    Raises:
-        ValueError: see `numbers`; or a value is neither 0 nor 1.
-    """
+    """Convert the values to an array of zeros and ones."""
     array = numbers(values, name)
     wrong = array[(array != 0) & (array != 1)]
     if wrong.size:
@@ -47,11 +39,7 @@ def binary(values: Values, name: str = "values") -> Array:
 
 
 def within(array: Array, low: float, high: float, name: str) -> Array:
-    """Check that all values lie in [low, high], and return the array.
-
-    Raises:
-        ValueError: a value lies outside of the range.
-    """
+    """Check that all values lie in [low, high], and return the array."""
     if array.min() < low or array.max() > high:
         worst = array.min() if array.min() < low else array.max()
         raise ValueError(f"{name} must lie in [{low:g}, {high:g}]; found {worst:g}")
@@ -59,11 +47,7 @@ def within(array: Array, low: float, high: float, name: str) -> Array:
 
 
 def same_length(first: Sized, second: Sized, names: str) -> None:
-    """Check that two lists paired by position have the same length.
-
-    Raises:
-        ValueError: the lists differ in length.
-    """
+    """Check that two lists paired by position have the same length."""
     if len(first) != len(second):
         raise ValueError(f"{names} are paired by position but have {len(first)} and {len(second)} entries")
 
@@ -74,11 +58,7 @@ def is_missing(label: object) -> bool:
 
 
 def check_labels(labels: Labels, name: str) -> list[Hashable]:
-    """Convert the labels to a list, and check that none is missing.
-
-    Raises:
-        ValueError: the list is empty, or a label is None or nan.
-    """
+    """Convert the labels to a list, and check that none is missing."""
     if not len(labels):
         raise ValueError(f"{name} is empty: no agreement can be measured")
     listed: list[Hashable] = list(labels)
@@ -89,11 +69,7 @@ def check_labels(labels: Labels, name: str) -> list[Hashable]:
 
 
 def probability(value: float, name: str) -> float:
-    """Check that a probability lies strictly between 0 and 1, and return it.
-
-    Raises:
-        ValueError: the value is outside of (0, 1).
-    """
+    """Check that a probability lies strictly between 0 and 1, and return it."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value}")
     return value

@@ -62,11 +62,7 @@ def interval_of_replicates(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
-    """Compute the jackknife interval from the statistic of all items and of those without each cluster.
-
-    Returns:
-        The result is the same as from `jackknife_interval`.
-    """
+    """Compute the jackknife interval from the statistic of all items and of those without each cluster."""
     from scipy.special import stdtrit
 
     probability(confidence, "confidence")
@@ -82,11 +78,7 @@ def interval_of_replicates(
 
 
 def pvalue_of_replicates(value: float, without: Sequence[float]) -> float:
-    """Compute the two-sided p-value of a statistic whose null value is 0, by the t test of `interval_of_replicates`.
-
-    Returns:
-        nan if the interval is undefined.
-    """
+    """Compute the two-sided p-value of a statistic whose null value is 0, by the t test of `interval_of_replicates`."""
     from scipy.special import stdtr, stdtrit
 
     interval = interval_of_replicates(value, without)

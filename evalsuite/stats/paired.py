@@ -75,11 +75,7 @@ def paired_difference(
 
 
 def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
-    """Count the cases that were lost (1 to 0) and won (0 to 1).
-
-    Raises:
-        ValueError: the list is empty, a value is neither 0 nor 1, or the lists differ in length.
-    """
+    """Count the cases that were lost (1 to 0) and won (0 to 1)."""
     same_length(baseline, candidate, "baseline and candidate")
     before, after = binary(baseline, "baseline"), binary(candidate, "candidate")
     return int((before > after).sum()), int((before < after).sum())
@@ -121,10 +117,7 @@ def tango_z(lost: int, won: int, n: int, difference: float) -> float:
     proportions for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891).
 
     Args:
-        lost: the number of cases that went from 1 to 0.
         won: the number of cases that went from 0 to 1.
-        n: the number of all cases.
-        difference: the supposed true difference, in [-1, 1].
     """
     b = (2 * n - won + lost) * difference - (lost + won)
     c = -lost * difference * (1 - difference)

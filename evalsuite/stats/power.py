@@ -234,11 +234,7 @@ class DifferenceVariance:
         return (self.between + self.within / before + self.within / after) * self.crowding
 
     def questions(self, loss: float, before: int, after: int) -> int:
-        """Compute how many questions show a loss with a power of 80%, two-sided at 5%.
-
-        Raises:
-            ValueError: a billion questions are not enough.
-        """
+        """Compute how many questions show a loss with a power of 80%, two-sided at 5%."""
         variance = self.of(before, after)
         if self.shares and before == after == 1:
             return required_n_share(loss, min(1.0, variance + loss * loss))
@@ -266,11 +262,7 @@ class DifferenceVariance:
 
 
 def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
-    """Pool the variance of a question's scores over its epochs; None if no question has two epochs.
-
-    Args:
-        epochs: the scores of each question.
-    """
+    """Pool the variance of a question's scores over its epochs; None if no question has two epochs."""
     squares, freedom = [], 0
     for scores in epochs:
         mean = math.fsum(scores) / len(scores)
@@ -283,7 +275,6 @@ def one_sided_loss(loss: float, width: float) -> float:
     """Compute the variance between questions if few questions lose everything and thereby make up the loss.
 
     Args:
-        loss: the mean's loss, on the metric's scale.
         width: the width of the metric's range.
     """
     return max(0.0, loss * (width - loss))

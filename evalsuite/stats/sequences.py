@@ -54,21 +54,13 @@ def left_by_counting(total: float, n: int, population: int | None) -> tuple[floa
 
 
 def check_population(population: int | None) -> None:
-    """Refuse an empty population.
-
-    Raises:
-        ValueError: the population is not above 0.
-    """
+    """Refuse an empty population."""
     if population is not None and population < 1:
         raise ValueError(f"a population has at least one case; got {population}")
 
 
 def check_room(n: int, population: int | None) -> None:
-    """Refuse more values than there are cases.
-
-    Raises:
-        ValueError: all cases have been added already.
-    """
+    """Refuse more values than there are cases."""
     if n == population:
         raise ValueError(f"all {population} cases of the population have been added already")
 

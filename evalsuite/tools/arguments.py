@@ -40,9 +40,6 @@ def read_value(text: str) -> tuple[Any, int]:
     JSON is tried first; line breaks inside its strings are let pass, as models write them. Then Python's
     literals: dicts with string keys, lists, tuples (read as lists), strings, numbers, `True`, `False` and
     `None`.
-
-    Raises:
-        ValueError: no such value stands there; the message says what is wrong and where.
     """
     try:
         value, end = _JSON.raw_decode(text)
@@ -198,15 +195,7 @@ class Fault:
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse the arguments at the start of a text; return them and what follows.
-
-    Args:
-        text: what the model wrote.
-
-    Raises:
-        ValueError: the text does not start with an object or dict of at most `MAX_CHARACTERS`
-            characters, or holds characters that no file can store; the message says what is wrong.
-    """
+    """Parse the arguments at the start of a text; return them and what follows."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the arguments are {len(text)} characters long, more than {MAX_CHARACTERS}")

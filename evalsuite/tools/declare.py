@@ -120,11 +120,7 @@ class Signature:
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert arguments to the types of the function's parameters.
-
-        Raises:
-            ToolFailure: a value fits the schema but not the type.
-        """
+        """Convert arguments to the types of the function's parameters."""
         values = dict(arguments)
         for name in values.keys() & self.adapters.keys():
             try:
@@ -135,15 +131,7 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Signature:
-    """Read the parameters of a function.
-
-    Args:
-        function: the function whose annotations are read.
-        about: the description of each parameter.
-
-    Raises:
-        SettingsError: a parameter has no type, a type that no JSON schema describes, or cannot be passed by name.
-    """
+    """Read the parameters of a function."""
     hints, adapters, definitions = _hints(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
     parameters = _named_parameters(function)
@@ -273,12 +261,7 @@ class PythonFunction:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """Calls the function; whatever it raises becomes the failure that the model reads.
-
-        Raises:
-            ToolFailure: the function raised, or took too long.
-            EvalsuiteError: the function itself uses evalsuite, which failed.
-        """
+        """Calls the function; whatever it raises becomes the failure that the model reads."""
         values = self.signature.read(arguments) if self.signature else dict(arguments)
         try:
             async with asyncio.timeout(self.seconds) as limit:

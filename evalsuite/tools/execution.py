@@ -33,26 +33,12 @@ class Executor(Protocol):
     # An executor with a true attribute `timed` is subject to the time limits of tools.
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Runs one call and returns what the tool returned, text or JSON data.
-
-        Args:
-            document: the tool's.
-            arguments: already checked against the document.
-            model: the case's handle, through which a simulated tool asks its model.
-
-        Raises:
-            ToolFailure: the tool failed: an observation.
-            EvalsuiteError: the tool could not be run at all: the case's error.
-        """
+        """Runs one call and returns what the tool returned, text or JSON data."""
         ...
 
 
 def as_text(result: Any) -> str:
-    """Convert a tool's result to the text of an observation: text as it is, anything else as JSON.
-
-    Raises:
-        ToolFailure: it can be written neither as text nor as JSON.
-    """
+    """Convert a tool's result to the text of an observation: text as it is, anything else as JSON."""
     try:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     except Exception as error:
@@ -63,11 +49,7 @@ def as_text(result: Any) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """Convert a value to plain JSON data, with the text of anything that JSON cannot express.
-
-    Raises:
-        ToolFailure: it can be written neither as text nor as JSON.
-    """
+    """Convert a value to plain JSON data, with the text of anything that JSON cannot express."""
     return json.loads(as_text(value)) if not isinstance(value, str) else value
 
 

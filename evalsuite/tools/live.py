@@ -60,11 +60,7 @@ class LiveLibrary:
     seconds: float = SECONDS
 
     def __post_init__(self) -> None:
-        """Refuses what the user has not allowed, and a folder without tools.
-
-        Raises:
-            SettingsError: the network is not allowed, or the folder holds no tools.
-        """
+        """Refuses what the user has not allowed, and a folder without tools."""
         if not self.allow_network:
             raise SettingsError(
                 "executor='live' runs published code that calls services on the internet with arguments "
@@ -104,14 +100,7 @@ class Live:
     kind: str = "live"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """Run the tool and return its result.
-
-        Raises:
-            ToolFailure: the tool raised, is missing from its file, took too long or said too much.
-            ToolError: the tool executes code, which was not allowed; or its file, or a package that it imports, is
-                not on this machine.
-            SandboxUnavailable: bubblewrap is missing, or does not work here.
-        """
+        """Run the tool and return its result."""
         executes_code = self.library.executes_code(document.origin)
         if executes_code and not self.library.allow_code:
             raise ToolError(

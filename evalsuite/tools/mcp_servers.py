@@ -69,11 +69,7 @@ class _Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def session(self) -> Any:
-        """Return the session, which the first call begins.
-
-        Raises:
-            ToolError: the server cannot be reached.
-        """
+        """Return the session, which the first call begins."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._hold(self._ready))
@@ -138,12 +134,7 @@ class McpTool:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        """Call the server's tool and return the result as text.
-
-        Raises:
-            ToolFailure: the tool failed.
-            ToolError: the server cannot be reached.
-        """
+        """Call the server's tool and return the result as text."""
         session = await self.connection.session()
         try:
             result = await session.call_tool(document.name, dict(arguments))

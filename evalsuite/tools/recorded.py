@@ -49,22 +49,13 @@ class Recording:
 
     @property
     def calls(self) -> _Calls:
-        """All calls of the run.
-
-        Raises:
-            RunError: the run has no records, or they cannot be read.
-        """
+        """All calls of the run."""
         if self._read is None:
             self._read = _read_calls(self.run / RECORDS)
         return self._read
 
     def reply(self, request: str, question: str) -> str:
-        """Find what the user first replied to a question about a request.
-
-        Raises:
-            ToolError: the run does not hold this question.
-            RunError: the run cannot be read.
-        """
+        """Find what the user first replied to a question about a request."""
         key = _key(request, {"question": question})
         if key not in self.calls.replies:
             raise self.lacks(f"the question {question!r}")
@@ -75,10 +66,6 @@ class Recording:
 
         An episode of the same request that began with the same calls says exactly what. Otherwise the call must have
         had the same result wherever the run made it: then it does not depend on what went before.
-
-        Raises:
-            ToolError: the run does not hold this call, or only after other calls and with differing results.
-            RunError: the run cannot be read.
         """
         at = len(before)
         for episode in self.calls.episodes.get(request, ()):
@@ -118,13 +105,7 @@ class Recorded:
     _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        """Return the recorded observation.
-
-        Raises:
-            ToolFailure: the recorded call failed.
-            ToolError: the recording does not hold this call.
-            RunError: the recording cannot be read.
-        """
+        """Return the recorded observation."""
         key = _key(document.origin, document.name, dict(arguments))
         result = self.recording.find(self.request, self._made, key)
         self._made.append(key)

@@ -46,11 +46,7 @@ class ObservationLibrary:
         self._connection: sqlite3.Connection | None = None
 
     def find(self, question: Any) -> str | None:
-        """Find the stored observation for a question (plain JSON data), or None.
-
-        Raises:
-            ToolError: the file cannot be used.
-        """
+        """Find the stored observation for a question (plain JSON data), or None."""
         try:
             rows = self._connect().execute("SELECT observation FROM observations WHERE key = ?", (_key(question),))
             row = rows.fetchone()
@@ -59,11 +55,7 @@ class ObservationLibrary:
         return row[0] if row else None
 
     def keep(self, question: Any, observation: str) -> str:
-        """Stores an observation unless the question has one already; returns the stored one.
-
-        Raises:
-            ToolError: the file cannot be used.
-        """
+        """Stores an observation unless the question has one already; returns the stored one."""
         row = (_key(question), _canonical(question), observation)
         try:
             with self._connect() as connection:
@@ -142,11 +134,6 @@ class Simulator:
 
         Args:
             messages: the question, which must not depend on the case's epoch.
-            asker: the case's handle.
-
-        Raises:
-            ModelError: the call failed for good.
-            ToolError: the answer is empty or cut off, or the library cannot be used.
         """
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
@@ -172,12 +159,7 @@ class Simulated:
     kind: str = "simulated"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
-        """Return what the tool returns, according to the simulator.
-
-        Raises:
-            ModelError: the simulating model could not be asked.
-            ToolError: the library of observations cannot be used.
-        """
+        """Return what the tool returns, according to the simulator."""
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
         prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
@@ -200,17 +182,7 @@ class User(Protocol):
         ...
 
     async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
-        """Return the user's answer.
-
-        Args:
-            sample: the sample; its input is the user's request.
-            question: what the model asks.
-            before: earlier questions and answers of this episode.
-            model: the case's handle, for a user played by a model.
-
-        Raises:
-            ModelError: the model that plays the user could not be asked.
-        """
+        """Return the user's answer."""
         ...
 
 
@@ -268,13 +240,7 @@ class Speaker(Protocol):
     """The other side of a conversation."""
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
-        """Return what the user says next; None ends the conversation.
-
-        Args:
-            sample: the sample of the conversation.
-            spoken: the conversation so far, as pairs of speaker (`user` or `agent`) and text.
-            model: the case's handle, for a user played by a model.
-        """
+        """Return what the user says next; None ends the conversation."""
         ...
 
 

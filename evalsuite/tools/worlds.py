@@ -218,11 +218,7 @@ class OpenWorld:
         return world
 
     async def object(self) -> Any:
-        """Return the object, in the state after the calls that the journal holds.
-
-        Raises:
-            ToolError: the object cannot be brought to that state.
-        """
+        """Return the object, in the state after the calls that the journal holds."""
         if self._made is None:
             self._made = await self._make()
         if not self._caught_up:
@@ -331,11 +327,7 @@ async def open_tools(
 
 
 def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
-    """Refuses tools with equal names before any model is asked.
-
-    Raises:
-        SettingsError: two tools have one name, or a tool has the name of a tool that the solver adds.
-    """
+    """Refuses tools with equal names before any model is asked."""
     seen: set[str] = set()
     for source in sources:
         for document in _documents(source):

@@ -41,11 +41,7 @@ NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
 
 
 def load(setup: Setup) -> Dataset:
-    """Load pairs and dialogues, each once per mode.
-
-    Raises:
-        DatasetError: neither part is there, or a file is not in the published format.
-    """
+    """Load pairs and dialogues, each once per mode."""
     folder = setup.data or SHIPPED
     pairs, dialogues = folder / "faireval", folder / "topical_chat.json"
     samples = [

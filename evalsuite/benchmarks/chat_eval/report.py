@@ -252,12 +252,7 @@ def _rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
 
 
 def two_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
-    """Pair every two successive ballots of one debater in one order.
-
-    Args:
-        row: the row of a case with secret ballots.
-        turns: the number of turns; the last one is the judgement itself.
-    """
+    """Pair every two successive ballots of one debater in one order."""
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
         ballots[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot

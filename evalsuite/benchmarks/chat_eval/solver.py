@@ -93,11 +93,7 @@ SIMPLE: Mapping[str, JudgingMode] = {
 
 
 def read_mode(name: str) -> JudgingMode:
-    """Read a mode's name.
-
-    Raises:
-        KeyError: there is none.
-    """
+    """Read a mode's name."""
     if name in SIMPLE:
         return SIMPLE[name]
     if match := PANELS.fullmatch(name):
@@ -218,11 +214,7 @@ class AsJudge:
 
 
 def as_judge(setup: Setup) -> AsJudge:
-    """Make the solver, with `attempts`, `bert_score` and generation parameters from the benchmark's declaration.
-
-    Raises:
-        SettingsError: something else is given there.
-    """
+    """Make the solver, with `attempts`, `bert_score` and generation parameters from the benchmark's declaration."""
     own = [field.name for field in fields(AsJudge)]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
     named = {name: value for name, value in setup.args.items() if name not in own}
@@ -260,10 +252,6 @@ def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, fl
 
     The reference is the conversation's own response, which is one of the rated responses; it is not compared with
     itself. These metrics are the upper block of the paper's table 2.
-
-    Raises:
-        SettingsError: the folder holds no encoder.
-        ScoringError: the extra `neural`, which BERTScore needs, is not installed.
     """
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:

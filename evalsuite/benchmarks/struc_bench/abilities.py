@@ -238,9 +238,6 @@ def abilities(
       text or the reference; left out if the output has no data.
 
     Args:
-        comparison: the comparison of the output with the reference.
-        source: the text from which the table was to be made.
-        form: the form part of the table score.
         markup: the share of facts about the markup that are fulfilled, see `markup_used`.
         share: the share of the answer's characters that belong to its table.
     """

@@ -83,19 +83,7 @@ async def p_score(
     """Ask a judge to score two tables, once in each order.
 
     Args:
-        judge: the judge model.
-        prediction: the table that the model under test wrote.
-        reference: the wanted table.
-        format: the format of both tables: `markdown`, `html` or `latex`.
         attempts: maximum answers to request in each order; a malformed answer is requested again.
-        prompt: the prompt, with the placeholders {format}, {form}, {highest}, {half} and {tables} for both
-            tables; or {input1} and {input2}, as in the authors' prompts.
-        system: the system message.
-        params: generation parameters; the temperature is 0.1 by default.
-
-    Raises:
-        JudgeError: no answer could be parsed in one of the orders; this never counts as zero.
-        ModelError: a call failed for good.
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
@@ -115,11 +103,7 @@ async def p_score(
 
 
 def check_prompt(prompt: str) -> None:
-    """Check that a prompt has a placeholder for the tables, and no unknown placeholders.
-
-    Raises:
-        ValueError: the prompt is invalid; the message says why.
-    """
+    """Check that a prompt has a placeholder for the tables, and no unknown placeholders."""
     try:
         filled = _prompt(prompt, "table one", "table two", "html")
     except (LookupError, ValueError, AttributeError) as error:
@@ -131,12 +115,7 @@ def check_prompt(prompt: str) -> None:
 
 
 def parse_scores(text: str) -> dict[str, float]:
-    """Read both scores from an answer: a JSON object, alone or within prose, or labelled lines.
-
-    Raises:
-        ValueError: a score is missing, off the scale, or given twice with different values; the message is
-            for the judge.
-    """
+    """Read both scores from an answer: a JSON object, alone or within prose, or labelled lines."""
     try:
         return read_scores(text, SCALES, LABELS)
     except ValueError as error:

@@ -128,11 +128,7 @@ class ToolEyesOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> ToolEyesOptions:
-        """Read the options of a setup.
-
-        Raises:
-            SettingsError: an option does not exist, or its number is invalid.
-        """
+        """Read the options of a setup."""
         return read_options("ToolEyes", cls, setup.args)
 
     def __post_init__(self) -> None:
@@ -153,12 +149,7 @@ SHIPPED = Path(__file__).parent / "data" / "queries.json"
 
 
 def load(setup: Setup) -> Dataset:
-    """Load one sample per query and mode.
-
-    Raises:
-        DatasetError: the published files are missing or malformed.
-        SettingsError: an option is invalid.
-    """
+    """Load one sample per query and mode."""
     if setup.data:
         path = _find_queries(setup.data)
         documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY)
@@ -191,11 +182,7 @@ def _shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute code of the model, if the options say so.
-
-    Raises:
-        SettingsError: such queries exist and `allow_code` is not set.
-    """
+    """Leave out queries whose live tools execute code of the model, if the options say so."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = executing_files(Path(options.library)) & {query.subject for query in queries}
@@ -272,9 +259,6 @@ def read_queries(path: Path) -> list[Query]:
 
     An object may also have an `id` (by default, queries are numbered within their scenario), a list `user` of
     replies, and a `reference`.
-
-    Raises:
-        DatasetError: the file is malformed.
     """
     counts: dict[str, int] = {}
     queries: dict[str, Query] = {}
@@ -320,9 +304,6 @@ def read_library(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
     Returns:
         The documents of each subject (`category/subcategory`) in the file's order, `ask_to_user` and `finish`
         included. Names repeat within three published files.
-
-    Raises:
-        DatasetError: the folder has no such file, or a file is malformed.
     """
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:

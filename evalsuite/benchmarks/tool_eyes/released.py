@@ -83,12 +83,7 @@ class ReleasedPrompts:
 
 @cache
 def read_prompts(folder: Path | None) -> ReleasedPrompts:
-    """Read the prompts from a copy of the authors' repository.
-
-    Raises:
-        SettingsError: no folder is given.
-        DatasetError: a file is missing, or lacks what the released one has.
-    """
+    """Read the prompts from a copy of the authors' repository."""
     if folder is None:
         raise SettingsError(
             "tool_eyes: the modes released and released_5shot ask in the authors' own words, which are not shipped; "
@@ -340,9 +335,6 @@ async def judge_capabilities(
     """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
 
     The judge gets 4 questions and one per turn, the added one included. An unreadable answer counts as 0.
-
-    Raises:
-        ModelError: a call failed for good.
     """
     questions = _JudgeQuestions(sample, transcript, judge, prompts)
     thoughts = [step.thought for step in questions.steps]

@@ -48,12 +48,7 @@ class JudgedCapabilities:
     released: ReleasedPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return scores in [0, 1] by name; see `judge_capabilities` here and in `released`.
-
-        Raises:
-            JudgeError: an answer of the judge could not be parsed; the released variant counts it as 0.
-            ModelError: a call failed for good.
-        """
+        """Return scores in [0, 1] by name; see `judge_capabilities` here and in `released`."""
         if is_released(sample) and self.released:
             scores = await released.judge_capabilities(sample, transcript, judge, self.released)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
@@ -91,10 +86,6 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
 
     An episode costs 3 questions, one per call of a valid turn with a thought, and one about the answer if the
     episode is finished. `match` is absent without a valid turn, `quality` without a finished episode.
-
-    Raises:
-        JudgeError: an answer of the judge could not be parsed.
-        ModelError: a call failed for good.
     """
     questions = _Questions(sample, transcript, judge)
     chain = questions.chain(questions.steps)
@@ -293,9 +284,5 @@ def judge_templates() -> list[str]:
 
 
 def parse_score(text: str) -> float:
-    """Read the judge's score in tenths, 0.1 to 1.0.
-
-    Raises:
-        ValueError: the text has no score, or one outside 1 to 10.
-    """
+    """Read the judge's score in tenths, 0.1 to 1.0."""
     return _FORM.parse(text).scores["Score"] / 10

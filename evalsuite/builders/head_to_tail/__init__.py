@@ -65,12 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Build the questions and report their number.
-
-    Raises:
-        DatasetError: a file of the source is missing, damaged or malformed.
-        SettingsError: the output cannot be written, or the arguments do not fit the source.
-    """
+    """Build the questions and report their number."""
     origin = SOURCES[args.source]
     files = [locate(args.folder, name) for name in origin.files]
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:

@@ -196,11 +196,7 @@ class Work:
 
 
 def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
-    """Yield the works of dblp.xml; a `dblp.dtd` beside it may declare further characters.
-
-    Raises:
-        DatasetError: the file is not well-formed XML, ends too early, or refers to an entity that is not a character.
-    """
+    """Yield the works of dblp.xml; a `dblp.dtd` beside it may declare further characters."""
     from lxml import etree
 
     # The input has no entities and no DTD; these options are a second defence.

@@ -137,9 +137,6 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
 
     Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question is
     used, because it asks for somebody who is or was, so every value is right.
-
-    Raises:
-        DatasetError: the file is malformed.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))

@@ -256,20 +256,12 @@ class Partition:
         self.total = max(self._until.values(), default=0)
 
     def above(self, popularity: int) -> Fraction:
-        """Return the share in [0, 1] of all popularity that more popular entities have; 0 for the top.
-
-        Raises:
-            KeyError: no entity has this popularity.
-        """
+        """Return the share in [0, 1] of all popularity that more popular entities have; 0 for the top."""
         own = popularity * self._entities[popularity]
         return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
 
     def bucket(self, popularity: int) -> str:
-        """Return the bucket of entities of this popularity.
-
-        Raises:
-            KeyError: no entity has this popularity.
-        """
+        """Return the bucket of entities of this popularity."""
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:

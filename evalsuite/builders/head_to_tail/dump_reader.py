@@ -35,11 +35,7 @@ _ZSTD_SLICE = 1 << 10
 
 
 def locate(folder: Path, name: str) -> Path:
-    """Find a file as it is downloaded, or the same file decompressed or compressed by the user.
-
-    Raises:
-        DatasetError: no such file exists.
-    """
+    """Find a file as it is downloaded, or the same file decompressed or compressed by the user."""
     plain = name.removesuffix(Path(name).suffix) if Path(name).suffix in _DECODERS else name
     for candidate in (name, plain, *(plain + suffix for suffix in _DECODERS)):
         if (folder / candidate).is_file():
@@ -52,9 +48,6 @@ def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Yield the content of a file, decompressed by its suffix (.gz, .bz2, .zst; other files as they are).
 
     The file may consist of several compressed streams. `advance` is called with the number of compressed bytes read.
-
-    Raises:
-        DatasetError: the file is missing, cannot be read, is damaged or ends too early.
     """
     at = 0
     try:
@@ -226,11 +219,7 @@ def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes]]:
-    """Return the first line without its end, and the remaining blocks.
-
-    Raises:
-        DatasetError: the first line is missing or not UTF-8.
-    """
+    """Return the first line without its end, and the remaining blocks."""
     start = b""
     for block in blocks:
         start += block
@@ -245,11 +234,7 @@ def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes
 
 
 def check_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks while their lines are not too long.
-
-    Raises:
-        EvalsuiteError: a line is too long; the database might silently lose a line that ends later.
-    """
+    """Yield the blocks while their lines are not too long."""
     length = 0
     for block in blocks:
         end = block.rfind(b"\n")
@@ -292,11 +277,7 @@ def _replace_half(escape: re.Match[bytes]) -> bytes:
 
 
 def first_fault(path: Path, check: Check, skip: int) -> DatasetError | None:
-    """Read a file again to find its first malformed line; the first `skip` lines are not checked.
-
-    Raises:
-        DatasetError: the file cannot be read.
-    """
+    """Read a file again to find its first malformed line; the first `skip` lines are not checked."""
     for number, line in enumerate(lines(without_returns(decompress(path, int))), 1):
         if number > skip and (wrong := _length(line) or _encoding(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)

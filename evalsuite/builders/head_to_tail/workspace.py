@@ -50,11 +50,7 @@ class Workspace:
         self._database.close()
 
     def sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run a query and return its rows.
-
-        Raises:
-            EvalsuiteError: the database failed.
-        """
+        """Run a query and return its rows."""
         import duckdb
 
         try:
@@ -114,16 +110,7 @@ def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: 
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
-        workspace: the workspace to read it in.
-        path: the file, compressed or not.
-        columns: the wanted columns with their SQL types (VARCHAR, INTEGER, UINTEGER for a count).
         names: the first columns in order, if the file has no header; more may follow.
-
-    Yields:
-        the text to put after FROM, in exactly one query.
-
-    Raises:
-        DatasetError: the file is missing, damaged, lacks a column or has a malformed line.
     """
     line, blocks = first_line(without_returns(decompress(path, workspace.progress.advance)), path)
     if names:
@@ -141,9 +128,6 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
 
     `fields` has the wanted fields with their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
     must have them; null is allowed.
-
-    Raises:
-        DatasetError: the file is missing or damaged, a line is not an object, or lacks a field.
     """
     blocks = whole_characters(check_lengths(decompress(path, workspace.progress.advance)))
     # Read lines as one column and parse them, because the database's JSON reader keeps a whole pipe in memory. The
@@ -162,9 +146,6 @@ def triples(workspace: Workspace, path: Path) -> Iterator[str]:
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
     `#` are comments.
-
-    Raises:
-        DatasetError: the file is missing or damaged, or a line is not such a triple.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = without_comments(check_lengths(decompress(path, workspace.progress.advance)))

@@ -57,18 +57,7 @@ def build_texts(
     noun: str,
     beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
-    """Have a model write a text for each item, write the items with it, and report successes and failures.
-
-    Args:
-        args: the options of `add_text_arguments`.
-        ask: asks a model for an item's text.
-        put: adds the text to the item.
-        noun: the name of the texts in reports.
-        beside: makes further files of the items that have their text.
-
-    Returns:
-        0; 1 if an item got no text; 130 if the build was interrupted.
-    """
+    """Have a model write a text for each item, write the items with it, and report successes and failures."""
     written, settings = format_by_name(args.file), model_settings(vars(args))
     check_file_name(args.to, written)
     items, answers = read_items(args.file), args.to.with_suffix(".answers.sqlite")
@@ -199,18 +188,7 @@ AMPERSAND = re.compile(r"(?<!\\)&")
 
 
 async def describe(item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any) -> str:
-    """Ask a model to describe the format of an item's table.
-
-    Args:
-        item: the item.
-        written: the markup of its table.
-        model: the model to ask, up to `ATTEMPTS` times.
-        plain: whether to ask without the list of what to describe and without an example.
-        params: generation parameters.
-
-    Raises:
-        JudgeError: every answer was empty or contained the code.
-    """
+    """Ask a model to describe the format of an item's table."""
 
     def without_code(text: str) -> str:
         if problem := code_in(text, item.output, written):
@@ -349,11 +327,7 @@ def run_texts(args: Namespace) -> int:
 
 
 async def tell(item: TableItem, written: Format, model: Model, **params: Any) -> str:
-    """Ask a model to write in prose what an item's table says.
-
-    Raises:
-        JudgeError: every answer lacked a value or contained the code.
-    """
+    """Ask a model to write in prose what an item's table says."""
 
     def complete(text: str) -> str:
         if problem := code_in(text, item.output, written) or _what_is_missing(text, item.output, written):

@@ -44,11 +44,7 @@ class HtmlListener(Protocol):
 
 
 def parse_html(markup: str, listener: HtmlListener) -> None:
-    """Parse any text as HTML without errors. Lone surrogates are read as question marks.
-
-    Raises:
-        ScoringError: the parser failed; no input is known to cause this.
-    """
+    """Parse any text as HTML without errors. Lone surrogates are read as question marks."""
     from lxml import etree
 
     text = markup.removeprefix(BYTE_ORDER_MARK).encode("utf-8", "replace").decode("utf-8")
@@ -99,10 +95,8 @@ def lay_out(
     Spans are cut off at the last row of their group.
 
     Args:
-        rows: the cells of each row, without cells that reach into it from above.
         allowance: the approximate maximum of copies; beyond it, spans count as one cell. A few characters of
             markup can ask for millions of cells.
-        groups: indexes of the rows at which a group, such as a head or a body, begins.
     """
     grid: list[list[HtmlCell | None]] = []
     hanging: dict[int, tuple[HtmlCell, int]] = {}

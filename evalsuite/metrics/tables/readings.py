@@ -93,13 +93,6 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     these, everything before the first and after the last piece of markup is removed; a piece is a tag in
     HTML, an environment in LaTeX, and in raw text a row or the name above a table. Stripping twice changes
     nothing.
-
-    Args:
-        answer: the model's answer.
-        format: the markup that the model was asked to write.
-
-    Returns:
-        The markup; if there is none, the rest of the answer without surrounding blanks.
     """
     before, stripped = "", answer
     while stripped != before:
@@ -296,11 +289,7 @@ ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 
 
 def read_format(name: str) -> Format:
-    """Return the format with this name or alias.
-
-    Raises:
-        ValueError: the name is unknown.
-    """
+    """Return the format with this name or alias."""
     try:
         return ALIASES[name.lower()]
     except (KeyError, AttributeError):
@@ -313,11 +302,7 @@ def detect_format(text: str) -> Format:
 
 
 def as_markup(table: Any, markup: Format) -> str:
-    """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged.
-
-    Raises:
-        TypeError: the table has none of these forms.
-    """
+    """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged."""
     return table if isinstance(table, str) else write_table(_rows_of(table), markup)
 
 

@@ -127,9 +127,6 @@ class ReleasedPage:
         subtree, and adds a closing tag. So the result for a node contains two parts for each child: the
         child's tags around the result for the child, and that result once more, because the child's
         descendants are also descendants of the node.
-
-        Raises:
-            ScoringError: the tree is longer than `TREE_LIMIT`.
         """
         if (length := self._tree_length()) > TREE_LIMIT:
             raise ScoringError(
@@ -157,11 +154,7 @@ class ReleasedPage:
 
 
 def html_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts of the score for HTML.
-
-    Raises:
-        ScoringError: a flattened tag tree is longer than `TREE_LIMIT`.
-    """
+    """Compute all parts of the score for HTML."""
     predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
     tags = wanted.cell_tags()
     cells, wanted_cells = predicted.cells(tags), wanted.cells(tags)
@@ -196,11 +189,7 @@ class LatexTable(NamedTuple):
 
 
 def latex_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts of the score for LaTeX.
-
-    Raises:
-        ScoringError: pylatexenc cannot parse a text; the released script gives no score either.
-    """
+    """Compute all parts of the score for LaTeX."""
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
         **_similarities("alignment", predicted.alignment, wanted.alignment),
@@ -419,17 +408,6 @@ def h_score(
 
     The texts are compared without changes; `strip_answer` removes the text around a table. Content and format
     are sums of their parts.
-
-    Args:
-        prediction: the model's text.
-        reference: the table's markup.
-        format: the markup of both texts.
-        variant: the definition; only "released" exists.
-
-    Raises:
-        ValueError: the format is unknown.
-        ScoringError: the variant is "standard", which was removed (use `table_score`); HTML is nested too deeply;
-            or pylatexenc cannot parse a text in LaTeX.
     """
     if variant == "standard":
         raise ScoringError(

@@ -40,7 +40,6 @@ def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autoj
     The result equals difflib's to the last bit, in less time for long sequences. Two empty sequences give 1.0.
 
     Args:
-        prediction: the first sequence.
         reference: the second sequence.
         autojunk: whether frequent elements cannot start a match, as is difflib's default; these are more than
             one percent of a reference of at least 200 elements.

@@ -144,17 +144,8 @@ def table_score(
     markup. An answer without any table scores 0.0 in every part.
 
     Args:
-        prediction: the model's text, a pandas or polars frame, a list of rows or a list of records.
-        reference: the wanted table, in any of these forms.
-        format: the markup of the reference, which the prediction should also have: `markdown` (`md`), `html`
-            or `latex` (`tex`); by default detected from the reference, or else from the prediction.
         row_order: whether rows must be in the reference's order.
         column_order: whether columns must be in the reference's order.
-
-    Raises:
-        ScoringError: the reference contains no readable table.
-        ValueError: the format is unknown.
-        TypeError: the prediction or the reference is neither a text nor a table.
     """
     if format is None:
         texts = (side for side in (reference, prediction) if isinstance(side, str))
@@ -193,14 +184,8 @@ def table_scores(
     """Score many predicted tables.
 
     Args:
-        pairs: predictions with their references, as tuples or as mappings `{prediction, reference, format}`;
-            a mapping's own format takes precedence.
-        format: the markup of the references, as in `table_score`.
         row_order: whether rows must be in the reference's order.
         column_order: whether columns must be in the reference's order.
-
-    Raises:
-        ScoringError: a reference contains no readable table; the message names the pair.
     """
     scores = []
     for place, pair in enumerate(pairs):

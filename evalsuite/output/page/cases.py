@@ -34,15 +34,7 @@ OUTCOMES = ("passed", "failed", "error", "skipped")
 def read_cases(
     file: Path, number: int, chunks: Chunks, table: CaseTable, keep: Callable[[PageRow], bool] = lambda _row: True
 ) -> None:
-    """Read a run's records into rows and chunks.
-
-    Args:
-        file: the file of records.
-        number: the run's index in the page, from 0.
-        chunks: receives the records.
-        table: receives the rows.
-        keep: tells whether a case's record goes into the page.
-    """
+    """Read a run's records into rows and chunks."""
     lines: list[bytes] = []
     size = chunk = 0
     for line in _whole_lines(file):

@@ -45,13 +45,7 @@ SCRIPTS = (
 
 
 def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
-    """Build the page's HTML.
-
-    Args:
-        title: the title of the browser's window.
-        overview: the data that the page needs at once.
-        chunks: name and text of each compressed chunk that is stored in the page itself.
-    """
+    """Build the page's HTML."""
     style, frame_style, script = asset("style.css"), asset("frame.css"), program()
     parts = {
         "TITLE": html.escape(title),

@@ -161,7 +161,6 @@ def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[d
     """Compare pairs of runs by every metric, over all questions and for each tag value.
 
     Args:
-        runs: the runs.
         pairs: the indexes of each pair's first and second run; p-values are corrected for the number of
             pairs.
     """

@@ -54,11 +54,7 @@ def _last_written(folder: RunFolder) -> float:
 
 
 def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
-    """Write the page with the cases so far.
-
-    Returns:
-        The number of cases so far.
-    """
+    """Write the page with the cases so far."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
     measured = measure(run)
@@ -77,9 +73,6 @@ def follow(
     """Update the page of a run until the run ends.
 
     Args:
-        folder: the run's folder.
-        declarations: finds the benchmarks that the records name.
-        tell: called with the number of cases whenever the page has been written.
         wait: called between two checks, to wait.
     """
     shown = 0.0

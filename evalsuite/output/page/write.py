@@ -46,17 +46,7 @@ def write_page(
     target: Path,
     live: int | None = None,
 ) -> Path:
-    """Write the page of one run, with its baseline's scores and the texts of cases that changed.
-
-    Args:
-        run: the run to show.
-        verdict: the run's verdict.
-        benchmarks: its benchmarks' estimates, from `summarise_benchmark`.
-        sections: the sections of its report.
-        baseline: the run that it was compared with.
-        target: the folder for the page.
-        live: the number of cases so far, if the run is still in progress.
-    """
+    """Write the page of one run, with its baseline's scores and the texts of cases that changed."""
     runs = [run] if baseline is None else [run, baseline]
     overview = {
         "kind": "run",
@@ -83,16 +73,7 @@ def write_comparison_page(
     target: Path,
     history: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
-    """Write the page of several runs into a folder.
-
-    Args:
-        runs: the runs, of which the first is the baseline.
-        labels: the runs' names.
-        sections: the sections of the report.
-        target: the folder for the page.
-        history: the drifts in a history of releases, one line each: `drifts` lists all and `latest` those of the
-            newest release; the sections then come first.
-    """
+    """Write the page of several runs into a folder."""
     overview: dict[str, Any] = {
         "kind": "comparison",
         "runs": [run_facts(run, label) for run, label in zip(runs, labels, strict=True)],
@@ -114,16 +95,7 @@ def write_comparison_page(
 
 
 def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
-    """Write the page and its chunks.
-
-    Args:
-        file: the path of the page.
-        title: the title of the page.
-        overview: the data that the page needs at once.
-        runs: the runs whose cases the page lists.
-        whole: the number of runs whose records are all in the page; for later runs, only records of changed
-            cases are.
-    """
+    """Write the page and its chunks."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
     with ExitStack() as stack:

@@ -34,7 +34,6 @@ def case_block(record: Record, *, most: int | None = MOST) -> str:
     """Write the block for one case, safe to print on a terminal.
 
     Args:
-        record: the case's record.
         most: maximum characters of each text; None for all.
     """
     return "\n".join(_label(label, text, most) for label, text in _parts(record))

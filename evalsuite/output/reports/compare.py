@@ -82,13 +82,7 @@ def write_comparison(
     """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
-        folders: the runs' folders; the first run is the baseline.
-        target: the folder to write to.
-        declarations: finds the benchmarks that the records name.
         names: one label per run; empty to use their models.
-
-    Raises:
-        RunError: a run cannot be read or is given twice, or only one was given.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
@@ -308,13 +302,7 @@ MOST_FLAKY = 20
 
 
 def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:
-    """Write history.md, its page and its charts into a folder.
-
-    Args:
-        runs: the releases.
-        courses: the releases' metrics over time.
-        target: the folder to write to.
-    """
+    """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     sections = [*history_sections(courses), *_flaky_section(flaky_cases(runs))]
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]

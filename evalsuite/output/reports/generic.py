@@ -47,10 +47,6 @@ def generic_section(
     If judges left ballots, their biases and agreement follow.
 
     Args:
-        title: the section's heading.
-        name: the benchmark's name, with which its charts' names begin.
-        runs: the runs that include the benchmark.
-        derived: metrics that are not means over cases, by name.
         primary: the most important metric, which comes first; None keeps the order of the scores.
     """
     metrics = _primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
@@ -177,13 +173,7 @@ def _pass_metric(name: str, tally: Tally) -> Cell:
 
 
 def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
-    """Warn about cases whose last answer reached the token limit, because their scores may say little about the model.
-
-    Args:
-        label: the run's label.
-        tally: the run's cases, with the fact `finish`.
-        declared: the benchmark's Python name in its declaration, as in `@benchmark(TREB)`.
-    """
+    """Warn about cases whose last answer reached the token limit: their scores may say little."""
     cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
         yield Passage(
@@ -194,12 +184,7 @@ def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
 
 
 def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
-    """Warn about truncated answers of judges; such an answer is never read as a score.
-
-    Args:
-        label: the label of the run or judge.
-        tally: the cases, with the fact `cut_off` if a judge's answer was truncated.
-    """
+    """Warn about truncated answers of judges; such an answer is never read as a score."""
     cut = sum(bool(row.facts.get("cut_off")) for row in tally)
     if cut:
         yield Passage(
@@ -239,11 +224,7 @@ class CaseMetric:
 
 
 def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Return a metric unchanged, or make one from a function of a tally, under the function's name.
-
-    Raises:
-        SettingsError: the metric is not a named function.
-    """
+    """Return a metric unchanged, or make one from a function of a tally, under the function's name."""
     if isinstance(metric, CaseMetric):
         return metric
     name = str(getattr(metric, "__name__", "<"))
@@ -344,13 +325,7 @@ def _both(tally: Tally, first: str, second: str) -> tuple[list[float], list[floa
 
 
 def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
-    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best.
-
-    Args:
-        confidence: name of the score that tells the model's confidence, in [0, 1].
-        right: name of the score that tells whether the answer is right.
-        bins: number of bins of equal width.
-    """
+    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best."""
 
     def measure(tally: Tally) -> Estimate | None:
         sure, correct = _both(tally, confidence, right)
@@ -377,12 +352,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
 
 
 def auroc(score: str, positive: str) -> CaseMetric:
-    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1].
-
-    Args:
-        score: name of the score that ranks the cases.
-        positive: name of the score that is 1 for positive cases, else 0.
-    """
+    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1]."""
 
     def measure(tally: Tally) -> Estimate | None:
         scores, marks = _both(tally, score, positive)

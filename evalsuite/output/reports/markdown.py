@@ -33,7 +33,6 @@ def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
 
     Args:
         sections: the sections in order.
-        pictures: names of the charts that were drawn; the other charts are left out.
     """
     parts = []
     for section in sections:

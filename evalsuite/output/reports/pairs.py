@@ -53,11 +53,8 @@ def compare_pair(
     """Compare two runs over all questions that both scored.
 
     Args:
-        base: the first run's cases.
         other: the second run's cases.
-        metric: the metric's name.
         bounds: the metric's declared range, if it has one.
-        comparisons: the number of comparisons for which p-value and interval are corrected (Bonferroni).
     """
     return _compare(list(_match(base, other, metric)), bounds, comparisons)
 

@@ -188,7 +188,6 @@ def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tupl
     """Separate metrics with values of their own from those that repeat another, with one line per repetition.
 
     Args:
-        metrics: the names of the metrics.
         values: all values of each metric, in the same order.
     """
     kept: dict[tuple[object, ...], str] = {}

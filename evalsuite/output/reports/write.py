@@ -100,15 +100,7 @@ class RunReport:
 
 
 def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
-    """Judges a run and makes its report, without writing anything.
-
-    Args:
-        run: the run, whose settings name its gates and baselines.
-        more: makes the sections that are inserted before the last one.
-
-    Raises:
-        RunError: a baseline cannot be read.
-    """
+    """Judges a run and makes its report, without writing anything."""
     measured, baselines = measure(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
@@ -134,27 +126,14 @@ def write_report(report: RunReport, target: Path) -> None:
 
 
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> RunReport:
-    """Judges a finished run, and writes its report into its folder.
-
-    Args:
-        folder: the run's folder.
-        declarations: finds the benchmarks that the records name.
-        more: makes the sections that are inserted before the last one.
-
-    Raises:
-        RunError: the run cannot be read.
-    """
+    """Judges a finished run, and writes its report into its folder."""
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
     return report
 
 
 def find_baselines(run: Run) -> list[Run]:
-    """Read the baselines that the run names.
-
-    Raises:
-        RunError: a run does not exist.
-    """
+    """Read the baselines that the run names."""
     return [load_run(find_folder(run.folder.path.parent, name)) for name in run.baselines]
 
 
@@ -191,10 +170,6 @@ def _one_line(text: str) -> str:
 
 def append_step_summary(text: str, short: str) -> str:
     """Show the report on the job's page in GitHub's CI; charts stay in the run's folder.
-
-    Args:
-        text: the report as Markdown.
-        short: a shorter text, used if the report is too large for a job's page.
 
     Returns:
         The reason why the report could not be shown, which does not affect the verdict; empty on success.
@@ -276,12 +251,7 @@ def _summarise_baseline(against: Against) -> dict[str, Any]:
 
 
 def first_screen(report: RunReport, file: Path) -> str:
-    """Make an HTML page without scripts, in which all text from models is escaped.
-
-    Args:
-        report: the run's report.
-        file: the report's path on disk, which a link names.
-    """
+    """Make an HTML page without scripts, in which all text from models is escaped."""
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"
     lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']

@@ -80,13 +80,7 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16
 
 
 def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
-    """Make the filter for a machine, as instructions of classic BPF.
-
-    Args:
-        machine: `platform.machine()`; a KeyError says that its call numbers are not listed here.
-        own_pid: pid of the program's first process if no namespace hides other processes from it.
-        signals_closed: whether Landlock already blocks signals to other processes.
-    """
+    """Make the filter for a machine, as instructions of classic BPF."""
     column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS

@@ -266,11 +266,7 @@ def _flush() -> None:
 
 
 def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
-    """Read the payload: define its tables as variables and provide the standard input.
-
-    Returns:
-        The code, the earlier rounds to repeat before it, and whether this is the last round.
-    """
+    """Read the payload: define its tables as variables and provide the standard input."""
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
     at = 8 + size
@@ -362,9 +358,6 @@ def run_alone(payload: str, marker: str, seconds: float, result: str) -> NoRetur
     """Run a payload's program in a folder of its own.
 
     Args:
-        payload: file with the content that the host's `payload` function made; it is removed.
-        marker: text that separates the error from the files in the result.
-        seconds: time after loading the tables at which SIGALRM kills the process.
         result: file for the error and the files that the program wrote; if empty, standard error.
     """
     _confine_in_container()

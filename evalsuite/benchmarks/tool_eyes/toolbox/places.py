@@ -52,11 +52,7 @@ class Bulletins:
 
     @tool
     def read_bulletin(self, number: int) -> dict[str, Any]:
-        """Shows the whole text of one of Farholm's news bulletins.
-
-        Args:
-            number: the bulletin's number, as a search lists it.
-        """
+        """Shows the whole text of one of Farholm's news bulletins."""
         for entry in self.data["bulletins"]:
             if entry["number"] == number:
                 return dict(entry)
@@ -64,12 +60,7 @@ class Bulletins:
 
     @tool
     def weather_forecast(self, town: str, day: str) -> dict[str, Any]:
-        """Gives the weather forecast for a town of Farholm.
-
-        Args:
-            town: the town's name.
-            day: the day, as YYYY-MM-DD; today or one of the two days after it.
-        """
+        """Gives the weather forecast for a town of Farholm."""
         towns = self.data["weather"]
         name = short("town", town, 100).strip().title()
         if name not in towns:
@@ -92,24 +83,13 @@ class CalendarBook:
 
     @tool
     def list_events(self, day: str) -> list[dict[str, str]]:
-        """Lists the appointments of a day.
-
-        Args:
-            day: the day, as YYYY-MM-DD.
-        """
+        """Lists the appointments of a day."""
         date = read_date(short("day", day, 30)).isoformat()
         return sorted((event for event in self.events if event["day"] == date), key=lambda event: event["start"])
 
     @tool
     def add_event(self, day: str, start: str, end: str, title: str) -> str:
-        """Writes an appointment into the book.
-
-        Args:
-            day: the day, as YYYY-MM-DD.
-            start: when it begins, as HH:MM.
-            end: when it ends, as HH:MM.
-            title: what it is.
-        """
+        """Writes an appointment into the book."""
         date = read_date(short("day", day, 30)).isoformat()
         begins, ends = (read_time(short("time", text, 10)).strftime("%H:%M") for text in (start, end))
         if begins >= ends:
@@ -123,12 +103,7 @@ class CalendarBook:
 
     @tool
     def cancel_event(self, day: str, title: str) -> str:
-        """Takes an appointment out of the book.
-
-        Args:
-            day: its day, as YYYY-MM-DD.
-            title: its title.
-        """
+        """Takes an appointment out of the book."""
         for event in self.list_events(day):
             if event["title"].lower() == title.strip().lower():
                 self.events.remove(event)
@@ -137,11 +112,7 @@ class CalendarBook:
 
     @tool
     def free_times(self, day: str) -> list[dict[str, str]]:
-        """Lists the stretches of a day, between 08:00 and 18:00, without an appointment.
-
-        Args:
-            day: the day, as YYYY-MM-DD.
-        """
+        """Lists the stretches of a day, between 08:00 and 18:00, without an appointment."""
         free, at = [], _OPENS
         for event in self.list_events(day):
             if event["start"] > at:
@@ -176,21 +147,12 @@ class Files:
 
     @tool
     def read_file(self, name: str) -> str:
-        """Reads a text file.
-
-        Args:
-            name: the file's name.
-        """
+        """Reads a text file."""
         return self._existing(name).read_text(encoding="utf-8")
 
     @tool
     def write_file(self, name: str, text: str) -> str:
-        """Writes a text file, in place of an older one of that name.
-
-        Args:
-            name: the file's name.
-            text: the whole new content.
-        """
+        """Writes a text file, in place of an older one of that name."""
         path = self._path(name)
         check_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
         path.write_text(short("text", text), encoding="utf-8")
@@ -198,12 +160,7 @@ class Files:
 
     @tool
     def append_line(self, name: str, line: str) -> str:
-        """Adds a line at the end of a text file.
-
-        Args:
-            name: the file's name.
-            line: the line.
-        """
+        """Adds a line at the end of a text file."""
         path = self._existing(name)
         text = path.read_text(encoding="utf-8")
         path.write_text(
@@ -214,12 +171,7 @@ class Files:
 
     @tool
     def rename_file(self, name: str, new_name: str) -> str:
-        """Gives a file another name.
-
-        Args:
-            name: the file's name.
-            new_name: a name that no file has yet.
-        """
+        """Gives a file another name."""
         old, new = self._existing(name), self._path(new_name)
         if new.exists():
             raise ValueError(f"there is already a file {new.name!r}")
@@ -228,11 +180,7 @@ class Files:
 
     @tool
     def delete_file(self, name: str) -> str:
-        """Deletes a file.
-
-        Args:
-            name: the file's name.
-        """
+        """Deletes a file."""
         path = self._existing(name)
         path.unlink()
         return f"{path.name} is deleted"
@@ -288,11 +236,7 @@ class Records:
 
     @tool
     def find_city(self, name: str) -> dict[str, Any]:
-        """Looks up a city: its country, continent, and whether it is the country's capital.
-
-        Args:
-            name: the city's English name.
-        """
+        """Looks up a city: its country, continent, and whether it is the country's capital."""
         cities = self._rows("SELECT * FROM cities WHERE name = ? COLLATE NOCASE", name.strip())
         if not cities:
             raise ValueError("no city of this name is in the database")
@@ -300,12 +244,7 @@ class Records:
 
     @tool
     def find_companies(self, city: str = "", sector: str = "") -> list[dict[str, Any]]:
-        """Lists companies, if wanted only those of a city or a sector.
-
-        Args:
-            city: the city in which they are based.
-            sector: what they do, such as energy, food, toys or transport.
-        """
+        """Lists companies, if wanted only those of a city or a sector."""
         return self._rows(
             "SELECT * FROM companies WHERE (? = '' OR city = ? COLLATE NOCASE)"
             " AND (? = '' OR sector = ? COLLATE NOCASE) ORDER BY name",
@@ -314,12 +253,7 @@ class Records:
 
     @tool
     def find_products(self, company: str, max_price: float | None = None) -> list[dict[str, Any]]:
-        """Lists the products of a company, cheapest first.
-
-        Args:
-            company: the company's name.
-            max_price: leave out what costs more than this many crowns.
-        """
+        """Lists the products of a company, cheapest first."""
         return self._rows(
             "SELECT * FROM products WHERE company = ? COLLATE NOCASE AND (? IS NULL OR price <= ?) ORDER BY price",
             *(company.strip(), max_price, max_price),
@@ -327,11 +261,7 @@ class Records:
 
     @tool
     def run_select(self, query: str) -> list[dict[str, Any]]:
-        """Runs one SELECT statement on the database; at most 20 rows are shown.
-
-        Args:
-            query: a statement in SQLite's SQL.
-        """
+        """Runs one SELECT statement on the database; at most 20 rows are shown."""
         return self._rows(short("query", query, 2000))
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:

@@ -32,30 +32,17 @@ class Placeholders:
 
     @tool
     def placeholder_sentences(self, count: int = 1) -> list[str]:
-        """Makes meaningless sentences to fill a layout with.
-
-        Args:
-            count: how many, 1 to 20.
-        """
+        """Makes meaningless sentences to fill a layout with."""
         return [self._sentence() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
-        """Makes up people with a name, a job and an e-mail address at example.com.
-
-        Args:
-            count: how many, 1 to 20.
-        """
+        """Makes up people with a name, a job and an e-mail address at example.com."""
         return [self._person() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
-        """Rewrites a text in another letter case.
-
-        Args:
-            text: the text.
-            style: upper, lower, title, or snake for lower_case_with_underscores.
-        """
+        """Rewrites a text in another letter case."""
         short("text", text)
         if style == "snake":
             return "_".join(text.lower().split())
@@ -63,11 +50,7 @@ class Placeholders:
 
     @tool
     def reverse_text(self, text: str) -> str:
-        """Writes a text backwards.
-
-        Args:
-            text: the text.
-        """
+        """Writes a text backwards."""
         return short("text", text)[::-1]
 
     def _sentence(self) -> str:
@@ -96,13 +79,7 @@ class RandomData:
 
     @tool
     def random_integers(self, low: int, high: int, count: int = 1) -> list[int]:
-        """Draws random whole numbers.
-
-        Args:
-            low: smallest possible number.
-            high: largest possible number.
-            count: how many, 1 to 100.
-        """
+        """Draws random whole numbers."""
         if low > high:
             raise ValueError("low must not be larger than high")
         check_range("low", low, -(10**12), 10**12)
@@ -117,39 +94,24 @@ class RandomData:
 
         Args:
             length: number of characters, 1 to 200.
-            alphabet: what it is made of.
         """
         return "".join(self.random.choices(_ALPHABETS[alphabet], k=check_range("length", length, 1, 200)))
 
     @tool
     def random_uuids(self, count: int = 1) -> list[str]:
-        """Makes random UUIDs of version 4.
-
-        Args:
-            count: how many, 1 to 100.
-        """
+        """Makes random UUIDs of version 4."""
         numbers = [self.random.getrandbits(128) for _ in range(check_range("count", count, 1, 100))]
         return [str(uuid.UUID(int=number, version=4)) for number in numbers]
 
     @tool
     def pick(self, options: list[str], count: int = 1) -> list[str]:
-        """Picks from a list at random, none twice.
-
-        Args:
-            options: what to pick from, at most 1000.
-            count: how many to pick.
-        """
+        """Picks from a list at random, none twice."""
         check_range("the number of options", len(options), 1, 1000)
         return self.random.sample(options, check_range("count", count, 1, len(options)))
 
     @tool
     def random_date(self, first: str, last: str) -> str:
-        """Draws a random date.
-
-        Args:
-            first: earliest possible date, as YYYY-MM-DD.
-            last: latest possible date, as YYYY-MM-DD.
-        """
+        """Draws a random date."""
         begin, end = read_date(short("first", first, 30)), read_date(short("last", last, 30))
         if begin > end:
             raise ValueError("first must not be later than last")
@@ -167,8 +129,6 @@ class TextAnalysis(Stateless):
         """Says how similar two texts are, from 0 (nothing in common) to 1 (equal).
 
         Args:
-            first: one text.
-            second: the other text.
             method: characters for 1 - edit distance / longer length, words for shared / all distinct words.
         """
         short("first", first, 2000)
@@ -183,34 +143,20 @@ class TextAnalysis(Stateless):
 
     @tool
     def count_text(self, text: str) -> dict[str, int]:
-        """Counts the characters, words and sentences of a text.
-
-        Args:
-            text: the text.
-        """
+        """Counts the characters, words and sentences of a text."""
         sentences = [part for part in re.split(r"[.!?]+", short("text", text)) if part.strip()]
         return {"characters": len(text), "words": len(_words(text)), "sentences": len(sentences)}
 
     @tool
     def frequent_words(self, text: str, count: int = 3) -> dict[str, int]:
-        """Finds the most frequent words of a text, with how often they occur.
-
-        Args:
-            text: the text.
-            count: how many words, 1 to 50.
-        """
+        """Finds the most frequent words of a text, with how often they occur."""
         counts = Counter(_words(short("text", text)))
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return dict(ranked[: check_range("count", count, 1, 50)])
 
     @tool
     def find_differences(self, first: str, second: str) -> dict[str, list[str]]:
-        """Lists the words that only one of two texts has.
-
-        Args:
-            first: one text.
-            second: the other text.
-        """
+        """Lists the words that only one of two texts has."""
         words, others = set(_words(short("first", first))), set(_words(short("second", second)))
         return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
@@ -227,11 +173,7 @@ class Validation(Stateless):
 
     @tool
     def validate_email(self, address: str) -> dict[str, bool | str]:
-        """Checks whether a text is written like an e-mail address. Does not ask whether it exists.
-
-        Args:
-            address: the address.
-        """
+        """Checks whether a text is written like an e-mail address. Does not ask whether it exists."""
         return {"address": address, "valid": bool(_EMAIL.fullmatch(short("address", address, 300)))}
 
     @tool
@@ -247,21 +189,13 @@ class Validation(Stateless):
 
     @tool
     def validate_isbn(self, isbn: str) -> dict[str, bool | str]:
-        """Checks the last digit of an ISBN with 10 or 13 digits.
-
-        Args:
-            isbn: the number, with or without hyphens.
-        """
+        """Checks the last digit of an ISBN with 10 or 13 digits."""
         plain = short("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
         return {"isbn": isbn, "valid": _isbn_13(plain) if len(plain) == 13 else _isbn_10(plain)}
 
     @tool
     def validate_date(self, text: str) -> dict[str, bool | str]:
-        """Checks whether a day exists in the calendar.
-
-        Args:
-            text: the date, as YYYY-MM-DD.
-        """
+        """Checks whether a day exists in the calendar."""
         short("text", text, 30)
         try:
             read_date(text)

@@ -105,13 +105,7 @@ def _aspects(cases: Sequence[Judged]) -> list[str]:
 
 
 def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """Make one row per judge and question, followed by one per pair of its raters; None without ratings.
-
-    Args:
-        title: the table's heading.
-        judges: the judges' names, each with the tally of its cases.
-        prefix: the prefix of the judge's scores; see `read_ballots`.
-    """
+    """Make one row per judge and question, followed by one per pair of its raters; None without ratings."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_ballots(tally, prefix)

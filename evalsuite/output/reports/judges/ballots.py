@@ -64,12 +64,7 @@ class Judged:
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
-    """Read the judged cases, in order; cases without a usable judgement are left out.
-
-    Args:
-        tally: all cases.
-        prefix: the prefix of the judge's scores, which distinguishes several judges of a case.
-    """
+    """Read the judged cases, in order; cases without a usable judgement are left out."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [_read_case(row, facts) for row, facts in rows if facts.get("ballots")]
 
@@ -83,11 +78,7 @@ SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order
 
 
 def write_log(log: Sequence[Mapping[str, Any]]) -> str:
-    """Write all messages, one paragraph each, beginning with the speaker and the turn.
-
-    Args:
-        log: a `Score.log`, or the events of a judge's transcript; other keys of an entry are shown by name.
-    """
+    """Write all messages, one paragraph each, beginning with the speaker and the turn."""
     return "\n\n".join(f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log))
 
 
@@ -186,13 +177,7 @@ def biases(cases: Sequence[Judged]) -> list[Bias]:
 
 
 def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
-    """Make one row per judge and bias.
-
-    Args:
-        title: the table's heading.
-        judges: the judges' names, each with the tally of its comparisons.
-        prefix: the prefix of the judge's scores; see `read_ballots`.
-    """
+    """Make one row per judge and bias."""
     rows = [_bias_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
     columns = (
         Column("Judge"),

@@ -90,9 +90,7 @@ def certificate(
     """Make the certificate's section for these judges.
 
     Args:
-        judges: the judges, which are shown side by side.
         people: people's labels by case, on the judges' scale; empty without labels.
-        sheets: the labels of each person.
     """
     blocks: list[Block | None] = [
         _judges(judges),

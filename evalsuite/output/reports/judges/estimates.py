@@ -75,10 +75,8 @@ def corrected_mean(
     """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
 
     Args:
-        question: the name of what is averaged.
         scores: one pair per case: people's score (None if missing) and the judge's. The cases with people's
             score must be a random sample of all cases.
-        truth: the mean of people's scores over all cases, if it is known.
         bounds: the ends of the scale; for None see `ppi_mean`.
 
     Returns:
@@ -132,13 +130,7 @@ NOTE = (
 
 
 def gain(value: float, without: Sequence[float], n: int) -> Gain:
-    """Estimate a gain by the jackknife.
-
-    Args:
-        value: the gain over all cases.
-        without: the gain over all cases but each cluster's, in turn.
-        n: the number of cases.
-    """
+    """Estimate a gain by the jackknife."""
     from evalsuite.stats.jackknife import interval_of_replicates, pvalue_of_replicates
 
     if math.isnan(value):
