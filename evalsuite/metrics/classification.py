@@ -1,4 +1,4 @@
-"""Metrics over all cases at once: F1 of labels, calibration, ranking. Pure functions of plain sequences."""
+"""Compute metrics over all cases at once: F1 of labels, calibration, ranking."""
 
 from __future__ import annotations
 
@@ -60,14 +60,8 @@ def reliability(confidences: Sequence[float], right: Sequence[float], bins: int 
         if not 0 <= confidence <= 1:
             raise ValueError(f"a confidence of {confidence} is not in [0, 1]")
         members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, was_right))
-    return [
-        (
-            math.fsum(pair[0] for pair in pairs) / len(pairs),
-            math.fsum(pair[1] for pair in pairs) / len(pairs),
-            len(pairs),
-        )
-        for _, pairs in sorted(members.items())
-    ]
+    columns = [(list(zip(*pairs, strict=True)), len(pairs)) for _, pairs in sorted(members.items())]
+    return [(math.fsum(stated) / n, math.fsum(was_right) / n, n) for (stated, was_right), n in columns]
 
 
 def expected_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:

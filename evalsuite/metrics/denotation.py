@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - Chinese has signs of its own
-"""Answers about tables, compared by their meaning: numbers, dates, truth values, names, and lists of these.
+"""Compare answers about tables by their meaning: numbers, dates, truth values, names, and lists of these.
 
 Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL
 2015). Accents, letter case, citations, and details in parentheses at the end do not matter. Numbers are equal
@@ -190,9 +190,8 @@ def _chinese_number(text: str) -> float | None:
             if not section and not total:
                 return None
             # 亿 multiplies everything before it (一万亿), but 万 only what follows an 亿 (一亿三千万).
-            total = (
-                total + section * size if total % size == 0 and total >= size and section else (total + section) * size
-            )
+            follows_larger = total % size == 0 and total >= size and section
+            total = total + section * size if follows_larger else (total + section) * size
             section, digit = 0, None
         else:
             return None

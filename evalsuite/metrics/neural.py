@@ -1,7 +1,8 @@
-"""Text metrics by neural models (BERTScore, BARTScore, BLEURT), each with a model folder that the user names.
+"""Compute text metrics by neural models (BERTScore, BARTScore, BLEURT), each with a model folder that the user names.
 
 They require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is
-downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them.
+downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them. A model raises a SettingsError
+if its folder is missing or contains another kind of model, and a ScoringError if the extra is not installed.
 """
 
 from __future__ import annotations
@@ -57,14 +58,6 @@ class BertScore:
             default the layer in `USUAL_LAYERS`, for other models the last one.
         baseline: a file of the authors' package (`rescale_baseline/en/roberta-large.tsv`). Its line for the
             layer rescales scores: (score - baseline) / (1 - baseline).
-
-    Attributes:
-        layer: the layer whose hidden states are used.
-
-    Raises:
-        SettingsError: the folder is missing or contains another kind of model, or the baseline cannot be read
-            or lacks the layer.
-        ScoringError: the extra is not installed.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
@@ -98,10 +91,8 @@ class BertScore:
         recall = float(cosines.max(dim=0).values[wanted_own].mean())
         both = precision + recall
         f1 = 2 * precision * recall / both if both else 0.0
-        rescaled = (
-            (value - base) / (1 - base) for value, base in zip((precision, recall, f1), self._baseline, strict=True)
-        )
-        return BertScoreResult(*rescaled)
+        values = zip((precision, recall, f1), self._baseline, strict=True)
+        return BertScoreResult(*((value - base) / (1 - base) for value, base in values))
 
     def _embed(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
         """Embed each text as unit vectors, one per token, with a mask of the text's own tokens."""
@@ -121,14 +112,7 @@ class BertScore:
 class BartScore:
     """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other.
 
-    The score is the mean of both directions, which the paper calls the F-score.
-
-    Args:
-        folder: the folder of an encoder-decoder.
-
-    Raises:
-        SettingsError: the folder is missing, or contains another kind of model.
-        ScoringError: the extra is not installed.
+    The score is the mean of both directions, which the paper calls the F-score. The folder contains an encoder-decoder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -166,12 +150,7 @@ class BartScore:
 class Bleurt:
     """BLEURT (Sellam et al. 2020): a regression on pairs of texts, from about 0 (different) to 1 (equivalent).
 
-    Args:
-        folder: the folder of a BLEURT checkpoint in the format of transformers, an encoder with one output.
-
-    Raises:
-        SettingsError: the folder is missing, or contains another kind of model.
-        ScoringError: the extra is not installed.
+    The folder contains a BLEURT checkpoint in the format of transformers, an encoder with one output.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -209,12 +188,10 @@ def _tokens(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -
 
 
 def _on(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
-    """Move the tokens to the model's device."""
     return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 
 def _load(folder: Path, kind: str) -> tuple[Any, Any]:
-    """Load tokenizer and model from a folder, ready for use."""
     try:
         import torch
         import transformers
@@ -230,14 +207,8 @@ def _load(folder: Path, kind: str) -> tuple[Any, Any]:
         model = getattr(transformers, kind).from_pretrained(folder, **local)
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(f"{folder} cannot be loaded as {kind}: {error}") from error
-    return tokenizer, model.eval().to(_device(torch))
-
-
-def _device(torch: Any) -> str:
-    """Return the GPU if there is one, else the CPU."""
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return tokenizer, model.eval().to(device)
 
 
 def _read_baseline(path: Path, layer: int) -> tuple[float, float, float]:

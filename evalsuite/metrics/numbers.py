@@ -33,12 +33,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as written.
-
-    Attributes:
-        value: a finite number; for a percentage, the number before the sign (12.5 for 12.5%).
-        unit: `%`, a currency sign, or empty.
-    """
+    """A finite number and its unit: `%`, a currency sign or nothing; 12.5% has the value 12.5."""
 
     value: Decimal
     unit: str = ""

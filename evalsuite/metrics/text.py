@@ -2,7 +2,8 @@
 
 Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. If one
 of two texts is blank, they score 0.0; if both are, 1.0. Without any target there is nothing to compare with,
-so a ValueError is raised instead of a score.
+so the metrics raise a ValueError. A Chinese text that has to be split into words raises a ScoringError if jieba is
+not installed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-# Full-width forms, as typed on Chinese and Japanese keyboards, with their ASCII equivalents. NFKC is not
-# used, because it would also make 10² and 102 the same text.
+# Full-width forms, as typed on Chinese and Japanese keyboards, with their ASCII equivalents. NFKC is not used,
+# because it would also make 10² and 102 the same text.
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 WIDE = frozenset(map(chr, FULL_WIDTH))
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
@@ -33,11 +34,7 @@ AT_ONCE = 2000  # maximum characters, because jieba's time on unknown words grow
 
 
 def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
-    """Return the text with composed accents (NFC) and full-width forms as ASCII.
-
-    Args:
-        alphabet: the text's characters, if they are known already.
-    """
+    """Return the text with composed accents (NFC) and full-width forms as ASCII; `alphabet` is its set of characters."""
     if text.isascii():
         return text
     # One pass in C per character is faster on long texts than looking up every character in a table.
@@ -57,14 +54,10 @@ def alphanumeric_words(text: str) -> list[str]:
 
 
 def cut(text: str) -> list[str]:
-    """Split a text with Han characters into words by jieba; any other text is one word.
-
-    A text of more than `AT_ONCE` characters is also split there.
-    """
+    """Split a text with Han characters into words by jieba, and every `AT_ONCE` characters; any other text is one word."""
     if not HAN.search(text):
         return [text]
-    parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
-    return [word for part in parts for word in _chinese().lcut(part) if word.strip()]
+    return [word for word in segment(text) if word.strip()]
 
 
 def segment(text: str) -> list[str]:
@@ -112,9 +105,6 @@ def exact_match(prediction: str, targets: Targets) -> float:
 
     Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016); `normalise` describes the extension
     to other scripts.
-
-    Raises:
-        ValueError: no target was given.
     """
     return _best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
 
@@ -122,23 +112,17 @@ def exact_match(prediction: str, targets: Targets) -> float:
 def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
 
-    Chinese has no spaces: there any place will do. Commas, colons, brackets and the like separate words without a
-    space, too, except between digits. Not for the letters of a multiple choice: within a sentence, A is an article.
-
-    Raises:
-        ValueError: no target was given.
+    Chinese has no spaces, so a Chinese target may be at any place. Commas, colons, brackets and the like also separate
+    words without a space, except between digits. Do not use this metric for the letters of a multiple choice, because
+    A is an article within a sentence.
     """
-    return _best(lambda text, words: float(_stands_in(words, text)), prediction, targets)
+    return _best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
     """Compute the harmonic mean of precision and recall over the bags of words of the normalised texts.
 
     Source: the evaluation script of SQuAD v1.1. Chinese texts are cut into words by jieba.
-
-    Raises:
-        ValueError: no target was given.
-        ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_token_f1, prediction, targets)
 
@@ -149,12 +133,8 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer.
     That package drops every letter outside a-z; here, words of all scripts count (only a-z words are
     stemmed), and jieba splits Chinese texts. On ASCII texts the values equal the package's.
-
-    Raises:
-        ValueError: no target was given.
-        ScoringError: a text is Chinese and jieba is not installed.
     """
-    return _best(_rouge_l if stem else _rouge_l_unstemmed, prediction, targets)
+    return _best(partial(_common_subsequence_f1, form=stem_words if stem else list), prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
@@ -163,16 +143,16 @@ def bleu(prediction: str, targets: Targets) -> float:
     Source: Post 2018 (sacrebleu), with exponential smoothing, effective order (a text of two words is scored
     on one- and two-grams) and tokenizer 13a; `bleu_signature` prints these settings. Chinese texts are first
     split by jieba.
-
-    Raises:
-        ValueError: no target was given.
-        ScoringError: a text is Chinese and jieba is not installed.
     """
-    return _best(_bleu, prediction, targets)
+
+    def score(prediction: str, target: str) -> float:
+        return bleu_of_tokens(" ".join(cut(prediction)), " ".join(cut(target)))
+
+    return _best(score, prediction, targets)
 
 
 def bleu_signature(*, chinese: bool = False) -> str:
-    """Return sacrebleu's signature of the settings of `bleu`, to be printed beside its values."""
+    """Return sacrebleu's signature of the settings of `bleu`; for Chinese texts, with jieba's version."""
     _sacrebleu().sentence_score("a", ["a"])  # the signature is complete after the first use
     signature = _sacrebleu().get_signature().format()
     return f"{signature}|words:jieba-{segmenter_version()}" if chinese else signature
@@ -191,11 +171,11 @@ def normalise(text: str) -> str:
     lower = plain(text, alphabet).lower()
     # Full-width forms have become ASCII, and some letters have become two in lower case.
     alphabet = {char for letter in alphabet for char in plain(letter).lower()}
-    words = _without_punctuation(lower, alphabet)
-    return _without_articles(words, alphabet) or " ".join(words.split()) or " ".join(lower.split())
+    words = _drop_punctuation(lower, alphabet)
+    return _drop_articles(words, alphabet) or " ".join(words.split()) or " ".join(lower.split())
 
 
-def _without_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
+def _drop_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
     punctuation = [char for char in alphabet if _is_punctuation(char)]
     if len(punctuation) > 32:
         return "".join(char for char in text if not _is_punctuation(char))
@@ -205,8 +185,7 @@ def _without_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
     return text
 
 
-def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
-    """Return the words one space apart, articles left out."""
+def _drop_articles(text: str, alphabet: AbstractSet[str]) -> str:
     symbols = (char for char in alphabet if not (char.isalnum() or char.isspace() or _is_punctuation(char)))
     if next(symbols, None) is not None:
         # Articles also separate words.
@@ -215,26 +194,24 @@ def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
 
 
 def as_texts(targets: Targets) -> list[str]:
-    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42")."""
+    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42").
+
+    Raises:
+        ValueError: no target was given.
+    """
     several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
     if not several:
         raise ValueError("no target to compare the prediction with")
-    return [_as_text(target) for target in several]
-
-
-def _as_text(target: str | float) -> str:
-    whole = isinstance(target, float) and target.is_integer()
-    return str(int(target)) if whole else str(target)
+    return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in several]
 
 
 def _best(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
-    return max(_unless_empty(metric, prediction, target) for target in as_texts(targets))
+    def score(target: str) -> float:
+        if not prediction.strip() or not target.strip():
+            return float(prediction.strip() == target.strip())
+        return metric(prediction, target)
 
-
-def _unless_empty(metric: Callable[[str, str], float], prediction: str, target: str) -> float:
-    if not prediction.strip() or not target.strip():
-        return float(prediction.strip() == target.strip())
-    return metric(prediction, target)
+    return max(map(score, as_texts(targets)))
 
 
 def _is_punctuation(char: str) -> bool:
@@ -245,25 +222,25 @@ _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u201
 """A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30."""
 
 
-def _stands_in(target: str, prediction: str) -> bool:
+def _contains_words(prediction: str, target: str) -> bool:
     words = normalise(target)
-    if _has_words(words, normalise(prediction)):
+    if _has_words(normalise(prediction), words):
         return True
-    # A target such as AC/DC stands in the text as it is, so the separated words come second.
+    # A target such as AC/DC may be in the text unchanged, so the separated words come second.
     separated = _SEPARATOR.sub(r"\g<0> ", plain(prediction))
-    return separated != prediction and _has_words(words, normalise(separated))
+    return separated != prediction and _has_words(normalise(separated), words)
 
 
-def _has_words(words: str, text: str) -> bool:
+def _has_words(text: str, words: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
-    pattern = _as_whole_words(words)
+    first, pattern = _whole_word_pattern(words)
     # A fast test on the first word excludes most missing targets.
-    return pattern[0] in text and re.search(pattern[1], text) is not None
+    return first in text and pattern.search(text) is not None
 
 
 @lru_cache(maxsize=256)
-def _as_whole_words(words: str) -> tuple[str, re.Pattern[str]]:
+def _whole_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
     """Return the first word and a pattern that finds all words whole; each Han character is a word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
@@ -281,31 +258,18 @@ def _token_f1(prediction: str, target: str) -> float:
     return 2 * same / (len(predicted) + len(wanted))
 
 
-def _rouge_l(prediction: str, target: str) -> float:
-    return _common_subsequence_f1(prediction, target, stem_words)
-
-
-def _rouge_l_unstemmed(prediction: str, target: str) -> float:
-    return _common_subsequence_f1(prediction, target, list)
-
-
 def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
     predicted, wanted = alphanumeric_words(prediction), alphanumeric_words(target)
     if not predicted or not wanted:
         return float(normalise(prediction) == normalise(target))
     import Levenshtein
 
-    # This is bit-parallel, because rouge-score's own table takes seconds for answers of some thousand words.
+    # Levenshtein is bit-parallel; rouge-score's own table takes seconds for answers of some thousand words.
     # The ratio is twice the length of the longest common subsequence divided by the sum of both lengths.
     ratio = Levenshtein.ratio(form(predicted), form(wanted))
     common = round(ratio * (len(predicted) + len(wanted)) / 2)
     precision, recall = common / len(predicted), common / len(wanted)
     return 2 * precision * recall / (precision + recall) if common else 0.0
-
-
-def _bleu(prediction: str, target: str) -> float:
-    predicted, wanted = (" ".join(cut(text)) for text in (prediction, target))
-    return bleu_of_tokens(predicted, wanted)
 
 
 def bleu_of_tokens(prediction: str, target: str) -> float:
