@@ -34,7 +34,7 @@ AT_ONCE = 2000  # maximum characters, because jieba's time on unknown words grow
 
 
 def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
-    """Return the text with composed accents (NFC) and full-width forms as ASCII; `alphabet` is its set of characters."""
+    """Return the text with composed accents (NFC) and full-width forms as ASCII; `alphabet` is its characters."""
     if text.isascii():
         return text
     # One pass in C per character is faster on long texts than looking up every character in a table.
@@ -54,7 +54,7 @@ def alphanumeric_words(text: str) -> list[str]:
 
 
 def cut(text: str) -> list[str]:
-    """Split a text with Han characters into words by jieba, and every `AT_ONCE` characters; any other text is one word."""
+    """Split a text with Han characters into words by jieba and every `AT_ONCE` characters; keep another text whole."""
     if not HAN.search(text):
         return [text]
     return [word for word in segment(text) if word.strip()]
