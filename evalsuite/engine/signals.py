@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+SAME_PRESS = 1.0  # seconds; wrappers such as `uv run` pass on the signal that the terminal has sent to all processes
 _received: list[int] = []
+_interrupted: list[float] = []
+_terminal: list[int] = []
 
 
 def is_from_user() -> bool:
@@ -25,12 +30,25 @@ def ending_signal() -> str:
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    _received.append(number)
-    raise KeyboardInterrupt
+    """End the run in order at the first Ctrl-C, and at once at a later one."""
+    now = time.monotonic()
+    if number not in _received:
+        _received.append(number)
+        _interrupted.append(now)
+        raise KeyboardInterrupt
+    if _terminal and now - _interrupted[0] > SAME_PRESS:
+        os.write(_terminal[0], b"\nevalsuite: ended at once; go on with --resume last (nothing is asked twice)\n")
+        os._exit(128 + number)
 
 
-def handle_signals(*names: str, end: Callable[[str, int], None]) -> dict[int, Any]:
-    """Handle signals for which nobody else has set a handler."""
+def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int | None) -> dict[int, Any]:
+    """Handle signals for which nobody else has set a handler.
+
+    Args:
+        terminal: an own file descriptor for the last line of a run that is ended at once; None in a worker, because the
+            controlling process ends it.
+    """
+    _terminal[:] = [] if terminal is None else [terminal]
 
     def terminate(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
@@ -52,5 +70,8 @@ def handle_signals(*names: str, end: Callable[[str, int], None]) -> dict[int, An
 def restore_signals(earlier: dict[int, Any]) -> None:
     """Set the handlers that were there before."""
     _received.clear()
+    _interrupted.clear()
+    while _terminal:
+        os.close(_terminal.pop())
     for number, handler in earlier.items():
         signal.signal(number, handler)

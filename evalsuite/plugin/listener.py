@@ -19,6 +19,7 @@ from evalsuite.engine.signals import handle_signals
 from evalsuite.plugin.items import RECORD, cases_of
 from evalsuite.plugin.options import gates_on_command_line, is_asked_for
 from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.pytest_internals import terminal_file
 from evalsuite.plugin.xdist import connect_worker, planned_by, stop_distributing
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ class Listener:
             # As pytest does without workers, before any case is paid for; xdist by itself would go on.
             raise pytest.Session.Interrupted(f"{number_of(self._uncollected, 'error')} during collection")
         if self._sent_plan is not None and not self.handlers:
-            self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit)
+            self._handle_signals()
             self.open()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -296,7 +297,15 @@ class Listener:
         self.planned = len(cases_of(session.items))
         self._items = [item.nodeid for item in session.items]
         if self.planned:
-            self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit)
+            self._handle_signals()
+
+    def _handle_signals(self) -> None:
+        try:
+            # A copy, because pytest redirects the descriptor itself while a test runs.
+            terminal = os.dup(terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
+        except (AttributeError, OSError, ValueError):
+            terminal = os.dup(2)  # pytest runs within a program, or without its reporter
+        self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit, terminal=terminal)
 
 
 def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:

@@ -95,7 +95,7 @@ def _start_worker(config: pytest.Config) -> None:
     config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _new_loop, connect)
     apply_selection(config, data["selection"])
     # To tell an interruption by a scorer from the user's.
-    handle_signals("SIGINT", end=pytest.exit)
+    handle_signals("SIGINT", end=pytest.exit, terminal=None)
 
 
 def _new_loop() -> BackgroundLoop:

@@ -242,8 +242,11 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
 
 def _bound_of_skewed(totals: Array, sizes: Array, level: float) -> float:
     """Compute the mean minus the transformed quantile of t; the low levels give upper bounds."""
+    import numpy as np
+
     mean = mean_of_clusters(totals, sizes)
     residuals = totals - sizes * mean.mean
+    residuals = residuals / np.abs(residuals).max()  # so that cubes of tiny amounts are not rounded to zero
     skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
     quantile = mean.quantile(level)
     if abs(skewness) > ROUNDING:

@@ -230,3 +230,35 @@ def test_a_signal_between_two_lines_ends_the_run_like_one_within_a_line(suite: S
     assert result.ret == 128 + signal.SIGHUP
     assert "INTERNALERROR" not in shown(result)
     assert "ended by SIGHUP; go on with --resume last" in shown(result)
+
+
+INTERRUPTED_TWICE = """
+    import os, signal, time
+    from evalsuite import Sample, benchmark, exact_match, generate
+
+    @benchmark("capitals", [Sample(id="a", input="a", target="a")], solver=generate(), scorers=[exact_match()])
+    def test_capitals(sample, scores):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            time.sleep({seconds})
+            os.kill(os.getpid(), signal.SIGINT)
+    """
+
+
+@pytest.mark.own_interpreter
+def test_a_second_interrupt_ends_the_run_at_once_and_without_a_traceback(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_capitals=INTERRUPTED_TWICE.format(seconds=1.5))
+    result = suite.run("--run=r", fresh=True)
+    assert result.ret == 128 + signal.SIGINT
+    assert "ended at once" in shown(result)
+    assert "Traceback" not in shown(result)
+
+
+@pytest.mark.own_interpreter
+def test_an_interrupt_that_a_wrapper_passes_on_counts_once(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_capitals=INTERRUPTED_TWICE.format(seconds=0))
+    result = suite.run("--run=r", fresh=True)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "interrupted from the keyboard" in shown(result)
+    assert suite.report("r")

@@ -66,7 +66,7 @@ class TableFiles:
             if reads and plain not in _UTF8 and self._is_unchanged(file):
                 raise FileNotFoundError(file)
             return self._open(file, mode, *args, **kwargs)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             written = self._write_table(file, "" if plain in _UTF8 else encoding) if reads else None
             if written is None:
                 raise

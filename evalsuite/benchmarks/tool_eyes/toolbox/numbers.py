@@ -21,21 +21,33 @@ MAX_TEXT = 20_000
 
 
 def check_range(name: str, value: int, low: int, high: int) -> int:
-    """Return the value if it lies within the bounds."""
+    """Return the value if it lies within the bounds.
+
+    Raises:
+        ValueError: the value is out of bounds.
+    """
     if not low <= value <= high:
         raise ValueError(f"{name} must be between {low} and {high}")
     return value
 
 
 def short(name: str, text: str, limit: int = MAX_TEXT) -> str:
-    """Return the text if it is not too long."""
+    """Return the text if it is not too long.
+
+    Raises:
+        ValueError: the text is too long.
+    """
     if len(text) > limit:
         raise ValueError(f"{name} must have at most {limit} characters")
     return text
 
 
 def read_date(text: str) -> date:
-    """Parse a date written as YYYY-MM-DD."""
+    """Parse a date written as YYYY-MM-DD.
+
+    Raises:
+        ValueError: the text is not such a date.
+    """
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
@@ -43,7 +55,11 @@ def read_date(text: str) -> date:
 
 
 def read_time(text: str) -> time:
-    """Parse a time of day written as HH:MM."""
+    """Parse a time of day written as HH:MM.
+
+    Raises:
+        ValueError: the text is not such a time.
+    """
     try:
         hours, minutes = text.strip().split(":")
         return time(int(hours), int(minutes))
@@ -78,7 +94,11 @@ class Arithmetic(Stateless):
 
     @tool
     def calculate(self, expression: str) -> _Number:
-        """Works out an arithmetic expression with + - * / // % ** and brackets, sqrt, abs and round."""
+        """Works out an arithmetic expression with + - * / // % ** and brackets, sqrt, abs and round.
+
+        Args:
+            expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
+        """
         return _Expression(short("expression", expression, 300).lower()).value()
 
     @tool
@@ -86,6 +106,7 @@ class Arithmetic(Stateless):
         """Converts a length, a mass or a time to another unit.
 
         Args:
+            value: the number to convert.
             source: its unit.
             target: the unit wanted.
         """
@@ -96,7 +117,11 @@ class Arithmetic(Stateless):
 
     @tool
     def prime_factors(self, number: int) -> list[int]:
-        """Splits a whole number into its prime factors."""
+        """Splits a whole number into its prime factors.
+
+        Args:
+            number: 2 to 1,000,000,000.
+        """
         rest, factor, factors = check_range("number", number, 2, 10**9), 2, []
         while factor * factor <= rest:
             while rest % factor == 0:
@@ -211,17 +236,31 @@ class Dates(Stateless):
 
     @tool
     def weekday(self, day: str) -> str:
-        """Says which day of the week a date is."""
+        """Says which day of the week a date is.
+
+        Args:
+            day: the date, as YYYY-MM-DD.
+        """
         return _DAYS[read_date(short("day", day, 30)).weekday()]
 
     @tool
     def days_between(self, first: str, last: str) -> int:
-        """Counts the days from one date to another; negative if the second one is earlier."""
+        """Counts the days from one date to another; negative if the second one is earlier.
+
+        Args:
+            first: the one date, as YYYY-MM-DD.
+            last: the other date, as YYYY-MM-DD.
+        """
         return (read_date(short("last", last, 30)) - read_date(short("first", first, 30))).days
 
     @tool
     def add_days(self, day: str, days: int) -> str:
-        """Adds a number of days to a date."""
+        """Adds a number of days to a date.
+
+        Args:
+            day: the date, as YYYY-MM-DD.
+            days: how many days later; negative for earlier.
+        """
         check_range("days", days, -100_000, 100_000)
         try:
             return (read_date(short("day", day, 30)) + timedelta(days=days)).isoformat()
@@ -230,7 +269,11 @@ class Dates(Stateless):
 
     @tool
     def is_leap_year(self, year: int) -> bool:
-        """Says whether a year of the Gregorian calendar has 366 days."""
+        """Says whether a year of the Gregorian calendar has 366 days.
+
+        Args:
+            year: 1583 to 9999.
+        """
         check_range("year", year, 1583, 9999)
         return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
@@ -240,7 +283,12 @@ class Household(Stateless):
 
     @tool
     def body_mass_index(self, weight_kg: float, height_m: float) -> float:
-        """Works out the body mass index: weight divided by the square of the height."""
+        """Works out the body mass index: weight divided by the square of the height.
+
+        Args:
+            weight_kg: weight in kilograms.
+            height_m: height in metres.
+        """
         if not (1 <= weight_kg <= 500 and 0.3 <= height_m <= 3):
             raise ValueError("the weight must be 1 to 500 kg and the height 0.3 to 3 m")
         return round(weight_kg / height_m**2, 1)
@@ -250,6 +298,8 @@ class Household(Stateless):
         """Splits a bill evenly, with a tip.
 
         Args:
+            total: the bill without tip.
+            people: how many pay, 1 to 100.
             tip_percent: the tip in percent of the bill.
         """
         if not (0 <= total <= 1e9 and 0 <= tip_percent <= 100):
@@ -259,14 +309,25 @@ class Household(Stateless):
 
     @tool
     def scale_recipe(self, ingredients: dict[str, float], servings: int, wanted: int) -> dict[str, float]:
-        """Scales the amounts of a recipe to another number of servings."""
+        """Scales the amounts of a recipe to another number of servings.
+
+        Args:
+            ingredients: amounts by ingredient.
+            servings: the number of people whom the amounts serve.
+            wanted: the number of people to serve.
+        """
         check_range("the number of ingredients", len(ingredients), 1, 100)
         factor = check_range("wanted", wanted, 1, 1000) / check_range("servings", servings, 1, 1000)
         return {short("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()}
 
     @tool
     def travel_time(self, distance_km: float, speed_kmh: float) -> dict[str, int]:
-        """Works out how long a journey takes, in hours and minutes."""
+        """Works out how long a journey takes, in hours and minutes.
+
+        Args:
+            distance_km: length of the way in kilometres.
+            speed_kmh: average speed in kilometres an hour.
+        """
         if not (0 <= distance_km <= 1e6 and 0.1 <= speed_kmh <= 1e5):
             raise ValueError("the distance must be 0 to 1e6 km and the speed 0.1 to 1e5 km/h")
         hours, minutes = divmod(round(60 * distance_km / speed_kmh), 60)
@@ -281,7 +342,9 @@ class Savings(Stateless):
         """Says what an amount grows to with interest paid and kept once a year.
 
         Args:
+            amount: what is put in at the beginning.
             rate_percent: interest in percent a year.
+            years: the number of years, 0 to 100.
         """
         _check(amount, rate_percent)
         return round(amount * (1 + rate_percent / 100) ** check_range("years", years, 0, 100), 2)
@@ -291,7 +354,9 @@ class Savings(Stateless):
         """Says what must be paid each month to pay a loan back in equal payments.
 
         Args:
+            amount: what is lent.
             rate_percent: interest in percent a year, a twelfth of it charged each month.
+            months: how many payments, 1 to 600.
         """
         _check(amount, rate_percent)
         monthly, count = rate_percent / 1200, check_range("months", months, 1, 600)
@@ -301,7 +366,12 @@ class Savings(Stateless):
 
     @tool
     def percent_change(self, before: float, after: float) -> float:
-        """Says by how many percent a value has changed."""
+        """Says by how many percent a value has changed.
+
+        Args:
+            before: the value at first.
+            after: the value then.
+        """
         if before == 0:
             raise ValueError("a change from 0 has no percentage")
         return round(100 * (after - before) / before, 4)
@@ -335,6 +405,8 @@ class Market:
 
         Args:
             symbol: the share's symbol.
+            first: the first day, as YYYY-MM-DD.
+            last: the last day, as YYYY-MM-DD.
         """
         begin, end = (read_date(short("day", day, 30)).isoformat() for day in (first, last))
         prices = zip(self.days, self._closes(symbol), strict=True)
@@ -349,6 +421,7 @@ class Market:
 
         Args:
             symbol: the share's symbol.
+            days: how many of the last trading days.
         """
         closes = self._closes(symbol)[-check_range("days", days, 1, len(self.days)) :]
         return round(sum(closes) / len(closes), 4)
@@ -361,6 +434,7 @@ class Market:
 
         Args:
             symbol: the share's symbol.
+            days: how many of the last changes.
         """
         closes = self._closes(symbol)[-check_range("days", days, 1, len(self.days) - 1) - 1 :]
         changes = [after - before for before, after in pairwise(closes)]

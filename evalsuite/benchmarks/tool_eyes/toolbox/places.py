@@ -52,7 +52,11 @@ class Bulletins:
 
     @tool
     def read_bulletin(self, number: int) -> dict[str, Any]:
-        """Shows the whole text of one of Farholm's news bulletins."""
+        """Shows the whole text of one of Farholm's news bulletins.
+
+        Args:
+            number: the bulletin's number, as a search lists it.
+        """
         for entry in self.data["bulletins"]:
             if entry["number"] == number:
                 return dict(entry)
@@ -60,7 +64,12 @@ class Bulletins:
 
     @tool
     def weather_forecast(self, town: str, day: str) -> dict[str, Any]:
-        """Gives the weather forecast for a town of Farholm."""
+        """Gives the weather forecast for a town of Farholm.
+
+        Args:
+            town: the town's name.
+            day: the day, as YYYY-MM-DD; today or one of the two days after it.
+        """
         towns = self.data["weather"]
         name = short("town", town, 100).strip().title()
         if name not in towns:
@@ -83,13 +92,24 @@ class CalendarBook:
 
     @tool
     def list_events(self, day: str) -> list[dict[str, str]]:
-        """Lists the appointments of a day."""
+        """Lists the appointments of a day.
+
+        Args:
+            day: the day, as YYYY-MM-DD.
+        """
         date = read_date(short("day", day, 30)).isoformat()
         return sorted((event for event in self.events if event["day"] == date), key=lambda event: event["start"])
 
     @tool
     def add_event(self, day: str, start: str, end: str, title: str) -> str:
-        """Writes an appointment into the book."""
+        """Writes an appointment into the book.
+
+        Args:
+            day: the day, as YYYY-MM-DD.
+            start: when it begins, as HH:MM.
+            end: when it ends, as HH:MM.
+            title: what it is.
+        """
         date = read_date(short("day", day, 30)).isoformat()
         begins, ends = (read_time(short("time", text, 10)).strftime("%H:%M") for text in (start, end))
         if begins >= ends:
@@ -103,7 +123,12 @@ class CalendarBook:
 
     @tool
     def cancel_event(self, day: str, title: str) -> str:
-        """Takes an appointment out of the book."""
+        """Takes an appointment out of the book.
+
+        Args:
+            day: its day, as YYYY-MM-DD.
+            title: its title.
+        """
         for event in self.list_events(day):
             if event["title"].lower() == title.strip().lower():
                 self.events.remove(event)
@@ -112,7 +137,11 @@ class CalendarBook:
 
     @tool
     def free_times(self, day: str) -> list[dict[str, str]]:
-        """Lists the stretches of a day, between 08:00 and 18:00, without an appointment."""
+        """Lists the stretches of a day, between 08:00 and 18:00, without an appointment.
+
+        Args:
+            day: the day, as YYYY-MM-DD.
+        """
         free, at = [], _OPENS
         for event in self.list_events(day):
             if event["start"] > at:
@@ -147,12 +176,21 @@ class Files:
 
     @tool
     def read_file(self, name: str) -> str:
-        """Reads a text file."""
+        """Reads a text file.
+
+        Args:
+            name: the file's name.
+        """
         return self._existing(name).read_text(encoding="utf-8")
 
     @tool
     def write_file(self, name: str, text: str) -> str:
-        """Writes a text file, in place of an older one of that name."""
+        """Writes a text file, in place of an older one of that name.
+
+        Args:
+            name: the file's name.
+            text: the whole new content.
+        """
         path = self._path(name)
         check_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
         path.write_text(short("text", text), encoding="utf-8")
@@ -160,7 +198,12 @@ class Files:
 
     @tool
     def append_line(self, name: str, line: str) -> str:
-        """Adds a line at the end of a text file."""
+        """Adds a line at the end of a text file.
+
+        Args:
+            name: the file's name.
+            line: the line.
+        """
         path = self._existing(name)
         text = path.read_text(encoding="utf-8")
         path.write_text(
@@ -171,7 +214,12 @@ class Files:
 
     @tool
     def rename_file(self, name: str, new_name: str) -> str:
-        """Gives a file another name."""
+        """Gives a file another name.
+
+        Args:
+            name: the file's name.
+            new_name: a name that no file has yet.
+        """
         old, new = self._existing(name), self._path(new_name)
         if new.exists():
             raise ValueError(f"there is already a file {new.name!r}")
@@ -180,7 +228,11 @@ class Files:
 
     @tool
     def delete_file(self, name: str) -> str:
-        """Deletes a file."""
+        """Deletes a file.
+
+        Args:
+            name: the file's name.
+        """
         path = self._existing(name)
         path.unlink()
         return f"{path.name} is deleted"
@@ -236,7 +288,11 @@ class Records:
 
     @tool
     def find_city(self, name: str) -> dict[str, Any]:
-        """Looks up a city: its country, continent, and whether it is the country's capital."""
+        """Looks up a city: its country, continent, and whether it is the country's capital.
+
+        Args:
+            name: the city's English name.
+        """
         cities = self._rows("SELECT * FROM cities WHERE name = ? COLLATE NOCASE", name.strip())
         if not cities:
             raise ValueError("no city of this name is in the database")
@@ -244,7 +300,12 @@ class Records:
 
     @tool
     def find_companies(self, city: str = "", sector: str = "") -> list[dict[str, Any]]:
-        """Lists companies, if wanted only those of a city or a sector."""
+        """Lists companies, if wanted only those of a city or a sector.
+
+        Args:
+            city: the city in which they are based.
+            sector: what they do, such as energy, food, toys or transport.
+        """
         return self._rows(
             "SELECT * FROM companies WHERE (? = '' OR city = ? COLLATE NOCASE)"
             " AND (? = '' OR sector = ? COLLATE NOCASE) ORDER BY name",
@@ -253,7 +314,12 @@ class Records:
 
     @tool
     def find_products(self, company: str, max_price: float | None = None) -> list[dict[str, Any]]:
-        """Lists the products of a company, cheapest first."""
+        """Lists the products of a company, cheapest first.
+
+        Args:
+            company: the company's name.
+            max_price: leave out what costs more than this many crowns.
+        """
         return self._rows(
             "SELECT * FROM products WHERE company = ? COLLATE NOCASE AND (? IS NULL OR price <= ?) ORDER BY price",
             *(company.strip(), max_price, max_price),
@@ -261,7 +327,11 @@ class Records:
 
     @tool
     def run_select(self, query: str) -> list[dict[str, Any]]:
-        """Runs one SELECT statement on the database; at most 20 rows are shown."""
+        """Runs one SELECT statement on the database; at most 20 rows are shown.
+
+        Args:
+            query: a statement in SQLite's SQL.
+        """
         return self._rows(short("query", query, 2000))
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:

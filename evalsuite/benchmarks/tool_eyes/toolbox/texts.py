@@ -32,17 +32,30 @@ class Placeholders:
 
     @tool
     def placeholder_sentences(self, count: int = 1) -> list[str]:
-        """Makes meaningless sentences to fill a layout with."""
+        """Makes meaningless sentences to fill a layout with.
+
+        Args:
+            count: how many, 1 to 20.
+        """
         return [self._sentence() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
-        """Makes up people with a name, a job and an e-mail address at example.com."""
+        """Makes up people with a name, a job and an e-mail address at example.com.
+
+        Args:
+            count: how many, 1 to 20.
+        """
         return [self._person() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
-        """Rewrites a text in another letter case."""
+        """Rewrites a text in another letter case.
+
+        Args:
+            text: the text.
+            style: upper, lower, title, or snake for lower_case_with_underscores.
+        """
         short("text", text)
         if style == "snake":
             return "_".join(text.lower().split())
@@ -50,7 +63,11 @@ class Placeholders:
 
     @tool
     def reverse_text(self, text: str) -> str:
-        """Writes a text backwards."""
+        """Writes a text backwards.
+
+        Args:
+            text: the text.
+        """
         return short("text", text)[::-1]
 
     def _sentence(self) -> str:
@@ -79,7 +96,13 @@ class RandomData:
 
     @tool
     def random_integers(self, low: int, high: int, count: int = 1) -> list[int]:
-        """Draws random whole numbers."""
+        """Draws random whole numbers.
+
+        Args:
+            low: smallest possible number.
+            high: largest possible number.
+            count: how many, 1 to 100.
+        """
         if low > high:
             raise ValueError("low must not be larger than high")
         check_range("low", low, -(10**12), 10**12)
@@ -94,24 +117,39 @@ class RandomData:
 
         Args:
             length: number of characters, 1 to 200.
+            alphabet: what it is made of.
         """
         return "".join(self.random.choices(_ALPHABETS[alphabet], k=check_range("length", length, 1, 200)))
 
     @tool
     def random_uuids(self, count: int = 1) -> list[str]:
-        """Makes random UUIDs of version 4."""
+        """Makes random UUIDs of version 4.
+
+        Args:
+            count: how many, 1 to 100.
+        """
         numbers = [self.random.getrandbits(128) for _ in range(check_range("count", count, 1, 100))]
         return [str(uuid.UUID(int=number, version=4)) for number in numbers]
 
     @tool
     def pick(self, options: list[str], count: int = 1) -> list[str]:
-        """Picks from a list at random, none twice."""
+        """Picks from a list at random, none twice.
+
+        Args:
+            options: what to pick from, at most 1000.
+            count: how many to pick.
+        """
         check_range("the number of options", len(options), 1, 1000)
         return self.random.sample(options, check_range("count", count, 1, len(options)))
 
     @tool
     def random_date(self, first: str, last: str) -> str:
-        """Draws a random date."""
+        """Draws a random date.
+
+        Args:
+            first: earliest possible date, as YYYY-MM-DD.
+            last: latest possible date, as YYYY-MM-DD.
+        """
         begin, end = read_date(short("first", first, 30)), read_date(short("last", last, 30))
         if begin > end:
             raise ValueError("first must not be later than last")
@@ -129,6 +167,8 @@ class TextAnalysis(Stateless):
         """Says how similar two texts are, from 0 (nothing in common) to 1 (equal).
 
         Args:
+            first: one text.
+            second: the other text.
             method: characters for 1 - edit distance / longer length, words for shared / all distinct words.
         """
         short("first", first, 2000)
@@ -143,20 +183,34 @@ class TextAnalysis(Stateless):
 
     @tool
     def count_text(self, text: str) -> dict[str, int]:
-        """Counts the characters, words and sentences of a text."""
+        """Counts the characters, words and sentences of a text.
+
+        Args:
+            text: the text.
+        """
         sentences = [part for part in re.split(r"[.!?]+", short("text", text)) if part.strip()]
         return {"characters": len(text), "words": len(_words(text)), "sentences": len(sentences)}
 
     @tool
     def frequent_words(self, text: str, count: int = 3) -> dict[str, int]:
-        """Finds the most frequent words of a text, with how often they occur."""
+        """Finds the most frequent words of a text, with how often they occur.
+
+        Args:
+            text: the text.
+            count: how many words, 1 to 50.
+        """
         counts = Counter(_words(short("text", text)))
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return dict(ranked[: check_range("count", count, 1, 50)])
 
     @tool
     def find_differences(self, first: str, second: str) -> dict[str, list[str]]:
-        """Lists the words that only one of two texts has."""
+        """Lists the words that only one of two texts has.
+
+        Args:
+            first: one text.
+            second: the other text.
+        """
         words, others = set(_words(short("first", first))), set(_words(short("second", second)))
         return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
@@ -173,7 +227,11 @@ class Validation(Stateless):
 
     @tool
     def validate_email(self, address: str) -> dict[str, bool | str]:
-        """Checks whether a text is written like an e-mail address. Does not ask whether it exists."""
+        """Checks whether a text is written like an e-mail address. Does not ask whether it exists.
+
+        Args:
+            address: the address.
+        """
         return {"address": address, "valid": bool(_EMAIL.fullmatch(short("address", address, 300)))}
 
     @tool
@@ -189,13 +247,21 @@ class Validation(Stateless):
 
     @tool
     def validate_isbn(self, isbn: str) -> dict[str, bool | str]:
-        """Checks the last digit of an ISBN with 10 or 13 digits."""
+        """Checks the last digit of an ISBN with 10 or 13 digits.
+
+        Args:
+            isbn: the number, with or without hyphens.
+        """
         plain = short("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
         return {"isbn": isbn, "valid": _isbn_13(plain) if len(plain) == 13 else _isbn_10(plain)}
 
     @tool
     def validate_date(self, text: str) -> dict[str, bool | str]:
-        """Checks whether a day exists in the calendar."""
+        """Checks whether a day exists in the calendar.
+
+        Args:
+            text: the date, as YYYY-MM-DD.
+        """
         short("text", text, 30)
         try:
             read_date(text)
