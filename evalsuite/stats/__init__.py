@@ -2,7 +2,7 @@
 
 Invalid input (no values, nan, lists of different length) raises ValueError. If a statistic is undefined on
 valid input (kappa with one category, a correlation with a constant), the result is nan. docs/statistics.md
-states every formula, its source and its use.
+says which statistic to use when; each docstring names its source.
 """
 
 import lazy_loader
