@@ -47,7 +47,7 @@ class Lease:
         name: the lock file's name.
 
     Raises:
-        RunError: another session that is still running holds the lock.
+        RunError: another session that is still running holds the lock, or the file system has no locks.
     """
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
@@ -73,9 +73,12 @@ class Lease:
                 f"run {self.folder.name} is being written to by another session{self._holder()}: wait for it, or "
                 "stop it; each request would be paid for twice"
             ) from error
-        except OSError:
-            # The file system does not support locks.
-            return
+        except OSError as error:
+            # SQLite would wait for such a lock as for one that another process holds.
+            raise RunError(
+                f"{self.folder} is on a file system without locks ({error.strerror}), and a journal needs them: "
+                "name a folder on another one with --reports"
+            ) from error
 
     def _holder(self) -> str:
         """Read the name of the session that holds the lock; empty if it cannot be read."""

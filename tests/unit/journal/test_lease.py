@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.journal.lease import LOCK, is_held
+from evalsuite.core.errors import RunError
+from evalsuite.journal.lease import LOCK, Lease, is_held
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,3 +44,15 @@ def test_a_lock_of_another_host_says_nothing(tmp_path: Path, text: str) -> None:
     assert is_held(tmp_path, "here") is None
     (tmp_path / LOCK).write_text(text, encoding="latin-1")
     assert is_held(tmp_path, "here") is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_a_file_system_without_locks_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "lockf", no_locks)
+    with pytest.raises(RunError, match=r"without locks .*name a folder on another one with --reports"):
+        Lease(tmp_path)
