@@ -11,7 +11,7 @@ from openai import AsyncOpenAI, OpenAI
 from evalsuite.core.errors import SolverError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Coroutine
 
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.chat_api import HttpAnswer
@@ -36,6 +36,12 @@ class _Transport:
         return self._api.answer(request.method, request.url.path.removeprefix("/v1"), content)
 
     @staticmethod
+    def _timeout(request: httpx2.Request) -> float | None:
+        """Return the seconds that the caller waits for an answer: those of `with_options(timeout=...)`, if any."""
+        seconds: float | None = request.extensions.get("timeout", {}).get("read")
+        return seconds
+
+    @staticmethod
     def _response(request: httpx2.Request, answer: HttpAnswer) -> httpx2.Response:
         return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
 
@@ -44,25 +50,35 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
     """For `AsyncOpenAI`, on whatever asyncio loop it is used."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answers one request."""
-        asked = self._ask(request, await request.aread())
-        if asyncio.get_running_loop() is self._loop:
-            return self._response(request, await asked)
-        return self._response(request, await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop)))
+        """Answer one request; one that takes longer than its own time-out is cancelled."""
+        answer = self._ask(request, await request.aread())
+        asked: Awaitable[HttpAnswer] = answer
+        if asyncio.get_running_loop() is not self._loop:
+            asked = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
+        seconds = self._timeout(request)
+        try:
+            return self._response(request, await asyncio.wait_for(asked, seconds))
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
 
 
 class BlockingTransport(_Transport, httpx2.BaseTransport):
     """For `OpenAI`, in any thread but the loop's own."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answers one request."""
+        """Answer one request; one that takes longer than its own time-out is cancelled."""
         if self._on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "
                 "for: use model.openai() and await, or make the function a plain one"
             )
-        asked = self._ask(request, request.read())
-        return self._response(request, asyncio.run_coroutine_threadsafe(asked, self._loop).result())
+        asked = asyncio.run_coroutine_threadsafe(self._ask(request, request.read()), self._loop)
+        seconds = self._timeout(request)
+        try:
+            return self._response(request, asked.result(seconds))
+        except TimeoutError as error:
+            asked.cancel()
+            raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
 
     def _on_loop(self) -> bool:
         try:
@@ -72,12 +88,12 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
 
 
 def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
-    """Make an `AsyncOpenAI` whose calls the case's model answers."""
+    """Make an `AsyncOpenAI` whose calls the case's model answers; it waits for as long as the run lets a call wait."""
     client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
-    return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0)
+    return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 
 
 def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
-    """Make an `OpenAI` whose calls the case's model answers."""
+    """Make an `OpenAI` whose calls the case's model answers; it waits for as long as the run lets a call wait."""
     client = httpx2.Client(transport=BlockingTransport(api, loop))
-    return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0)
+    return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)

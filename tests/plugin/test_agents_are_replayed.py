@@ -38,6 +38,13 @@ async def agent(sample, model):
             said.append((await model.chat("SLOW")).text)
     except TimeoutError:
         said.append("gave up")
+    for client in (model.openai().with_options(timeout=0.2), model.openai()):
+        options = {} if client.timeout else {"timeout": 0.2}
+        try:
+            await client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "SLOW"}], **options)
+        except openai.APITimeoutError:
+            said.append("timed out")
     # The last thing it does: whichever of two calls is first.
     calls = [asyncio.ensure_future(model.chat(text)) for text in ("SLOW", "QUICK")]
     done, late = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
@@ -79,7 +86,7 @@ def test_a_replay_gives_every_draw_its_outcome_again(suite: Suite, chat_server: 
     votes = [record["facts"]["said"][:5] for record in first]
     assert len({vote for each in votes for vote in each}) == 10
     assert all("context length exceeded" in record["facts"]["said"][5] for record in first)
-    assert [record["facts"]["said"][7] for record in first] == ["gave up"] * 2
+    assert [record["facts"]["said"][7:10] for record in first] == [["gave up", "timed out", "timed out"]] * 2
     requests = len(chat_server.bodies)
     suite.run("-n", workers, "--replay=first", "--run=second").assert_outcomes(passed=2)
     assert len(chat_server.bodies) == requests
