@@ -102,7 +102,8 @@ def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array
 def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:
     """Compute the mean, and its standard error from the spread of the clusters' summed residuals.
 
-    The estimator is the bias-reduced sandwich CR2 with degrees of freedom by Satterthwaite's method: Bell and
+    For residual sums r and shares w of all n values, the squared error is the sum of r^2 / (1 - w) over the clusters,
+    divided by n^2. This is the bias-reduced sandwich CR2, with Satterthwaite's degrees of freedom: Bell and
     McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey
     Methodology 28, 2002). Clusters of one size get Liang and Zeger's sandwich (Biometrika 73, 1986) with the
     factor G / (G - 1) and G - 1 degrees of freedom; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640),

@@ -264,9 +264,10 @@ def betting_interval(
     """Compute the hedged betting interval of the mean of bounded values.
 
     For each supposed mean, a gambler bets against it on one value after the other. A mean is excluded if the
-    capital ever reaches 2 / (1 - confidence) times the initial capital. Waudby-Smith and Ramdas, "Estimating
-    means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section
-    4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
+    capital ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)), at most
+    0.75 / m for a supposed mean m; v is the regularised variance of earlier values. Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and
+    section 4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
     independent. Cases of a cluster are bet on together: the summed distance from the supposed mean, divided
     by the size of the largest cluster, is a value within the same bounds.
 

@@ -109,16 +109,7 @@ HALVINGS = 60
 
 
 def tango_z(lost: int, won: int, n: int, difference: float) -> float:
-    """Compute Tango's score statistic: how far the data lie above a supposed difference, in standard errors.
-
-    (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the probability of a loss that is most likely
-    if the true difference is d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d
-    and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in
-    proportions for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891).
-
-    Args:
-        won: the number of cases that went from 0 to 1.
-    """
+    """Compute Tango's score statistic, whose formula `tango_interval` states."""
     b = (2 * n - won + lost) * difference - (lost + won)
     c = -lost * difference * (1 - difference)
     loss = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
@@ -130,12 +121,24 @@ def tango_z(lost: int, won: int, n: int, difference: float) -> float:
 
 
 def tango_pvalue(lost: int, won: int, n: int, margin: float) -> float:
-    """Compute the one-sided p-value of a drop of `margin` or more; see `tango_z` for the arguments."""
+    """Compute the one-sided p-value of a drop of `margin` or more; see `tango_interval`."""
     return NormalDist().cdf(-tango_z(lost, won, n, -margin))
 
 
 def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Interval:
-    """Compute the interval of all differences that the two-sided score test would not reject; see `tango_z`.
+    """Compute the interval of all differences d that Tango's two-sided score test would not reject.
+
+    The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the probability of a loss that is most
+    likely if the true difference is d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d
+    and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design" (Statistics in Medicine 17, 1998, p. 891). A hundred unchanged answers still allow a drop
+    of 0.037.
+
+    Args:
+        lost: the number of cases that went from 1 to 0.
+        won: the number of cases that went from 0 to 1.
+        n: the number of all cases.
+        confidence: 0.95 for a 95% interval.
 
     Raises:
         ValueError: n is not above 0, lost + won exceeds n, or the confidence is not in (0, 1).

@@ -39,9 +39,11 @@ def ppi_mean(
 ) -> PredictionPowered:
     """Estimate the mean by prediction-powered inference with power tuning (PPI++).
 
-    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). Angelopoulos, Duchi and
-    Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled
-    must be a random sample of all cases, or the interval is not valid.
+    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged), with the variance
+    tuning^2 var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is
+    cov(labels, judged) / ((1 + n / N) var(all judged)), cut to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++:
+    Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled must be a random sample
+    of all cases, or the interval is not valid.
 
     The paper's normal interval covers only 22 to 93% with 30 labels and rare failures, because the labelled
     cases seldom include one where judge and people differ. So each bound here counts one more labelled case,

@@ -190,9 +190,10 @@ class BoundedSequence:
 
     For each supposed mean m, two gamblers bet that the scores are above or below it. Fair bets rarely
     multiply capital, so a mean is excluded for good if either gambler has multiplied theirs by 2 / alpha.
-    Bets are the predictable plug-in bets. Waudby-Smith and Ramdas, "Estimating means of bounded random
-    variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations its part on
-    sampling without replacement).
+    The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 / (1 - m); v is the variance of
+    earlier scores. The supposed means are thousandths of the range. Waudby-Smith and Ramdas, "Estimating
+    means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for
+    populations its part on sampling without replacement).
 
     Args:
         low: the lowest possible score.

@@ -18,20 +18,13 @@ EXAMPLES = {
 AGENT = """
 import json
 
-CALLS = {
-    "EUR": ("exchange_rate", {"source": "USD"}, "2"),
-    "milk": ("add_note", {"text": "milk"}, "There are 3."),
-}
-
 def agent(messages, tools=()):
     said = [message["content"] for message in messages[1:]]
     if messages[0]["content"] == "You sell tickets.":
         function = {"name": "book", "arguments": json.dumps({"city": "Oslo"})}
         call = {"content": "", "tool_calls": [{"id": "1", "type": "function", "function": function}]}
         return call if messages[-1]["role"] == "user" else "Booked."
-    (tool, arguments, answer), = [call for word, call in CALLS.items() if word in said[0]]
-    if len(said) > 1:
-        tool, arguments = "finish", {"answer": answer}
+    tool, arguments = ("finish", {"answer": "2"}) if len(said) > 1 else ("exchange_rate", {"source": "USD"})
     return f"Thought: so.\\nAction: {tool}\\nAction Input: {json.dumps(arguments)}"
 
 def customer(messages):
@@ -40,16 +33,16 @@ def customer(messages):
 
 
 def test_every_example_is_run_by_a_test_of_this_file_but_that_over_published_files() -> None:
-    assert list(EXAMPLES) == ["money", "notes", "shop", "bfcl"]
+    assert list(EXAMPLES) == ["money", "shop", "bfcl"]
     assert PAGE.count("```python") == len(EXAMPLES)
 
 
 def test_each_example_runs_by_itself(suite: Suite) -> None:
     (suite.path / "test_capitals.py").unlink()
-    names = ("money", "notes", "shop")
+    names = ("money", "shop")
     suite.pytester.makepyfile(tool_agent=AGENT, **{f"test_{name}": EXAMPLES[name] for name in names})
     suite.model = ("--model=function:tool_agent:agent",)
-    suite.run("--user-model=function:tool_agent:customer").assert_outcomes(passed=3)
+    suite.run("--user-model=function:tool_agent:customer").assert_outcomes(passed=2)
     events = [event for record in suite.records() for event in record["transcript"]["events"]]
     observed = {event["tool"]: event["observation"] for event in events if event.get("tool")}
-    assert observed | {"finish": ""} == {"exchange_rate": "0.5", "add_note": "3", "book": "done", "finish": ""}
+    assert observed | {"finish": ""} == {"exchange_rate": "0.5", "book": "done", "finish": ""}
