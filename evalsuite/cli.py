@@ -16,17 +16,11 @@ if TYPE_CHECKING:
 
 
 class CommandForm(NamedTuple):
-    """One form of a command.
+    """One form of a command."""
 
-    Attributes:
-        name: its name in the functions `add_NAME_arguments` and `run_NAME`; its earlier name as a command.
-        summary: what it does, in a line.
-        takes_more: whether options that are not its own are for pytest.
-    """
-
-    name: str
-    summary: str
-    takes_more: bool = False
+    name: str  # its name in the functions `add_NAME_arguments` and `run_NAME`; its earlier name as a command
+    summary: str  # what it does, in a line
+    takes_more: bool = False  # whether options that are not its own are for pytest
 
 
 MODULES = {"doctor": "commands.suites", "plan": "commands.suites", "ray": "commands.gateway", "build": "builders"}

@@ -40,12 +40,7 @@ class AnsweringModel(Protocol):
 
 
 class CaseApi:
-    """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop.
-
-    Args:
-        model: answers every request, whatever model an application names.
-        answers: the number of earlier answers, from which ids continue.
-    """
+    """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop."""
 
     def __init__(self, model: AnsweringModel, *, answers: int = 0) -> None:
         self._model = model

@@ -35,21 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """One answered call.
+    """One answered call."""
 
-    Attributes:
-        model: who was asked.
-        messages: the conversation as it was sent.
-        completion: the answer.
-        seconds: wall time, waiting for the limiter included.
-        number: its place among the calls that were sent, from 1.
-    """
-
-    model: str
-    messages: tuple[Message, ...]
-    completion: Completion
-    seconds: float
-    number: int = 0
+    model: str  # who was asked
+    messages: tuple[Message, ...]  # the conversation as it was sent
+    completion: Completion  # the answer
+    seconds: float  # wall time, waiting for the limiter included
+    number: int = 0  # its place among the calls that were sent, from 1
 
     @property
     def reply(self) -> Message:
@@ -75,16 +67,12 @@ class _Conversation:
 
 @dataclass(slots=True)
 class CallLog:
-    """The calls of one case, in the order in which they were sent, because answers arrive in any order.
+    """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
-    Attributes:
-        calls: those that were answered.
-        failures: the errors of calls that failed for good; each means that nothing was measured.
-        numbers: numbers for the calls, taken when they are sent.
-    """
-
-    calls: list[LoggedCall] = field(default_factory=list)
+    calls: list[LoggedCall] = field(default_factory=list)  # those that were answered
+    # the errors of calls that failed for good; each means that nothing was measured
     failures: list[Exception] = field(default_factory=list)
+    # numbers for the calls, taken when they are sent
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
 
     def add(self, call: LoggedCall) -> None:

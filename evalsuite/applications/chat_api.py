@@ -43,17 +43,11 @@ class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error o
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What goes back to a client.
+    """What goes back to a client."""
 
-    Attributes:
-        status: HTTP status.
-        chunks: the body, in the pieces in which it is sent.
-        content_type: of the body.
-    """
-
-    status: int
-    chunks: tuple[bytes, ...]
-    content_type: str = JSON
+    status: int  # HTTP status
+    chunks: tuple[bytes, ...]  # the body, in the pieces in which it is sent
+    content_type: str = JSON  # of the body
 
     @property
     def headers(self) -> dict[str, str]:
@@ -111,17 +105,11 @@ NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a request asks.
+    """What a request asks."""
 
-    Attributes:
-        messages: the conversation.
-        tools: tools on offer, in the OpenAI format.
-        params: generation parameters.
-    """
-
-    messages: tuple[Message, ...]
-    tools: tuple[Mapping[str, Any], ...]
-    params: Mapping[str, Any]
+    messages: tuple[Message, ...]  # the conversation
+    tools: tuple[Mapping[str, Any], ...]  # tools on offer, in the OpenAI format
+    params: Mapping[str, Any]  # generation parameters
 
 
 def read_chat(body: Mapping[str, Any]) -> ChatRequest:
@@ -217,19 +205,12 @@ def logprobs_of(completion: Completion) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """What a request asks.
+    """What a request asks."""
 
-    Attributes:
-        model: by the application's name.
-        texts: the texts to embed, in order.
-        params: further parameters (`dimensions`).
-        as_base64: whether vectors are wanted as base64, not as lists of numbers.
-    """
-
-    model: str
-    texts: tuple[str, ...]
-    params: Mapping[str, Any]
-    as_base64: bool
+    model: str  # by the application's name
+    texts: tuple[str, ...]  # the texts to embed, in order
+    params: Mapping[str, Any]  # further parameters (`dimensions`)
+    as_base64: bool  # whether vectors are wanted as base64, not as lists of numbers
 
 
 def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:

@@ -22,12 +22,7 @@ KEY = "the-gateway-holds-the-key"
 
 
 class _Transport:
-    """Takes requests to the event loop that the model lives in.
-
-    Args:
-        api: answers.
-        loop: the model's event loop.
-    """
+    """Takes requests to the event loop that the model lives in."""
 
     def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api, self._loop = api, loop

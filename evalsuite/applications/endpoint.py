@@ -59,11 +59,7 @@ class Endpoint:
 
 
 class LoopbackServer:
-    """Answers HTTP requests on loopback from when it is made until its loop ends.
-
-    Args:
-        loop: the event loop on which it runs.
-    """
+    """Answers HTTP requests on loopback from when it is made until its loop ends."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -56,14 +56,7 @@ FETCHES = 3
 
 
 class BatchBackend:
-    """Answers requests by way of batches. Belongs to the gateway's event loop.
-
-    Args:
-        backend: the server.
-        model: the name that the user gave.
-        batches: the journal's table of batches.
-        pending: told of every batch.
-    """
+    """Answers requests by way of batches. Belongs to the gateway's event loop."""
 
     metered = True
     connections: int | None = None

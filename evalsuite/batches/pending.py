@@ -27,13 +27,7 @@ class Sender(Protocol):
 
 
 class PendingBatches:
-    """The unfinished batches of all backends; if detached, ends the session instead of waiting for them.
-
-    Args:
-        detach: whether the session ends once everything is sent.
-        tell: shows a line to the user.
-        on_detached: called once, with the reason, before waiting callers are released.
-    """
+    """The unfinished batches of all backends; if detached, ends the session instead of waiting for them."""
 
     def __init__(
         self,

@@ -34,23 +34,14 @@ LATEST = 20
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch.
+    """The state of a batch."""
 
-    Attributes:
-        batch: the server's id.
-        status: the server's word for it.
-        done: requests that are finished, well or not.
-        total: requests.
-        files: ids of the files with answers and with errors, as far as there are any.
-        errors: why the server took nothing of it: code, message and perhaps line of each.
-    """
-
-    batch: str
-    status: str
-    done: int
-    total: int
-    files: tuple[str, ...]
-    errors: tuple[Mapping[str, Any], ...]
+    batch: str  # the server's id
+    status: str  # the server's word for it
+    done: int  # requests that are finished, well or not
+    total: int  # requests
+    files: tuple[str, ...]  # ids of the files with answers and with errors, as far as there are any
+    errors: tuple[Mapping[str, Any], ...]  # why the server took nothing of it: code, message and perhaps line of each
 
     @property
     def over(self) -> bool:
@@ -64,11 +55,7 @@ def as_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
 
 
 class BatchServer:
-    """Sends files and batches to a server, and reads their state.
-
-    Args:
-        backend: the server, its key and its time-outs.
-    """
+    """Sends files and batches to a server, and reads their state."""
 
     def __init__(self, backend: OpenAIBackend) -> None:
         self._backend = backend.for_files()

@@ -44,13 +44,9 @@ _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 
 @dataclass(frozen=True, slots=True)
 class BfclOptions:
-    """The arguments of `@benchmark("bfcl", ...)`.
+    """The arguments of `@benchmark("bfcl", ...)`."""
 
-    Attributes:
-        categories: the categories to ask; None for all that the folder has.
-    """
-
-    categories: Sequence[str] | None = None
+    categories: Sequence[str] | None = None  # the categories to ask; None for all that the folder has
     max_tokens: int = 1024
 
     @classmethod

@@ -35,17 +35,11 @@ TASKS, POLICY = "tasks.json", "policy.md"
 
 @dataclass(frozen=True, slots=True)
 class Tau2Options:
-    """The arguments of `@benchmark("tau2", ...)`.
+    """The arguments of `@benchmark("tau2", ...)`."""
 
-    Attributes:
-        world: a class with the domain's tools, or a function that makes such an object from the sample.
-        domain: the domain's folder within that of the data, as in the published repository.
-        max_turns: maximum number of the customer's messages.
-    """
-
-    world: Any = None
-    domain: str | None = None
-    max_turns: int = 30
+    world: Any = None  # a class with the domain's tools, or a function that makes such an object from the sample
+    domain: str | None = None  # the domain's folder within that of the data, as in the published repository
+    max_turns: int = 30  # maximum number of the customer's messages
 
     @classmethod
     def of(cls, setup: Setup) -> Tau2Options:

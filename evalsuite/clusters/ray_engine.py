@@ -34,11 +34,7 @@ class RayCluster:
 
     Args:
         address: the cluster's address; None starts a cluster, `auto` finds one.
-        root: the suite's root directory, which goes to every node.
         packages: installed on every node with pip; empty if they are there already.
-
-    Raises:
-        BackendUnavailable: Ray is not installed, or the cluster does not respond.
     """
 
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:

@@ -28,36 +28,23 @@ TAIL = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ShardJob:
-    """The work of one node.
+    """The work of one node."""
 
-    Attributes:
-        part: its number, from 1.
-        gateway: addresses of the gateway services that all shards use.
-        token: the client token for them; None where none is needed.
-    """
-
-    part: int
+    part: int  # its number, from 1
     parts: int
     arguments: Sequence[str]
-    gateway: str
-    token: str | None
+    gateway: str  # addresses of the gateway services that all shards use
+    token: str | None  # the client token for them; None where none is needed
 
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """The result of a shard.
+    """The result of a shard."""
 
-    Attributes:
-        part: its number, from 1.
-        status: pytest's exit status.
-        folder: the run's folder as a tar file; empty where there is none.
-        output: the end of what the session printed.
-    """
-
-    part: int
-    status: int
-    folder: bytes
-    output: str
+    part: int  # its number, from 1
+    status: int  # pytest's exit status
+    folder: bytes  # the run's folder as a tar file; empty where there is none
+    output: str  # the end of what the session printed
 
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:

@@ -65,11 +65,7 @@ ENDED = {0, 1, 10, 11, 12}
 
 
 class ShardedRun:
-    """Gathers the records of shards, and joins them into one run.
-
-    Raises:
-        RunError: there is a run of that name.
-    """
+    """Gathers the records of shards, and joins them into one run."""
 
     def __init__(self, reports: Path, name: str, command: str) -> None:
         from evalsuite.journal.journal import Journal

@@ -57,16 +57,12 @@ def run_compare(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One case that came out differently.
-
-    Attributes:
-        by: the greatest difference of a score, second minus first; 0.0 where only the outcome changed.
-    """
+    """One case that came out differently."""
 
     case: str
     before: str
     after: str
-    by: float
+    by: float  # the greatest difference of a score, second minus first; 0.0 where only the outcome changed
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:

@@ -151,20 +151,13 @@ def read_comment(folder: Path, wanted: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Forge:
-    """The comments of one pull request or merge request.
+    """The comments of one pull request or merge request."""
 
-    Attributes:
-        comments: the address of the list of comments.
-        one: returns the address of a comment, given its id.
-        edit: the HTTP method that replaces a comment.
-        own: tells whether a comment may be an earlier one by evalsuite.
-    """
-
-    comments: str
-    one: Callable[[int], str]
+    comments: str  # the address of the list of comments
+    one: Callable[[int], str]  # returns the address of a comment, given its id
     headers: Mapping[str, str]
-    edit: str
-    own: Callable[[Mapping[str, Any]], bool]
+    edit: str  # the HTTP method that replaces a comment
+    own: Callable[[Mapping[str, Any]], bool]  # tells whether a comment may be an earlier one by evalsuite
 
     def post(self, body: str, marker: str) -> str:
         """Replace the earlier comment that holds the marker, or add one; return what was done."""

@@ -61,14 +61,10 @@ ALWAYS = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
 
 @dataclass(frozen=True, slots=True)
 class PytestFile:
-    """The file that pytest reads a project's settings from.
-
-    Attributes:
-        section: its section of pytest's settings, as a header is written.
-    """
+    """The file that pytest reads a project's settings from."""
 
     path: Path
-    section: str
+    section: str  # its section of pytest's settings, as a header is written
     gated: bool
 
     @property

@@ -90,18 +90,12 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """How a project's requirements are installed, and how its programs are then started.
-
-    Attributes:
-        prefix: what stands before each further command.
-        reason: the file that it follows from.
-        lacking: what must be added to that file; empty where evalsuite is in it.
-    """
+    """How a project's requirements are installed, and how its programs are then started."""
 
     install: str
-    prefix: str
-    reason: str
-    lacking: str = ""
+    prefix: str  # what stands before each further command
+    reason: str  # the file that it follows from
+    lacking: str = ""  # what must be added to that file; empty where evalsuite is in it
 
 
 def find_repository(root: Path) -> Path:

@@ -33,19 +33,12 @@ ScoresByCase = dict[str, dict[str, Score]]
 
 @dataclass(frozen=True, slots=True)
 class AnswersToJudge:
-    """The answers to judge, and how.
+    """The answers to judge, and how."""
 
-    Attributes:
-        records: of the cases that have an answer.
-        scorers: that ask the judge.
-        samples: by id; a sample that is missing is made from the record.
-        passes: the least score that passes, instead of the scorers' own; None leaves it to them.
-    """
-
-    records: Sequence[Record]
-    scorers: Sequence[JudgedScorer]
-    samples: Mapping[str, Sample]
-    passes: float | None = None
+    records: Sequence[Record]  # of the cases that have an answer
+    scorers: Sequence[JudgedScorer]  # that ask the judge
+    samples: Mapping[str, Sample]  # by id; a sample that is missing is made from the record
+    passes: float | None = None  # the least score that passes, instead of the scorers' own; None leaves it to them
 
     def sample(self, record: Record) -> Sample:
         """Restore the sample of a record."""

@@ -85,17 +85,12 @@ def place_of(benchmark: Benchmark, nodeid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """Finds the benchmarks that records name.
+    """Finds the benchmarks that records name."""
 
-    Attributes:
-        root: the directory whose test files may be imported; None forbids importing test files.
-        live: this session's declarations, by the node id of the test function.
-        trusted: node ids that this session's own workers reported.
-    """
-
-    root: Path | None = None
+    root: Path | None = None  # the directory whose test files may be imported; None forbids importing test files
+    # this session's declarations, by the node id of the test function
     live: Mapping[str, Benchmark] = field(default_factory=dict)
-    trusted: AbstractSet[str] = frozenset()
+    trusted: AbstractSet[str] = frozenset()  # node ids that this session's own workers reported
 
     def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
         """Find a benchmark, or the reason why its code is missing; None and "" if it was declared without code."""

@@ -12,25 +12,15 @@ from evalsuite.core.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`.
+    """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`."""
 
-    Attributes:
-        help: one or two lines, with an example if the form of the value is not obvious.
-        metavar: placeholder for the value in `--help`.
-        kind: type of the value, or of each value if the option may be repeated.
-        repeat: whether the option may be given several times; the values form a tuple.
-        least: the smallest number that is allowed.
-        kept: whether a resumed or replayed run keeps the earlier run's value.
-        name: the setting's name, filled in from the field.
-    """
-
-    help: str
-    metavar: str
-    kind: type[str | int | float | bool] = str
-    repeat: bool = False
-    least: float = 0
-    kept: bool = True
-    name: str = ""
+    help: str  # one or two lines, with an example if the form of the value is not obvious
+    metavar: str  # placeholder for the value in `--help`
+    kind: type[str | int | float | bool] = str  # type of the value, or of each value if the option may be repeated
+    repeat: bool = False  # whether the option may be given several times; the values form a tuple
+    least: float = 0  # the smallest number that is allowed
+    kept: bool = True  # whether a resumed or replayed run keeps the earlier run's value
+    name: str = ""  # the setting's name, filled in from the field
 
     @property
     def flag(self) -> str:

@@ -22,38 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """How a run is compared with its baseline.
+    """How a run is compared with its baseline."""
 
-    Attributes:
-        margin: the smallest loss that matters, as a share of a metric's range.
-        margins: the smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`.
-        min_paired: the share of questions that both runs must have.
-        confidence: the joint confidence of all verdicts.
-    """
-
-    margin: float = 0.02
+    margin: float = 0.02  # the smallest loss that matters, as a share of a metric's range
+    # the smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9
-    confidence: float = 0.95
+    min_paired: float = 0.9  # the share of questions that both runs must have
+    confidence: float = 0.95  # the joint confidence of all verdicts
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedMetric:
-    """One metric, on all or some of a benchmark's cases.
+    """One metric, on all or some of a benchmark's cases."""
 
-    Attributes:
-        benchmark: its name.
-        tag: the tag's name, if the gate has one.
-        value: the tag's value; None for all cases.
-        metric: its name.
-        lower_is_better: whether a rise is a loss.
-    """
-
-    benchmark: str
-    tag: str | None
-    value: str | None
-    metric: str
-    lower_is_better: bool
+    benchmark: str  # its name
+    tag: str | None  # the tag's name, if the gate has one
+    value: str | None  # the tag's value; None for all cases
+    metric: str  # its name
+    lower_is_better: bool  # whether a rise is a loss
 
     def __str__(self) -> str:
         cases = f"{self.tag}={self.value}" if self.tag else self.value
@@ -62,19 +48,12 @@ class ComparedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A case whose score changed.
+    """A case whose score changed."""
 
-    Attributes:
-        subject: the metric, and the cases that it covers.
-        case: the case's id.
-        before: the baseline's score.
-        after: this run's.
-    """
-
-    subject: ComparedMetric
-    case: str
-    before: float
-    after: float
+    subject: ComparedMetric  # the metric, and the cases that it covers
+    case: str  # the case's id
+    before: float  # the baseline's score
+    after: float  # this run's
 
     @property
     def loss(self) -> float:
@@ -84,29 +63,20 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The result of comparing a run with its baseline.
+    """The result of comparing a run with its baseline."""
 
-    Attributes:
-        name: the baseline's name.
-        rules: the rules of the comparison.
-        found: each subject with its comparison and verdict.
-        flips: cases whose score changed, the greatest losses first.
-        left_out: cases that only one of the runs has, by run.
-        not_compared: subjects that could not be compared, each with the reason.
-        changed: descriptions of further differences between the runs, by benchmark; the model is not listed.
-        unscored: one line for each subject whose pairs lack cases because of errors.
-        slices: the questions grouped by the values of each tag, the greatest losses first.
-    """
-
-    name: str
-    rules: ComparisonRules
+    name: str  # the baseline's name
+    rules: ComparisonRules  # the rules of the comparison
+    # each subject with its comparison and verdict
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
-    flips: Sequence[Flip]
-    left_out: Mapping[str, Sequence[str]]
+    flips: Sequence[Flip]  # cases whose score changed, the greatest losses first
+    left_out: Mapping[str, Sequence[str]]  # cases that only one of the runs has, by run
+    # subjects that could not be compared, each with the reason
     not_compared: Mapping[str, str] = field(default_factory=dict)
+    # descriptions of further differences between the runs, by benchmark; the model is not listed
     changed: Sequence[str] = ()
-    unscored: Sequence[str] = ()
-    slices: Sequence[Slice] = ()
+    unscored: Sequence[str] = ()  # one line for each subject whose pairs lack cases because of errors
+    slices: Sequence[Slice] = ()  # the questions grouped by the values of each tag, the greatest losses first
 
     @property
     def margin(self) -> float:
@@ -201,26 +171,15 @@ GROUPING = "cluster"
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The questions with one value of a tag, in two runs.
+    """The questions with one value of a tag, in two runs."""
 
-    Attributes:
-        subject: the metric, and the cases that it covers.
-        tag: the name of a tag, or of an entry in the samples' metadata.
-        value: the tag's value.
-        n: the number of questions.
-        before: the baseline's mean.
-        after: this run's.
-        pvalue: two-sided p-value of no difference, corrected by Holm's method for all slices that were
-            tested.
-    """
-
-    subject: ComparedMetric
-    tag: str
-    value: str
-    n: int
-    before: float
-    after: float
-    pvalue: float
+    subject: ComparedMetric  # the metric, and the cases that it covers
+    tag: str  # the name of a tag, or of an entry in the samples' metadata
+    value: str  # the tag's value
+    n: int  # the number of questions
+    before: float  # the baseline's mean
+    after: float  # this run's
+    pvalue: float  # two-sided p-value of no difference, corrected by Holm's method for all slices that were tested
 
     @property
     def loss(self) -> float:

@@ -51,27 +51,16 @@ JUDGE = "judge"
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One condition.
+    """One condition."""
 
-    Attributes:
-        text: the gate as the user wrote it.
-        benchmark: the benchmark's name; `*` for all benchmarks.
-        tag: the tag's name, if the gate has one.
-        value: the tag's value; None for all cases.
-        metric: the metric's name; `*` for all metrics.
-        comparison: one of `COMPARISONS`.
-        threshold: on the metric's own scale.
-        confidence: a number in (0, 1); None if the point estimate decides.
-    """
-
-    text: str
-    benchmark: str
-    tag: str | None
-    value: str | None
-    metric: str
-    comparison: str
-    threshold: float
-    confidence: float | None
+    text: str  # the gate as the user wrote it
+    benchmark: str  # the benchmark's name; `*` for all benchmarks
+    tag: str | None  # the tag's name, if the gate has one
+    value: str | None  # the tag's value; None for all cases
+    metric: str  # the metric's name; `*` for all metrics
+    comparison: str  # one of `COMPARISONS`
+    threshold: float  # on the metric's own scale
+    confidence: float | None  # a number in (0, 1); None if the point estimate decides
 
     @property
     def wants_more(self) -> bool:

@@ -114,7 +114,6 @@ class EarlyGate:
     """One gate, which receives the cases one by one.
 
     Args:
-        gate: a gate on one metric of one benchmark.
         share: this gate's share of the error that all gates together may make.
     """
 
@@ -203,11 +202,7 @@ class EarlyComparison:
     the end of the run.
 
     Args:
-        baseline: the baseline's name.
-        subject: the metric to compare, and the cases that it covers.
-        before: the baseline's score of each question, with the question's fingerprints.
         width: the width of the metric's range.
-        margin: the smallest loss that matters, on the metric's own scale.
         share: this comparison's share of the error that all decisions together may make.
     """
 
@@ -268,7 +263,6 @@ class EarlyStop:
     confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        gates: the run's gates.
         comparisons: makes the comparisons with the baselines, given each one's share of the error.
 
     Attributes:

@@ -45,21 +45,13 @@ NO_VERDICTS = (
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """The decision on a gate for one metric of one benchmark.
+    """The decision on a gate for one metric of one benchmark."""
 
-    Attributes:
-        gate: the gate that was decided.
-        subject: the benchmark, tag and metric that were checked.
-        verdict: `met`, or the reason for failing.
-        estimate: the metric's estimate; None without data.
-        reason: an explanation, if the numbers alone do not explain the verdict.
-    """
-
-    gate: Gate
-    subject: str
-    verdict: GateOutcome
-    estimate: Estimate | None = None
-    reason: str = ""
+    gate: Gate  # the gate that was decided
+    subject: str  # the benchmark, tag and metric that were checked
+    verdict: GateOutcome  # `met`, or the reason for failing
+    estimate: Estimate | None = None  # the metric's estimate; None without data
+    reason: str = ""  # an explanation, if the numbers alone do not explain the verdict
 
 
 def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01) -> list[GateDecision]:

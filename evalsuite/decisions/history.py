@@ -33,38 +33,23 @@ def level_at(look: int, level: float = 0.05) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One release, compared with one reference by one metric.
+    """One release, compared with one reference by one metric."""
 
-    Attributes:
-        result: the paired comparison; None if the release cannot be compared.
-        level: the p-value up to which this look counts a fall as shown.
-        drifted: whether a fall is shown and a loss of the margin is not excluded.
-        reason: why the release was not compared.
-    """
-
-    result: NonInferiority | None
-    level: float
-    drifted: bool = False
-    reason: str = ""
+    result: NonInferiority | None  # the paired comparison; None if the release cannot be compared
+    level: float  # the p-value up to which this look counts a fall as shown
+    drifted: bool = False  # whether a fall is shown and a loss of the margin is not excluded
+    reason: str = ""  # why the release was not compared
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One metric of one run.
+    """One metric of one run."""
 
-    Attributes:
-        run: its name.
-        model: the model that was tested.
-        started: the start of the run, as ISO 8601.
-        estimate: the metric's estimate; None if the run does not have the metric.
-        standings: the comparison with each reference by its name; empty for references and for runs before
-            them.
-    """
-
-    run: str
-    model: str
-    started: str
-    estimate: Estimate | None
+    run: str  # its name
+    model: str  # the model that was tested
+    started: str  # the start of the run, as ISO 8601
+    estimate: Estimate | None  # the metric's estimate; None if the run does not have the metric
+    # the comparison with each reference by its name; empty for references and for runs before them
     standings: Mapping[str, Standing] = field(default_factory=dict)
 
 
@@ -159,21 +144,13 @@ SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A question that has both passed and failed.
+    """A question that has both passed and failed."""
 
-    Attributes:
-        model: the model that was tested.
-        benchmark: its name.
-        sample: the sample's id.
-        passed: the number of epochs, over all runs, in which the test passed.
-        failed: the number of epochs in which the test failed; errors do not count.
-    """
-
-    model: str
-    benchmark: str
-    sample: str
-    passed: int
-    failed: int
+    model: str  # the model that was tested
+    benchmark: str  # its name
+    sample: str  # the sample's id
+    passed: int  # the number of epochs, over all runs, in which the test passed
+    failed: int  # the number of epochs in which the test failed; errors do not count
 
     @property
     def flips(self) -> int:

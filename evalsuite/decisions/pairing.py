@@ -25,17 +25,11 @@ TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question that was scored in both runs.
+    """A question that was scored in both runs."""
 
-    Attributes:
-        row: the question's first case in this run.
-        before: the baseline's score, the mean over its epochs.
-        after: this run's score, the mean over its epochs.
-    """
-
-    row: Row
-    before: float
-    after: float
+    row: Row  # the question's first case in this run
+    before: float  # the baseline's score, the mean over its epochs
+    after: float  # this run's score, the mean over its epochs
 
 
 def by_question(cases: Tally) -> dict[Question, list[Row]]:
@@ -48,20 +42,13 @@ def by_question(cases: Tally) -> dict[Question, list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The questions of one benchmark in two runs.
+    """The questions of one benchmark in two runs."""
 
-    Attributes:
-        before: the baseline's cases by question.
-        after: this run's cases by question.
-        shared: questions that are the same in both runs, in this run's order.
-        replaced: questions with the same name in both runs but different content.
-        changed: names of the other fingerprints that differ, with the number of questions in which they do.
-    """
-
-    before: Mapping[Question, list[Row]]
-    after: Mapping[Question, list[Row]]
-    shared: tuple[Question, ...] = ()
-    replaced: tuple[Question, ...] = ()
+    before: Mapping[Question, list[Row]]  # the baseline's cases by question
+    after: Mapping[Question, list[Row]]  # this run's cases by question
+    shared: tuple[Question, ...] = ()  # questions that are the same in both runs, in this run's order
+    replaced: tuple[Question, ...] = ()  # questions with the same name in both runs but different content
+    # names of the other fingerprints that differ, with the number of questions in which they do
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def pairs(self, metric: str) -> list[Pair]:

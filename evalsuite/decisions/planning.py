@@ -28,19 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBenchmark:
-    """A benchmark's part of a planned run.
+    """A benchmark's part of a planned run."""
 
-    Attributes:
-        benchmark: its name.
-        cases: the number of cases to run.
-        questions: the number of different samples among the cases.
-        epochs: the largest number of epochs of any sample.
-    """
-
-    benchmark: str
-    cases: int
-    questions: int
-    epochs: int
+    benchmark: str  # its name
+    cases: int  # the number of cases to run
+    questions: int  # the number of different samples among the cases
+    epochs: int  # the largest number of epochs of any sample
 
 
 def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
@@ -56,43 +49,27 @@ def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """The expected cost of a benchmark's cases, based on the means of an earlier run.
+    """The expected cost of a benchmark's cases, based on the means of an earlier run."""
 
-    Attributes:
-        asked: the planned cases.
-        usage: the expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
-        minutes: the expected time for waiting and scoring, with the same concurrency as in the earlier run.
-    """
-
-    asked: PlannedBenchmark
+    asked: PlannedBenchmark  # the planned cases
+    # the expected usage of model, judge and simulators; None if the earlier run lacks the benchmark
     usage: Usage | None = None
+    # the expected time for waiting and scoring, with the same concurrency as in the earlier run
     minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The loss of one metric that a planned run can show.
+    """The loss of one metric that a planned run can show."""
 
-    Attributes:
-        subject: the metric, and the cases that it covers.
-        questions: the number of the suite's questions that the subject covers.
-        before: epochs per sample in the baseline.
-        after: epochs per sample in the planned run.
-        loss: the loss that the run should be able to show, on the metric's own scale.
-        variance: the variance of the difference between two runs.
-        source: a description of where the variance comes from.
-        noise_known: whether the earlier run has several epochs, which show how much further epochs would
-            help.
-    """
-
-    subject: ComparedMetric
-    questions: int
-    before: int
-    after: int
-    loss: float
-    variance: DifferenceVariance
-    source: str
-    noise_known: bool
+    subject: ComparedMetric  # the metric, and the cases that it covers
+    questions: int  # the number of the suite's questions that the subject covers
+    before: int  # epochs per sample in the baseline
+    after: int  # epochs per sample in the planned run
+    loss: float  # the loss that the run should be able to show, on the metric's own scale
+    variance: DifferenceVariance  # the variance of the difference between two runs
+    source: str  # a description of where the variance comes from
+    noise_known: bool  # whether the earlier run has several epochs, which show how much further epochs would help
 
     @property
     def visible(self) -> float:

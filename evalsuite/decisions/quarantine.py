@@ -34,19 +34,12 @@ _FORM = '[[case]] with benchmark = "capitals", sample = "fr", reason = "...", un
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """One entry of a quarantine file.
+    """One entry of a quarantine file."""
 
-    Attributes:
-        benchmark: the benchmark's name.
-        sample: the sample's id, in which `*` matches anything.
-        reason: why the cases are in quarantine.
-        until: the last day in quarantine, in ISO 8601.
-    """
-
-    benchmark: str
-    sample: str
-    reason: str
-    until: str
+    benchmark: str  # the benchmark's name
+    sample: str  # the sample's id, in which `*` matches anything
+    reason: str  # why the cases are in quarantine
+    until: str  # the last day in quarantine, in ISO 8601
 
     def holds(self, benchmark: str, sample: str) -> bool:
         """Tell whether the entry matches a sample."""
@@ -60,15 +53,10 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """The entries of a quarantine file.
+    """The entries of a quarantine file."""
 
-    Attributes:
-        entries: the entries in the file's order.
-        today: the day that decides which entries have ended, in ISO 8601.
-    """
-
-    entries: Sequence[Quarantined] = ()
-    today: str = ""
+    entries: Sequence[Quarantined] = ()  # the entries in the file's order
+    today: str = ""  # the day that decides which entries have ended, in ISO 8601
 
     @property
     def ended(self) -> list[Quarantined]:

@@ -46,33 +46,21 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on a run.
+    """The verdict on a run."""
 
-    Attributes:
-        status: the exit status.
-        headline: a summary in a few words.
-        reasons: the reasons for the status, most important first.
-        decisions: the decision on every gate.
-        counts: the number of cases by outcome.
-        faults: one line for each cause of errors that cannot be excused because the run itself failed;
-            repeated first in `reasons`.
-        against: the comparisons with the baselines, in the order in which the user named them.
-        shortened: why some cases were left out intentionally; empty if they were not.
-        asides: further notes about the comparisons and the run.
-        id: 16 hexadecimal digits, equal if two verdicts say the same about the same cases. The exit status,
-            comment, summary, page and step summary all show it, so that none of them is mistaken for another
-            verdict's.
-    """
-
-    status: Status
-    headline: str
-    reasons: tuple[str, ...]
-    decisions: tuple[GateDecision, ...]
-    counts: Mapping[Outcome, int]
+    status: Status  # the exit status
+    headline: str  # a summary in a few words
+    reasons: tuple[str, ...]  # the reasons for the status, most important first
+    decisions: tuple[GateDecision, ...]  # the decision on every gate
+    counts: Mapping[Outcome, int]  # the number of cases by outcome
+    # one line for each cause of errors that cannot be excused because the run itself failed; repeated first in
+    # `reasons`
     faults: tuple[str, ...] = ()
-    against: Sequence[Against] = ()
-    shortened: str = ""
-    asides: tuple[str, ...] = ()
+    against: Sequence[Against] = ()  # the comparisons with the baselines, in the order in which the user named them
+    shortened: str = ""  # why some cases were left out intentionally; empty if they were not
+    asides: tuple[str, ...] = ()  # further notes about the comparisons and the run
+    # 16 hexadecimal digits, equal if two verdicts say the same about the same cases. The exit status, comment, summary,
+    # page and step summary all show it, so that none of them is mistaken for another verdict's
     id: str = ""
 
     @property
@@ -101,40 +89,25 @@ WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """The facts that determine a run's status.
+    """The facts that determine a run's status."""
 
-    Attributes:
-        run: the run with its records.
-        gates: the gates that the run can decide.
-        decisions: the decisions on these gates.
-        against: the comparisons with the baselines.
-        strict: whether an undecided comparison fails the run.
-        narrowed: benchmarks of which the command line selected some cases, with the words for it.
-    """
-
-    run: Run
-    gates: Sequence[Gate]
-    decisions: Sequence[GateDecision]
-    against: Sequence[Against]
-    strict: bool
+    run: Run  # the run with its records
+    gates: Sequence[Gate]  # the gates that the run can decide
+    decisions: Sequence[GateDecision]  # the decisions on these gates
+    against: Sequence[Against]  # the comparisons with the baselines
+    strict: bool  # whether an undecided comparison fails the run
+    # benchmarks of which the command line selected some cases, with the words for it
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _StatusRule:
-    """A status that applies if its rule finds reasons for it.
+    """A status that applies if its rule finds reasons for it."""
 
-    Attributes:
-        status: the exit status.
-        headline: a few words.
-        reasons: finds the reasons, one line each.
-        plural: the headline if there are several reasons and it differs.
-    """
-
-    status: Status
-    headline: str
-    reasons: Callable[[_Findings], Iterable[str]]
-    plural: str = ""
+    status: Status  # the exit status
+    headline: str  # a few words
+    reasons: Callable[[_Findings], Iterable[str]]  # finds the reasons, one line each
+    plural: str = ""  # the headline if there are several reasons and it differs
 
 
 def _incomplete(findings: _Findings) -> Iterator[str]:

@@ -28,30 +28,18 @@ class Bound:
     """A benchmark in a run; nothing of it is lazy.
 
     Cases are solved in the event loop's thread and scored in the thread that runs the tests, so all is made before.
-
-    Attributes:
-        declaration: what `@benchmark` was given.
-        setup: what the benchmark may know of the run.
-        epochs: how often each sample is asked.
-        nodeid: node id of the decorated test function.
-        place: place of the declaration, as records hold it.
-        dataset: all samples, checked.
-        solver: None if the test itself asks.
-        scorers: in the order of their declaration.
-        sorted_scorers: the same by how they are run.
-        declared_metrics: declarations of metrics by scorers and benchmark, as plain data.
     """
 
-    declaration: Declaration
-    setup: Setup
-    epochs: int
-    nodeid: str
-    place: str
-    dataset: Dataset
-    solver: AnySolver | None
-    scorers: Sequence[Scorer | JudgedScorer | ModelScorer]
-    sorted_scorers: SortedScorers
-    declared_metrics: Mapping[str, Mapping[str, Any]]
+    declaration: Declaration  # what `@benchmark` was given
+    setup: Setup  # what the benchmark may know of the run
+    epochs: int  # how often each sample is asked
+    nodeid: str  # node id of the decorated test function
+    place: str  # place of the declaration, as records hold it
+    dataset: Dataset  # all samples, checked
+    solver: AnySolver | None  # None if the test itself asks
+    scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # in the order of their declaration
+    sorted_scorers: SortedScorers  # the same by how they are run
+    declared_metrics: Mapping[str, Mapping[str, Any]]  # declarations of metrics by scorers and benchmark, as plain data
 
     @property
     def name(self) -> str:

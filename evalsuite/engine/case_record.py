@@ -37,17 +37,9 @@ NOT_RUN = "async def functions are not natively supported"
 
 @dataclass
 class CaseFindings:
-    """What is found out about a case while its test runs.
+    """What is found out about a case while its test runs."""
 
-    Attributes:
-        solved: the transcript and the judges' scores; None if the case has no solver or was not solved yet.
-        excused: why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`.
-        used: usage of the test itself, through the fixtures `model` and `judge`.
-        judge_used: the judge's part of `used`.
-        asked: fingerprints of the requests that the case sent.
-        conversation: messages between the test and the model, if the test asks by itself.
-    """
-
+    # the transcript and the judges' scores; None if the case has no solver or was not solved yet
     solved: Solved | None = None
     scores: dict[str, float] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -57,11 +49,12 @@ class CaseFindings:
     outcome: Outcome = "passed"
     error: str | None = None
     cause: str | None = None
+    # why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`
     excused: str | None = None
-    used: Usage = field(default_factory=Usage)
-    judge_used: Usage = field(default_factory=Usage)
-    asked: dict[str, str] = field(default_factory=dict)
-    conversation: Transcript | None = None
+    used: Usage = field(default_factory=Usage)  # usage of the test itself, through the fixtures `model` and `judge`
+    judge_used: Usage = field(default_factory=Usage)  # the judge's part of `used`
+    asked: dict[str, str] = field(default_factory=dict)  # fingerprints of the requests that the case sent
+    conversation: Transcript | None = None  # messages between the test and the model, if the test asks by itself
 
     def score(self, case: Case, solved: Solved) -> None:
         """Take over what was solved and judged, and run the scorers that ask nobody.

@@ -31,38 +31,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """How the cases of a benchmark's function were chosen.
+    """How the cases of a benchmark's function were chosen."""
 
-    Attributes:
-        samples: those that `--limit` draws.
-        of: all samples of the benchmark; None if a stream was not read to its end.
-        left_out: cases of this machine that were not made, because -k leaves them out.
-    """
-
-    samples: int = 0
-    of: int | None = None
-    left_out: int = 0
+    samples: int = 0  # those that `--limit` draws
+    of: int | None = None  # all samples of the benchmark; None if a stream was not read to its end
+    left_out: int = 0  # cases of this machine that were not made, because -k leaves them out
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Sample, benchmark and epoch; one pytest item.
+    """Sample, benchmark and epoch; one pytest item."""
 
-    Attributes:
-        bound: the benchmark in this run.
-        source: the sample, or its id and how it is made.
-        epoch: counted from 1.
-        beyond: whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
-        nodeid: the node id of its item if its test is parametrized further; else empty.
-        choice: how the cases of its function were chosen.
-    """
-
-    bound: Bound
-    source: SampleSource
-    epoch: int
-    beyond: bool = False
-    nodeid: str = ""
-    choice: CaseChoice = CaseChoice()
+    bound: Bound  # the benchmark in this run
+    source: SampleSource  # the sample, or its id and how it is made
+    epoch: int  # counted from 1
+    beyond: bool = False  # whether `--limit` leaves the sample out, so that only `--until-decided` asks it
+    nodeid: str = ""  # the node id of its item if its test is parametrized further; else empty
+    choice: CaseChoice = CaseChoice()  # how the cases of its function were chosen
 
     @property
     def sample(self) -> Sample:

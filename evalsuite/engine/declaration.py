@@ -37,25 +37,16 @@ FORGOTTEN = (
 
 @dataclass(frozen=True)
 class Declaration:
-    """What `@benchmark` was given.
+    """What `@benchmark` was given."""
 
-    Attributes:
-        benchmark: samples, solver and scorers.
-        epochs: how often each sample is asked unless the run sets it; None means once.
-        at_least: how many epochs of a sample must pass for the sample to pass; None means all.
-        args: passed to the benchmark in its `Setup`.
-        shipped: likewise, overriding `args`, in a run on the shipped samples in the default modes.
-        pool: whether the cases count together with those of the same name in other files.
-        asserts: whether the test may fail; otherwise its benchmark has no pass rate.
-    """
-
-    benchmark: Benchmark
-    epochs: int | None = None
-    at_least: int | None = None
-    args: Mapping[str, Any] = field(default_factory=dict)
+    benchmark: Benchmark  # samples, solver and scorers
+    epochs: int | None = None  # how often each sample is asked unless the run sets it; None means once
+    at_least: int | None = None  # how many epochs of a sample must pass for the sample to pass; None means all
+    args: Mapping[str, Any] = field(default_factory=dict)  # passed to the benchmark in its `Setup`
+    # likewise, overriding `args`, in a run on the shipped samples in the default modes
     shipped: Mapping[str, Any] = field(default_factory=dict)
-    pool: bool = False
-    asserts: bool = True
+    pool: bool = False  # whether the cases count together with those of the same name in other files
+    asserts: bool = True  # whether the test may fail; otherwise its benchmark has no pass rate
 
 
 def may_fail(test: Callable[..., object]) -> bool:

@@ -24,12 +24,6 @@ class EarlyEnding:
     """Tests results in the planned order, and ends the session when all is decided.
 
     In the order of their arrival, fast answers would come first and decide wrongly.
-
-    Args:
-        settings: the run's; they say whether it may end early.
-        gates: the run's.
-        reports: the folder of all runs, which holds the baselines.
-        stop: ends the session; receives the reason.
     """
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:

@@ -365,12 +365,7 @@ class _NoWatchers:
 
 
 class _Progress:
-    """A progress bar by tqdm, if it is installed and somebody looks: in a terminal or a notebook.
-
-    Args:
-        name: the benchmark's.
-        total: the number of cases.
-    """
+    """A progress bar by tqdm, if it is installed and somebody looks: in a terminal or a notebook."""
 
     def __init__(self, name: str, total: int) -> None:
         self._bar = _make_bar(name, total)

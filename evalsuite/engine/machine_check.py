@@ -45,19 +45,12 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        subject: what was checked.
-        state: `ok`, `missing`, `broken` or `not checked`.
-        detail: what is there, or what to do about it.
-        fault: whether a run would fail for it.
-    """
-
-    subject: str
-    state: str
-    detail: str
-    fault: bool = False
+    subject: str  # what was checked
+    state: str  # `ok`, `missing`, `broken` or `not checked`
+    detail: str  # what is there, or what to do about it
+    fault: bool = False  # whether a run would fail for it
 
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:

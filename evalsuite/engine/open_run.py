@@ -49,21 +49,13 @@ NOTABLE = 0.03
 
 
 class KeptRecord(NamedTuple):
-    """A finished record on its way to the run, as plain data that may come from another process.
+    """A finished record on its way to the run, as plain data that may come from another process."""
 
-    Attributes:
-        line: the record as its line of `records.jsonl`.
-        benchmark: name of its benchmark.
-        declared: place of the benchmark's declaration.
-        metrics: declarations of the benchmark's metrics; None if they are unknown.
-        same: equal for two records that can stand for each other (see `same_ask`).
-    """
-
-    line: str
-    benchmark: str
-    declared: str
-    metrics: Mapping[str, Mapping[str, Any]] | None
-    same: str
+    line: str  # the record as its line of `records.jsonl`
+    benchmark: str  # name of its benchmark
+    declared: str  # place of the benchmark's declaration
+    metrics: Mapping[str, Mapping[str, Any]] | None  # declarations of the benchmark's metrics; None if they are unknown
+    same: str  # equal for two records that can stand for each other (see `same_ask`)
 
     @classmethod
     def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
@@ -98,14 +90,7 @@ class OpenRun:
     """A run from its first case to its verdict.
 
     Args:
-        spec: what the run is asked to do.
-        cases: those of this session, and those of its suite that it leaves out.
         order: names of all items of the session, in the order in which their results count for an early end.
-        selection: entries of the run's information: `narrowed`, whether the cases were picked, and `elsewhere`, the
-            gated benchmarks without a case here that a part of the project left out declares.
-        live: the benchmarks that this process has declared, by the node id of the test function.
-        stop: ends the session early; receives the reason, in any thread.
-        watchers: receive records and verdict.
 
     Attributes:
         folder: the run's folder.
@@ -118,10 +103,6 @@ class OpenRun:
         detached: why the session no longer waits for its batches, with --detach; empty otherwise.
         aside: what else the terminal should show at the end.
         hopeless: why the session ended itself, because no further case could be decided.
-
-    Raises:
-        EvalsuiteError: the run cannot be made or opened again.
-        OSError: a file of it cannot be written.
     """
 
     def __init__(

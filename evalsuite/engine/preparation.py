@@ -33,25 +33,16 @@ PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """What a run is asked to do.
+    """What a run is asked to do."""
 
-    Attributes:
-        settings: the run's, with those of a resumed or replayed run taken over.
-        model: the model's name, with the default filled in; None if no model was named and none is installed.
-        root: relative paths are relative to it.
-        command: the command, without secrets.
-        selection: the tests that the command asks for, for a run that resumes this one.
-        lease: the lease on the run that is resumed; None for a new run.
-        quarantine: cases that decide nothing until a date; None without a file of them.
-    """
-
-    settings: Settings
-    model: str | None
-    root: Path
-    command: str = ""
+    settings: Settings  # the run's, with those of a resumed or replayed run taken over
+    model: str | None  # the model's name, with the default filled in; None if no model was named and none is installed
+    root: Path  # relative paths are relative to it
+    command: str = ""  # the command, without secrets
+    # the tests that the command asks for, for a run that resumes this one
     selection: Mapping[str, Any] = field(default_factory=dict)
-    lease: Lease | None = None
-    quarantine: Quarantine | None = None
+    lease: Lease | None = None  # the lease on the run that is resumed; None for a new run
+    quarantine: Quarantine | None = None  # cases that decide nothing until a date; None without a file of them
 
     @property
     def reports(self) -> Path:

@@ -26,19 +26,9 @@ if TYPE_CHECKING:
 class RunGateway:
     """Gives a run access to models: the gateway, and the event loop in which it works.
 
-    Args:
-        settings: the run's.
-        reports: the folder of all runs, in which the replayed run is found.
-        journal: the run's journal, which keeps the answers.
-        give_up: receives an error after which no call can succeed.
-        on_detached: receives, with --detach, a description of what the session does not wait for.
-
     Attributes:
         background: the event loop of the gateway.
         gateway: the run's gateway; used in the loop's thread only.
-
-    Raises:
-        EvalsuiteError: the run to be replayed has no journal, or a setting makes no sense.
     """
 
     def __init__(

@@ -59,19 +59,12 @@ class CaseScores(dict[str, float]):
 
 
 class SortedScorers(NamedTuple):
-    """The scorers of a benchmark by how they are run; one object may be of several kinds.
+    """The scorers of a benchmark by how they are run; one object may be of several kinds."""
 
-    Attributes:
-        rules: plain functions, run in the test's own thread.
-        asynchronous: async functions.
-        judged: ask the judge.
-        asking: ask a model of their own choice.
-    """
-
-    rules: tuple[Any, ...]
-    asynchronous: tuple[Any, ...]
-    judged: tuple[JudgedScorer, ...]
-    asking: tuple[ModelScorer, ...]
+    rules: tuple[Any, ...]  # plain functions, run in the test's own thread
+    asynchronous: tuple[Any, ...]  # async functions
+    judged: tuple[JudgedScorer, ...]  # ask the judge
+    asking: tuple[ModelScorer, ...]  # ask a model of their own choice
 
 
 def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:

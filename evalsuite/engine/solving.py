@@ -40,41 +40,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A case whose transcript is made and judged; its test comes next.
+    """A case whose transcript is made and judged; its test comes next."""
 
-    Attributes:
-        transcript: None if solving failed, or without a solver.
-        judged: scores that took a call or other waiting, by name, as each scorer gave them.
-        error: why solving or judging failed; None if it did not.
-        logs: answers of judges that failed, kept because they were paid for.
-        usage: tokens and cost of all its calls.
-        judge_usage: the judge's part of `usage`.
-        simulator_usage: the part of `usage` of models that played users or tools.
-        seconds: wall time, waiting for the limiter included.
-        solving_seconds: wall time until the answer was complete.
-        fingerprints: hashes of the requests, as `Meter.fingerprints`.
-    """
-
-    transcript: Transcript | None
+    transcript: Transcript | None  # None if solving failed, or without a solver
+    # scores that took a call or other waiting, by name, as each scorer gave them
     judged: Sequence[Mapping[str, float | Score]]
-    error: BaseException | None
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]
-    usage: Usage
-    judge_usage: Usage
-    simulator_usage: Usage
-    seconds: float
-    solving_seconds: float
-    fingerprints: Mapping[str, str]
+    error: BaseException | None  # why solving or judging failed; None if it did not
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # answers of judges that failed, kept because they were paid for
+    usage: Usage  # tokens and cost of all its calls
+    judge_usage: Usage  # the judge's part of `usage`
+    simulator_usage: Usage  # the part of `usage` of models that played users or tools
+    seconds: float  # wall time, waiting for the limiter included
+    solving_seconds: float  # wall time until the answer was complete
+    fingerprints: Mapping[str, str]  # hashes of the requests, as `Meter.fingerprints`
 
 
 class Models:
-    """Gives cases the run's models.
-
-    Args:
-        asker: the gateway, or the connection to it.
-        settings: they name the model and the judge.
-        model: the model's name, with the default filled in.
-    """
+    """Gives cases the run's models."""
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
         # Requests hold addresses without logins; the gateway knows those.
@@ -152,17 +134,11 @@ async def solve(case: Case, models: Models) -> Solved:
 
 @dataclass(frozen=True, slots=True)
 class ScoredAhead:
-    """The results of the scorers that have to wait for something.
+    """The results of the scorers that have to wait for something."""
 
-    Attributes:
-        scores: those of each scorer that succeeded.
-        error: the first failure, in the order of the scorers.
-        logs: answers of judges that failed.
-    """
-
-    scores: Sequence[Mapping[str, float | Score]]
-    error: BaseException | None
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]
+    scores: Sequence[Mapping[str, float | Score]]  # those of each scorer that succeeded
+    error: BaseException | None  # the first failure, in the order of the scorers
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # answers of judges that failed
 
 
 NOTHING_AHEAD = ScoredAhead((), None, {})
@@ -276,11 +252,8 @@ class Prefetcher:
     """Solves the cases that come next while the current one is tested.
 
     Args:
-        background: the event loop that solves them.
-        models: the run's.
         upcoming: yields the cases after the current one in order, each of them once; receives how far to look
             ahead, and is called in the loop's thread.
-        window: cases in flight at most.
     """
 
     def __init__(

@@ -41,13 +41,7 @@ class Channel(Protocol):
 
 
 class ChannelAsker:
-    """The worker's side: asks the gateway in the controlling process.
-
-    Args:
-        channel: the channel to the controlling process.
-        background: the loop that awaits the answers.
-        stop: called, with a reason, in the loop's thread, when the run is to end.
-    """
+    """The worker's side: asks the gateway in the controlling process."""
 
     def __init__(self, channel: Channel, background: BackgroundLoop, stop: Callable[[str], None]) -> None:
         self._channel, self._background, self._stop = channel, background, stop
@@ -105,11 +99,6 @@ class ChannelServer:
     """The controlling process's side: answers one worker.
 
     A separate thread sends to each worker, because one that is stopped or deep in a C function must not delay others.
-
-    Args:
-        channel: the channel to the worker.
-        background: the gateway's loop.
-        gateway: the gateway; used in the loop's thread.
     """
 
     def __init__(self, channel: Channel, background: BackgroundLoop, gateway: CaseAsker) -> None:

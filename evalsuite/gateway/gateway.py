@@ -70,35 +70,20 @@ GRACE = 10.0
 
 @dataclasses.dataclass(slots=True)
 class _Call:
-    """One call on its way through the gateway.
+    """One call on its way through the gateway."""
 
-    Attributes:
-        key: of the request in the store.
-        request: as sent, except for its secrets.
-        tokens: the most it may take, as the limiter counts them.
-        reserved: US dollars set aside for it.
-        attempt: its number in the journal, once sent.
-    """
-
-    key: str
-    request: Request
-    tokens: int
-    reserved: float
-    attempt: int | None = None
+    key: str  # of the request in the store
+    request: Request  # as sent, except for its secrets
+    tokens: int  # the most it may take, as the limiter counts them
+    reserved: float  # US dollars set aside for it
+    attempt: int | None = None  # its number in the journal, once sent
 
 
 class Gateway:
     """Answers requests from the journal or a backend. All methods belong to one event loop's thread.
 
     Args:
-        open_backend: creates the backend for a model and base URL.
-        store: stores the answers.
-        limiter: admits the calls.
-        ledger: counts what is paid.
-        prices: prices by model.
-        on_hopeless: called once when no call to a model can succeed any more.
         clock: seconds that only go forward.
-        vault: knows the secrets behind the hashes in requests.
         patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
     """
 

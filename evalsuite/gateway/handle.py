@@ -28,21 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A tool call of a case and its place among the others.
+    """A tool call of a case and its place among the others."""
 
-    Attributes:
-        case: pytest's node id, with the epoch marked as in a draw.
-        epoch: the case's epoch.
-        number: its place within the case, from 1.
-        name: the tool's name.
-        arguments: JSON data.
-    """
-
-    case: str
-    epoch: int
-    number: int
-    name: str
-    arguments: Any
+    case: str  # pytest's node id, with the epoch marked as in a draw
+    epoch: int  # the case's epoch
+    number: int  # its place within the case, from 1
+    name: str  # the tool's name
+    arguments: Any  # JSON data
 
     def plain(self) -> dict[str, Any]:
         """Converts to JSON data: the arguments of `Effect`."""
@@ -58,11 +50,7 @@ class Keeper(Protocol):
 
 
 class EffectLog:
-    """The gateway's side.
-
-    Args:
-        calls: the table in the journal of the run, or of the run that is replayed.
-    """
+    """The gateway's side."""
 
     def __init__(self, calls: ToolCalls) -> None:
         self._calls = calls
@@ -94,14 +82,11 @@ class EffectLog:
 
 @dataclass(slots=True)
 class ModelCalls:
-    """The model calls that a tool call made. A replay counts them again although the tool does not run.
+    """The model calls that a tool call made. A replay counts them again although the tool does not run."""
 
-    Attributes:
-        requests: the digests of each request: of its content, prompt and parameters.
-        answers: the usage of each answer, the digest of its request, and whether a simulator gave it.
-    """
-
+    # the digests of each request: of its content, prompt and parameters
     requests: list[dict[str, str]] = field(default_factory=list)
+    # the usage of each answer, the digest of its request, and whether a simulator gave it
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     RESULT: ClassVar = "result"
@@ -135,8 +120,6 @@ class Effects:
 
     Args:
         keeper: the gateway, or the wire to it; None keeps nothing.
-        case: pytest's node id.
-        epoch: the case's epoch.
 
     Attributes:
         recalled: name and arguments of the calls that were answered from the journal, in their order.
@@ -224,10 +207,8 @@ class Meter:
     """Requests and usage of one case, over all models. It numbers equal requests, each of which is a draw of its own.
 
     Args:
-        whole: the meter that this one is a part of.
         scope: the case's id; without one, equal requests share one answer.
         share_greedy: whether equal requests with temperature 0 share one answer, over all cases.
-        plays: whether it counts models that play users and tools.
 
     Attributes:
         cancelled: the case's cancelled requests, each with the seconds until then.
@@ -294,12 +275,7 @@ class ModelHandle:
     """The model as solvers and scorers see it: `protocols.Model` over a gateway.
 
     Args:
-        asker: the gateway, or the wire to it.
-        name: the model as the user names it.
         base_url: its address; None for the backend's default.
-        epoch: the case's epoch.
-        overrides: generation parameters that the user set for the whole run.
-        meter: counts the usage, and equal requests.
         shared: whether equal requests of all cases share one answer.
     """
 

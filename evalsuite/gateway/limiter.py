@@ -33,15 +33,10 @@ SERVED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class DownTime:
-    """The state of a server that is down.
+    """The state of a server that is down."""
 
-    Attributes:
-        seconds: time since the first failed call.
-        next_try: seconds until the next probe; None while one is in flight.
-    """
-
-    seconds: float
-    next_try: float | None
+    seconds: float  # time since the first failed call
+    next_try: float | None  # seconds until the next probe; None while one is in flight
 
 
 class Breaker:
@@ -172,11 +167,7 @@ class Pace:
 
 
 class Connections:
-    """Calls in flight, over all models of a run.
-
-    Args:
-        most: maximum at once.
-    """
+    """Calls in flight, over all models of a run."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -207,7 +198,6 @@ class Limiter:
     """Admits the calls to one model: first those that were refused before, then the others, each in their order.
 
     Args:
-        connections: maximum of calls in flight; shared by the limiters of a run.
         rpm: maximum of requests per minute; None for no limit.
         tpm: maximum of tokens per minute, prompt and answer together; None for no limit.
         clock: seconds that only go forward.

@@ -74,85 +74,50 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 @dataclass(eq=False, slots=True)
 class AcceptedShare:
-    """Counts of accepted and refused calls between two changes of the rate.
+    """Counts of accepted and refused calls between two changes of the rate."""
 
-    Attributes:
-        rate: requests per second that were allowed; None for no limit.
-        began: when this rate began.
-        sent: calls that were sent.
-        refused: those that were refused.
-        asked: requests per second that were sent, as known at the end.
-        searched: whether the rate rose all the time, so that the share refused is not that of one rate.
-    """
-
-    rate: float | None
-    began: float
-    sent: int = 0
-    refused: int = 0
-    asked: float = 0.0
-    searched: bool = False
+    rate: float | None  # requests per second that were allowed; None for no limit
+    began: float  # when this rate began
+    sent: int = 0  # calls that were sent
+    refused: int = 0  # those that were refused
+    asked: float = 0.0  # requests per second that were sent, as known at the end
+    searched: bool = False  # whether the rate rose all the time, so that the share refused is not that of one rate
 
 
 @dataclass(eq=False, slots=True)
 class Burst:
-    """Calls that were sent at one instant, in whatever order they reached the server.
+    """Calls that were sent at one instant, in whatever order they reached the server."""
 
-    Attributes:
-        sent: when.
-        ahead: calls that the server was serving then.
-        served: those of the burst that were not refused.
-        freed: places that may have become free before the burst reached the server.
-    """
-
-    sent: float
-    ahead: int
-    served: int = 0
-    freed: int = 0
+    sent: float  # when
+    ahead: int  # calls that the server was serving then
+    served: int = 0  # those of the burst that were not refused
+    freed: int = 0  # places that may have become free before the burst reached the server
 
 
 @dataclass(eq=False, slots=True)
 class PacedCall:
-    """A call in flight.
+    """A call in flight."""
 
-    Attributes:
-        sent: when it was sent.
-        burst: the calls that it was sent with.
-        sample: the calls since the latest change.
-        again: whether the request was refused before.
-    """
-
-    sent: float
-    burst: Burst
-    sample: AcceptedShare
-    again: bool = False
+    sent: float  # when it was sent
+    burst: Burst  # the calls that it was sent with
+    sample: AcceptedShare  # the calls since the latest change
+    again: bool = False  # whether the request was refused before
 
 
 @dataclass(slots=True)
 class Trial:
-    """A time in which calls are sent in one way.
+    """A time in which calls are sent in one way."""
 
-    Attributes:
-        began: when it began.
-        best: answers per second that it is compared with.
-        ends_at: when a trial of the other way ends; infinite for no trial.
-        next_at: earliest time of the next trial.
-        answered: calls that were answered.
-        refused: calls that were refused.
-    """
-
-    began: float
-    best: float = 0.0
-    ends_at: float = math.inf
-    next_at: float = 0.0
-    answered: int = 0
-    refused: int = 0
+    began: float  # when it began
+    best: float = 0.0  # answers per second that it is compared with
+    ends_at: float = math.inf  # when a trial of the other way ends; infinite for no trial
+    next_at: float = 0.0  # earliest time of the next trial
+    answered: int = 0  # calls that were answered
+    refused: int = 0  # calls that were refused
 
 
 class Pacing:
     """The known facts about one server's rate limit.
-
-    Args:
-        connections: maximum of calls in flight.
 
     Attributes:
         rate: requests per second; None for no limit.

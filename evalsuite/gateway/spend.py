@@ -33,24 +33,16 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens.
+    """US dollars per million tokens."""
 
-    Attributes:
-        prompt: price of the prompt.
-        completion: price of the answer, reasoning included.
-        longest: largest prompt, in tokens, that these prices cover; None for any.
-        long_prompt: price of a longer prompt.
-        long_completion: price of the answer to a longer prompt.
-        cached: price of the part of a prompt that is read from the cache; None for the prompt's price.
-        cache_write: price of the part of a prompt that is written into the cache; None for the prompt's price.
-    """
-
-    prompt: float
-    completion: float
-    longest: int | None = None
-    long_prompt: float = 0.0
-    long_completion: float = 0.0
+    prompt: float  # price of the prompt
+    completion: float  # price of the answer, reasoning included
+    longest: int | None = None  # largest prompt, in tokens, that these prices cover; None for any
+    long_prompt: float = 0.0  # price of a longer prompt
+    long_completion: float = 0.0  # price of the answer to a longer prompt
+    # price of the part of a prompt that is read from the cache; None for the prompt's price
     cached: float | None = None
+    # price of the part of a prompt that is written into the cache; None for the prompt's price
     cache_write: float | None = None
 
     def times(self, share: float) -> Price:
@@ -342,17 +334,11 @@ def _whole(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call as the ledger books it.
+    """A call as the ledger books it."""
 
-    Attributes:
-        usage: tokens and US dollars.
-        answered: False for a call that failed but may be billed; its cost is then what was set aside.
-        model: that was called, as the user names it.
-    """
-
-    usage: Usage
-    answered: bool = True
-    model: str = ""
+    usage: Usage  # tokens and US dollars
+    answered: bool = True  # False for a call that failed but may be billed; its cost is then what was set aside
+    model: str = ""  # that was called, as the user names it
 
 
 class Ledger:
@@ -363,7 +349,6 @@ class Ledger:
 
     Args:
         limit: US dollars; None for no limit.
-        paid: what earlier sessions of a resumed run spent.
 
     Attributes:
         uncertain: US dollars among what is paid that failed calls may have been billed.

@@ -77,10 +77,7 @@ class Upstream:
     """A backend with its limiter; used in the loop's thread.
 
     Args:
-        backend: makes the calls.
-        limiter: its own, so that a slow model delays nobody else.
         patience: seconds that one request waits for a server.
-        on_change: called with one line when the server turns out to be down, and when it is back.
 
     Attributes:
         answered: whether any call was ever answered, so that the server exists.

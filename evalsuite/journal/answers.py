@@ -50,7 +50,6 @@ class Answers:
     """A gateway's stored answers and tool calls. Each answer is in the file before the caller receives it.
 
     Args:
-        database: the journal's database.
         session: the number of the run's session; None outside a run.
 
     Attributes:
@@ -204,7 +203,6 @@ class Outcomes:
     """Requests without an answer: they failed for good, or their case cancelled them.
 
     Args:
-        database: the journal's database.
         session: the number of the run's session; None outside a run.
 
     Attributes:
@@ -244,7 +242,6 @@ class ToolCalls:
     """Stored arguments and results of tool calls.
 
     Args:
-        database: the journal's database.
         session: the number of the run's session; None outside a run.
     """
 

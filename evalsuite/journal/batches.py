@@ -37,11 +37,7 @@ class KeptBatch:
 
 
 class Batches:
-    """The batches of a run.
-
-    Args:
-        database: the journal's database.
-    """
+    """The batches of a run."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -29,15 +29,11 @@ class Database:
     """An open journal file. Any thread may use it.
 
     Args:
-        path: the file, created if missing.
         read_only: never write; the file must exist.
 
     Attributes:
         lost: rows that could not be recovered when the file was repaired.
         group: writes that wait for the next transaction.
-
-    Raises:
-        RunError: the file is missing, is not a journal, or was written by another version.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -189,11 +185,7 @@ class Database:
 
 
 class GroupCommit:
-    """Writes that wait for the next transaction, because the commit dominates the cost of a write.
-
-    Args:
-        database: the journal's database.
-    """
+    """Writes that wait for the next transaction, because the commit dominates the cost of a write."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

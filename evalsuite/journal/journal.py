@@ -40,33 +40,22 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The records that count in a run.
+    """The records that count in a run."""
 
-    Attributes:
-        cases: the number of these records.
-        left_out: cases whose records do not count, because the suite has changed since.
-        damaged: cases whose record is damaged.
-        missing: selected cases without a record.
-    """
-
-    cases: int
-    left_out: list[str]
-    damaged: list[str]
-    missing: list[str]
+    cases: int  # the number of these records
+    left_out: list[str]  # cases whose records do not count, because the suite has changed since
+    damaged: list[str]  # cases whose record is damaged
+    missing: list[str]  # selected cases without a record
 
 
 class Journal:
     """An open journal; `schema.SCHEMA` describes its tables.
 
     Args:
-        path: the SQLite file, created if missing.
         read_only: never write; the file must exist.
 
     Attributes:
         session: the number of the writing session, from 1; if read-only, of the latest session.
-
-    Raises:
-        RunError: the file is missing, is not a journal, or was written by another version.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:

@@ -40,15 +40,7 @@ def is_held(folder: Path, host: str) -> bool | None:
 
 
 class Lease:
-    """The right to write to a run, until `release` or the end of the process.
-
-    Args:
-        folder: the run's folder.
-        name: the lock file's name.
-
-    Raises:
-        RunError: another session that is still running holds the lock, or the file system has no locks.
-    """
+    """The right to write to a run, until `release` or the end of the process."""
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
         self.folder = folder

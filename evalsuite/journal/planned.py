@@ -14,26 +14,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """A row of the table `cases`.
+    """A row of the table `cases`."""
 
-    Attributes:
-        case: pytest's node id.
-        declared: where the benchmark's code is; see `declarations`.
-        selected: False if the case belongs to the suite but the command line left it out.
-        fingerprints: the fingerprints named in `BEFOREHAND`.
-        beyond: whether the case exceeds `--limit`, so that it runs only while the verdict is undecided.
-    """
-
-    case: str
+    case: str  # pytest's node id
     benchmark: str
     sample: str
     epoch: int
     tags: Mapping[str, str]
     source: str
-    declared: str
-    selected: bool
-    fingerprints: Mapping[str, str]
-    beyond: bool = False
+    declared: str  # where the benchmark's code is; see `declarations`
+    selected: bool  # False if the case belongs to the suite but the command line left it out
+    fingerprints: Mapping[str, str]  # the fingerprints named in `BEFOREHAND`
+    beyond: bool = False  # whether the case exceeds `--limit`, so that it runs only while the verdict is undecided
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:

@@ -23,18 +23,12 @@ CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Generic[T]):
-    """A judgement that could be read.
+    """A judgement that could be read."""
 
-    Attributes:
-        value: the parser's result.
-        text: the answer that was parsed.
-        log: the messages exchanged, as plain data for `Score.log`.
-        logprobs: log-probabilities of the answer, if they were requested and the backend returns them.
-    """
-
-    value: T
-    text: str
-    log: tuple[Mapping[str, Any], ...]
+    value: T  # the parser's result
+    text: str  # the answer that was parsed
+    log: tuple[Mapping[str, Any], ...]  # the messages exchanged, as plain data for `Score.log`
+    # log-probabilities of the answer, if they were requested and the backend returns them
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 
@@ -82,12 +76,9 @@ def read_speech(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructuredAnswers:
-    """Sends a JSON schema with every question, and remembers which servers refused it.
+    """Sends a JSON schema with every question, and remembers which servers refused it."""
 
-    Attributes:
-        refused: models whose server refused a schema; later questions to them are sent without one.
-    """
-
+    # models whose server refused a schema; later questions to them are sent without one
     refused: set[str] = field(default_factory=set)
 
     async def ask(

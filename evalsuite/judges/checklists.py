@@ -85,12 +85,9 @@ class Tree:
     """A decision tree: yes/no questions whose answers lead to further questions or to a score.
 
     The judge answers all questions at once; its answers then select the path through the tree.
-
-    Attributes:
-        root: `{"question": ..., "yes": <node or number>, "no": <node or number>}`.
     """
 
-    root: Mapping[str, Any]
+    root: Mapping[str, Any]  # `{"question": ..., "yes": <node or number>, "no": <node or number>}`
 
     def __post_init__(self) -> None:
         """Refuse nodes and leaves that do not have this form."""

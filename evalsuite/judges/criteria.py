@@ -34,17 +34,11 @@ VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment",
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The content of a judge's answer.
+    """The content of a judge's answer."""
 
-    Attributes:
-        value: the value on the criteria's own scale.
-        reason: the reason, in one line.
-        parts: value by criterion, claim or turn.
-    """
-
-    value: float
-    reason: str
-    parts: Mapping[str, float] = field(default_factory=dict)
+    value: float  # the value on the criteria's own scale
+    reason: str  # the reason, in one line
+    parts: Mapping[str, float] = field(default_factory=dict)  # value by criterion, claim or turn
 
 
 class Criteria(Protocol):
@@ -150,21 +144,13 @@ class Likert(OnScale):
 
 @dataclass(frozen=True, slots=True)
 class Each(OnScale):
-    """A score for every claim, turn or other item that the judge finds; the value is their mean.
+    """A score for every claim, turn or other item that the judge finds; the value is their mean."""
 
-    Attributes:
-        item: the kind of item, in the singular: `claim`, `turn`.
-        question: the question to ask about each item.
-        low: the worst score.
-        high: the best score; on a scale from 0 to 1, each item gets yes or no.
-        none: the value if the judge finds no such item.
-    """
-
-    item: str
-    question: str
-    low: int = 0
-    high: int = 1
-    none: float = 1.0
+    item: str  # the kind of item, in the singular: `claim`, `turn`
+    question: str  # the question to ask about each item
+    low: int = 0  # the worst score
+    high: int = 1  # the best score; on a scale from 0 to 1, each item gets yes or no
+    none: float = 1.0  # the value if the judge finds no such item
 
     def request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"

@@ -93,19 +93,12 @@ GRADES: Choice[float] = Choice(
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One aspect that a judge scores.
+    """One aspect that a judge scores."""
 
-    Attributes:
-        name: the aspect's name, which is also used in the metric's name.
-        meaning: what a judge should examine; empty if the name is clear by itself.
-        low: the worst score.
-        high: the best score.
-    """
-
-    name: str
-    meaning: str = ""
-    low: int = 1
-    high: int = 10
+    name: str  # the aspect's name, which is also used in the metric's name
+    meaning: str = ""  # what a judge should examine; empty if the name is clear by itself
+    low: int = 1  # the worst score
+    high: int = 10  # the best score
 
     def __post_init__(self) -> None:
         """Refuse a scale without two ends, and a name with several lines."""

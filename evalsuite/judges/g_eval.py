@@ -47,20 +47,13 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A weighted score.
+    """A weighted score."""
 
-    Attributes:
-        score: the expected value, on the aspect's scale.
-        method: `logprobs` or `samples`.
-        mass: the total probability of all scores, before it is scaled to 1; for samples, the share that could
-            be read.
-        log: all messages.
-    """
-
-    score: float
-    method: str
+    score: float  # the expected value, on the aspect's scale
+    method: str  # `logprobs` or `samples`
+    # the total probability of all scores, before it is scaled to 1; for samples, the share that could be read
     mass: float
-    log: Log
+    log: Log  # all messages
 
     def plain(self) -> dict[str, Any]:
         """Return the facts `method` and `mass`, and `little` if the scores' total probability is low."""
@@ -70,21 +63,14 @@ class WeightedScore:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer separately; the better of two answers is the one with the higher score.
+    """Scores each aspect of each answer separately; the better of two answers is the one with the higher score."""
 
-    Attributes:
-        aspects: aspects on scales of one-digit numbers, so that a score is one token.
-        samples: the number of samples to draw if the backend returns no log-probabilities.
-        attempts: maximum answers to request, until one can be read.
-        params: generation parameters.
-        steps: whether the judge first writes evaluation steps for each aspect (the paper's auto chain of
-            thought). A run requests them once, because they are the same for every case.
-    """
-
-    aspects: tuple[Aspect, ...] = (STARS,)
-    samples: int = 20
-    attempts: int = 3
-    params: Mapping[str, Any] = field(default_factory=dict)
+    aspects: tuple[Aspect, ...] = (STARS,)  # aspects on scales of one-digit numbers, so that a score is one token
+    samples: int = 20  # the number of samples to draw if the backend returns no log-probabilities
+    attempts: int = 3  # maximum answers to request, until one can be read
+    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters
+    # whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
+    # requests them once, because they are the same for every case
     steps: bool = False
 
     def __post_init__(self) -> None:

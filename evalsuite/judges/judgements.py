@@ -38,16 +38,12 @@ UNDER_TEST = "the model under test"
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """One parsed judgement.
+    """One parsed judgement."""
 
-    Attributes:
-        scores: scores by aspect if one answer is judged, by position (`first`, `second`) if two are scored,
-            and `preference` if the verdict has degrees.
-        verdict: the better of two answers; None if only one is judged.
-    """
-
+    # scores by aspect if one answer is judged, by position (`first`, `second`) if two are scored, and `preference` if
+    # the verdict has degrees
     scores: Mapping[str, float] = field(default_factory=dict)
-    verdict: PairVerdict | None = None
+    verdict: PairVerdict | None = None  # the better of two answers; None if only one is judged
 
     def exchanged(self) -> Opinion:
         """Return the same opinion with the two answers exchanged."""
@@ -59,19 +55,12 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One judge's opinion, formed with the answers in one order.
+    """One judge's opinion, formed with the answers in one order."""
 
-    Attributes:
-        judge: the debater's name, or the number of the repetition.
-        model: the model that gave the opinion.
-        swapped: whether the second answer was shown first.
-        opinion: the opinion in terms of the answers' own order, whichever order was shown.
-    """
-
-    judge: str
-    model: str
-    swapped: bool
-    opinion: Opinion
+    judge: str  # the debater's name, or the number of the repetition
+    model: str  # the model that gave the opinion
+    swapped: bool  # whether the second answer was shown first
+    opinion: Opinion  # the opinion in terms of the answers' own order, whichever order was shown
 
     def plain(self) -> dict[str, Any]:
         """Return the ballot as plain data, for facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
@@ -86,18 +75,12 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A judge's result with the ballots and the log behind it.
+    """A judge's result with the ballots and the log behind it."""
 
-    Attributes:
-        opinion: the combined result.
-        ballots: the ballots that it combines, in a fixed order.
-        log: all messages, in order, as plain data.
-        facts: further facts about how it was made (the method of a weighted score).
-    """
-
-    opinion: Opinion
-    ballots: tuple[Ballot, ...]
-    log: Log
+    opinion: Opinion  # the combined result
+    ballots: tuple[Ballot, ...]  # the ballots that it combines, in a fixed order
+    log: Log  # all messages, in order, as plain data
+    # further facts about how it was made (the method of a weighted score)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -187,17 +170,11 @@ def mean_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The ballots of all judges for one order of the answers.
+    """The ballots of all judges for one order of the answers."""
 
-    Attributes:
-        ballots: the ballots that could be read, in a fixed order.
-        problems: one message per ballot that could not be read.
-        log: all messages.
-    """
-
-    ballots: tuple[Ballot, ...]
-    problems: tuple[str, ...]
-    log: Log
+    ballots: tuple[Ballot, ...]  # the ballots that could be read, in a fixed order
+    problems: tuple[str, ...]  # one message per ballot that could not be read
+    log: Log  # all messages
 
 
 def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:

@@ -41,17 +41,11 @@ SUM_UP = (
 
 @dataclass(frozen=True, slots=True)
 class DebaterRole:
-    """A debater.
+    """A debater."""
 
-    Attributes:
-        name: the name that the other debaters see.
-        prompt: a description of who the debater is and what it examines.
-        model: the debater's model; None for the judge model.
-    """
-
-    name: str
-    prompt: str
-    model: str | None = None
+    name: str  # the name that the other debaters see
+    prompt: str  # a description of who the debater is and what it examines
+    model: str | None = None  # the debater's model; None for the judge model
 
 
 ROLES = {
@@ -100,29 +94,17 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 
 @dataclass(frozen=True, slots=True)
 class PanelRules:
-    """The rules of a panel.
+    """The rules of a panel."""
 
-    Attributes:
-        form: the form of a judgement.
-        debaters: the debaters in the order of speaking.
-        strategy: which speeches each debater sees, and when.
-        turns: the number of turns in which the debaters speak.
-        swap: whether two answers are debated in both orders, in two independent debates.
-        summarizer: the model that writes summaries; None for the judge model.
-        attempts: maximum answers to request, until one can be read.
-        params: generation parameters for every call.
-        quorum: the minimum number of readable judgements in each order; None requires more than half.
-    """
-
-    form: Form
-    debaters: tuple[DebaterRole, ...]
-    strategy: Strategy = "one_by_one"
-    turns: int = 2
-    swap: bool = True
-    summarizer: str | None = None
-    attempts: int = 3
-    params: Mapping[str, Any] = field(default_factory=dict)
-    quorum: int | None = None
+    form: Form  # the form of a judgement
+    debaters: tuple[DebaterRole, ...]  # the debaters in the order of speaking
+    strategy: Strategy = "one_by_one"  # which speeches each debater sees, and when
+    turns: int = 2  # the number of turns in which the debaters speak
+    swap: bool = True  # whether two answers are debated in both orders, in two independent debates
+    summarizer: str | None = None  # the model that writes summaries; None for the judge model
+    attempts: int = 3  # maximum answers to request, until one can be read
+    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters for every call
+    quorum: int | None = None  # the minimum number of readable judgements in each order; None requires more than half
 
     fewest_turns: ClassVar[int] = 0
 
@@ -229,27 +211,16 @@ class Silence:
 
 @dataclass
 class Debate:
-    """The state of a debate in one order of the answers.
+    """The state of a debate in one order of the answers."""
 
-    Attributes:
-        rules: the panel's rules.
-        subject: the answers to judge.
-        model: the judge model.
-        swapped: whether the second answer is shown first.
-        shown: the speeches that every debater sees, in order.
-        ballots: the final judgements that could be read.
-        problems: one message per final judgement that could not be read.
-        log: all messages, in order.
-    """
-
-    rules: PanelRules
-    subject: JudgedInput
-    model: Model
-    swapped: bool
-    shown: list[Part] = field(default_factory=list)
-    ballots: list[Ballot] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    log: list[Mapping[str, Any]] = field(default_factory=list)
+    rules: PanelRules  # the panel's rules
+    subject: JudgedInput  # the answers to judge
+    model: Model  # the judge model
+    swapped: bool  # whether the second answer is shown first
+    shown: list[Part] = field(default_factory=list)  # the speeches that every debater sees, in order
+    ballots: list[Ballot] = field(default_factory=list)  # the final judgements that could be read
+    problems: list[str] = field(default_factory=list)  # one message per final judgement that could not be read
+    log: list[Mapping[str, Any]] = field(default_factory=list)  # all messages, in order
 
     def __post_init__(self) -> None:
         """Begin the log with the answers and, once for both orders, with the debaters' system messages."""

@@ -135,24 +135,14 @@ YES_OR_NO: Choice[float] = Choice(
 
 @dataclass(frozen=True)
 class AnswerField(Generic[T]):
-    """One value of a form.
+    """One value of a form."""
 
-    Attributes:
-        labels: the requested label, then its synonyms.
-        value: the allowed values; all fields of a form have the same `pattern`.
-    """
-
-    labels: Sequence[str]
-    value: Value[T]
+    labels: Sequence[str]  # the requested label, then its synonyms
+    value: Value[T]  # the allowed values; all fields of a form have the same `pattern`
 
 
 class AnswerForm(Generic[T]):
-    """The requested form of an answer; `read` reads an answer in this form.
-
-    Args:
-        fields: the form's fields by name. If the form has a single field, the answer may also be the bare
-            value.
-    """
+    """The requested form of an answer; `read` reads an answer in this form."""
 
     def __init__(self, fields: Mapping[str, AnswerField[T]]) -> None:
         self._fields = fields

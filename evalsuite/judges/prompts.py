@@ -53,19 +53,12 @@ def _make_key(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgedInput:
-    """One answer to judge, or two to compare.
+    """One answer to judge, or two to compare."""
 
-    Attributes:
-        question: the question, or the conversation so far.
-        answers: one or two texts.
-        background: information that a good answer may use; empty if there is none.
-        reference: a correct answer; empty if there is none.
-    """
-
-    question: str
-    answers: tuple[str, ...]
-    background: str = ""
-    reference: str = ""
+    question: str  # the question, or the conversation so far
+    answers: tuple[str, ...]  # one or two texts
+    background: str = ""  # information that a good answer may use; empty if there is none
+    reference: str = ""  # a correct answer; empty if there is none
 
     def parts(self, *, swapped: bool = False) -> list[Part]:
         """List the parts that are not empty, with the answers in their own order or, if swapped, in the other."""

@@ -198,25 +198,16 @@ class Sampled:
     Multiple evidence (MEC) asks several times at a temperature above zero, with reasons before the score.
     Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Wang et al., "Large
     Language Models are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
-
-    Attributes:
-        form: the form of the answer.
-        repeats: the number of judgements in each order; several differ in the parameter `seed`.
-        reasons: whether the judge gives reasons before its judgement.
-        swap: whether to show two answers in both orders.
-        attempts: maximum answers to request, until one can be read.
-        params: generation parameters.
-        quorum: the minimum number of readable judgements in each order; None requires more than half.
-        structured: sends JSON schemas, if the judge gives no reasons first.
     """
 
-    form: Form
-    repeats: int = 1
-    reasons: bool = False
-    swap: bool = True
-    attempts: int = 3
-    params: Mapping[str, Any] = field(default_factory=dict)
-    quorum: int | None = None
+    form: Form  # the form of the answer
+    repeats: int = 1  # the number of judgements in each order; several differ in the parameter `seed`
+    reasons: bool = False  # whether the judge gives reasons before its judgement
+    swap: bool = True  # whether to show two answers in both orders
+    attempts: int = 3  # maximum answers to request, until one can be read
+    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters
+    quorum: int | None = None  # the minimum number of readable judgements in each order; None requires more than half
+    # sends JSON schemas, if the judge gives no reasons first
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -267,24 +258,15 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class JudgeScorer:
-    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`.
+    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`."""
 
-    Attributes:
-        judge: the way of judging.
-        rival: the answer to compare with: a key in the sample's metadata, or `target`; None to score the
-            answer alone.
-        background: the key in the metadata with information that a good answer may use.
-        hide: names that are withheld wherever an answer mentions them.
-        prefix: text before each score's name, and the key around its facts, if a case has two judges.
-        model: the judge model; empty for the run's.
-    """
-
-    judge: Judge
+    judge: Judge  # the way of judging
+    # the answer to compare with: a key in the sample's metadata, or `target`; None to score the answer alone
     rival: str | None = None
-    background: str | None = None
-    hide: tuple[str, ...] = ()
-    prefix: str = ""
-    model: str = ""
+    background: str | None = None  # the key in the metadata with information that a good answer may use
+    hide: tuple[str, ...] = ()  # names that are withheld wherever an answer mentions them
+    prefix: str = ""  # text before each score's name, and the key around its facts, if a case has two judges
+    model: str = ""  # the judge model; empty for the run's
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score a case; the first score carries the facts and the log of all judge calls."""

@@ -40,18 +40,13 @@ NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format",
 
 @dataclass(frozen=True, slots=True)
 class RatedTable:
-    """A prediction with the mean of its ratings.
-
-    Attributes:
-        format: how the reference is written.
-        human: the mean rating, on any scale.
-        others: further numbers in the file by name, such as a judge's marks.
-    """
+    """A prediction with the mean of its ratings."""
 
     prediction: str
     reference: str
-    format: Format
-    human: float
+    format: Format  # how the reference is written
+    human: float  # the mean rating, on any scale
+    # further numbers in the file by name, such as a judge's marks
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 
@@ -136,19 +131,14 @@ METRICS: Mapping[str, TableMetric] = {
 
 @dataclass(frozen=True, slots=True)
 class MetricAgreement:
-    """One metric against people.
-
-    Attributes:
-        outputs: how many it has a value for.
-        behind: by how much its Pearson correlation is below that of `FIRST`, over the outputs both have; None
-            for `FIRST` itself.
-    """
+    """One metric against people."""
 
     metric: str
-    outputs: int
+    outputs: int  # how many it has a value for
     pearson: Correlation
     spearman: Correlation
     kendall: Correlation
+    # by how much its Pearson correlation is below that of `FIRST`, over the outputs both have; None for `FIRST` itself
     behind: Correlation | None
 
 

@@ -129,19 +129,13 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class GridLine:
-    """One change, over all tables it applies to.
-
-    Attributes:
-        rule: what the score must do.
-        mean: mean score, in [0, 1].
-        failures: the tables for which the rule does not hold, each with its score.
-    """
+    """One change, over all tables it applies to."""
 
     change: str
-    rule: str
+    rule: str  # what the score must do
     tables: int
-    mean: float
-    failures: tuple[str, ...]
+    mean: float  # mean score, in [0, 1]
+    failures: tuple[str, ...]  # the tables for which the rule does not hold, each with its score
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:

@@ -51,13 +51,6 @@ class BertScore:
     Each token of one text is matched with the token of the other text whose contextual embedding has the
     greatest cosine. As in the authors' package, the special tokens at the beginning and end of a text can be
     matched, but do not count in the means.
-
-    Args:
-        folder: the folder of an encoder.
-        layer: the layer whose hidden states are the embeddings, 0 being the input of the first layer; by
-            default the layer in `USUAL_LAYERS`, for other models the last one.
-        baseline: a file of the authors' package (`rescale_baseline/en/roberta-large.tsv`). Its line for the
-            layer rescales scores: (score - baseline) / (1 - baseline).
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:

@@ -20,12 +20,7 @@ NAMES_SHOWN = 3
 
 
 class AnswersBackend:
-    """`answers:FILE`, the model of a run on ready-made answers. It gives the run its name and refuses every call.
-
-    Args:
-        file: path of the answers.
-        base_url: ignored; a file has no address.
-    """
+    """`answers:FILE`, the model of a run on ready-made answers. It gives the run its name and refuses every call."""
 
     metered = False
     connections: int | None = None
@@ -53,7 +48,6 @@ class ReadyAnswers:
     """Answers by sample.
 
     Args:
-        file: the path of their file, for messages.
         by_key: answers by benchmark and id; the benchmark is empty if the file names none.
     """
 
@@ -108,12 +102,7 @@ def _read(line: str, where: str) -> tuple[tuple[str, str], str]:
 
 
 class ReplayBackend:
-    """Takes the place of the backend that the run asked.
-
-    Args:
-        original: the backend of the run; only its identity is used.
-        run: the name of the run to replay.
-    """
+    """Takes the place of the backend that the run asked."""
 
     metered = False
     connections: int | None = None

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 class Secret:
-    """A key, a token or a login. Only `reveal` returns its text; everything else shows `***`.
-
-    Args:
-        text: the secret.
-    """
+    """A key, a token or a login. Only `reveal` returns its text; everything else shows `***`."""
 
     __slots__ = ("_text",)
 
@@ -64,40 +60,25 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long the parts of a call may take, in seconds.
+    """How long the parts of a call may take, in seconds."""
 
-    Attributes:
-        connect: until the connection is established.
-        silence: between two bytes of the answer, and before the first.
-        whole: the whole call.
-    """
-
-    connect: float = 30.0
-    silence: float = 600.0
-    whole: float = 1800.0
+    connect: float = 30.0  # until the connection is established
+    silence: float = 600.0  # between two bytes of the answer, and before the first
+    whole: float = 1800.0  # the whole call
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a server may be reached.
+    """How a server may be reached."""
 
-    Attributes:
-        key: sent to the server; None where it gets none.
-        key_name: the environment variable that the key came from, or would come from.
-        trusted: whether the user gave the address for this session, so that headers from the environment are sent, too.
-        advice: what to do where a key is missing or refused.
-        timeouts: see `Timeouts`.
-        max_answer: largest answer, in bytes after decompression.
-        proxies: whether proxies set in the environment are used.
-    """
-
-    key: Secret | None = None
-    key_name: str = OPENAI_KEY
+    key: Secret | None = None  # sent to the server; None where it gets none
+    key_name: str = OPENAI_KEY  # the environment variable that the key came from, or would come from
+    # whether the user gave the address for this session, so that headers from the environment are sent, too
     trusted: bool = False
-    advice: str = "is the key right?"
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    max_answer: int = 64 * MEBIBYTE
-    proxies: bool = True
+    advice: str = "is the key right?"  # what to do where a key is missing or refused
+    timeouts: Timeouts = field(default_factory=Timeouts)  # see `Timeouts`
+    max_answer: int = 64 * MEBIBYTE  # largest answer, in bytes after decompression
+    proxies: bool = True  # whether proxies set in the environment are used
 
 
 def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
@@ -112,21 +93,13 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is.
+    """Where a server is."""
 
-    Attributes:
-        shown: the address without secrets, for messages and for keys in the store.
-        root: scheme, host and path.
-        query: parameters sent with every call; they may be secrets.
-        login: `user:password`, if the address has one.
-        host: lower case.
-    """
-
-    shown: str
-    root: str
-    query: Secret
-    login: Secret | None
-    host: str
+    shown: str  # the address without secrets, for messages and for keys in the store
+    root: str  # scheme, host and path
+    query: Secret  # parameters sent with every call; they may be secrets
+    login: Secret | None  # `user:password`, if the address has one
+    host: str  # lower case
 
     @property
     def is_openai(self) -> bool:
@@ -174,19 +147,13 @@ WITHHELD = (
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An address that the user gave, and what may be sent there.
+    """An address that the user gave, and what may be sent there."""
 
-    Attributes:
-        model: the name that the user gave.
-        base_url: the address that the user gave, login included; None for the backend's default.
-        key_env: the variable with its key, if the user named one.
-        fresh: given for this session, rather than taken over from an earlier run.
-    """
-
-    model: str
+    model: str  # the name that the user gave
+    # the address that the user gave, login included; None for the backend's default
     base_url: str | None = field(repr=False)
-    key_env: str | None = None
-    fresh: bool = True
+    key_env: str | None = None  # the variable with its key, if the user named one
+    fresh: bool = True  # given for this session, rather than taken over from an earlier run
 
     @property
     def public_url(self) -> str | None:
@@ -195,16 +162,7 @@ class Grant:
 
 
 class Credentials:
-    """Decides which key an address gets.
-
-    Args:
-        grants: what the user gave; the first that matches counts.
-        access: time-outs and sizes for all addresses.
-        environ: the environment.
-
-    Raises:
-        SettingsError: two grants name different keys for one model at one address.
-    """
+    """Decides which key an address gets."""
 
     def __init__(
         self, grants: Sequence[Grant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ

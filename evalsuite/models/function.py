@@ -36,10 +36,6 @@ class FunctionBackend:
     token and logprob, with a third item for the alternatives); its other fields become facts of the case, for judges
     to see. Called with `api="embeddings"`, it returns an object with `embeddings`, one vector per message. A plain
     function runs in a thread. Whatever it raises becomes the case's error.
-
-    Args:
-        target: `package.module:name`.
-        base_url: ignored; a function has no address.
     """
 
     metered = False

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 class LitellmBackend:
-    """`litellm:provider/name`; keys come from the environment, as litellm documents for each provider.
-
-    Args:
-        name: the model's name in litellm.
-        base_url: the address to pass on as `api_base`, if given.
-    """
+    """`litellm:provider/name`; keys come from the environment, as litellm documents for each provider."""
 
     metered = True
     connections: int | None = None

@@ -33,13 +33,6 @@ class LlamaCppBackend:
 
     It uses as many threads as there are cores, which sleep while they wait for each other. OpenMP's default is to
     spin, and then a thread that shares its core with a test worker slows all of them down several times.
-
-    Args:
-        name: what follows `local:`.
-        base_url: ignored; the model runs in this process.
-
-    Raises:
-        SettingsError: a setting is unknown, or not a positive whole number.
     """
 
     metered = False

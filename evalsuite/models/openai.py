@@ -55,7 +55,6 @@ class OpenAIBackend:
 
     Args:
         address: the API's address; None for OpenAI itself.
-        access: the key for it, time-outs and sizes.
     """
 
     metered = True

@@ -35,10 +35,6 @@ class DirectClient(httpx2.AsyncClient):
     """Goes straight to its transport: no cookies, redirects, authentication flows or event hooks.
 
     Whatever is not plain content for an address, such as a file in a form, is built the usual way.
-
-    Args:
-        transport: sends the requests.
-        timeout: the default for requests without one.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
@@ -170,12 +166,7 @@ def _machine_credential(address: Address) -> AsyncTokenCredential:
 
 
 class _MachineIdentity(AsyncAzureOpenAI):
-    """A client with tokens of Entra ID, which closes what gets them.
-
-    Args:
-        credential: gets the tokens.
-        placed: arguments for `AsyncAzureOpenAI`.
-    """
+    """A client with tokens of Entra ID, which closes what gets them."""
 
     def __init__(self, credential: AsyncTokenCredential, **placed: Any) -> None:
         from azure.identity.aio import get_bearer_token_provider
@@ -190,10 +181,6 @@ class _MachineIdentity(AsyncAzureOpenAI):
 
 class OpenAICalls:
     """An open client of the package.
-
-    Args:
-        address: the API's address.
-        access: the key for it, time-outs and sizes.
 
     Attributes:
         client: the package's own.

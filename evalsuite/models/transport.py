@@ -35,19 +35,12 @@ UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """All of a request but its content, so that it can be sent again with another.
+    """All of a request but its content, so that it can be sent again with another."""
 
-    Attributes:
-        method: of HTTP.
-        url: the whole address.
-        headers: without the length of the content, which aiohttp adds.
-        timeout: how long to wait.
-    """
-
-    method: str
-    url: URL
-    headers: CIMultiDict[str]
-    timeout: aiohttp.ClientTimeout
+    method: str  # of HTTP
+    url: URL  # the whole address
+    headers: CIMultiDict[str]  # without the length of the content, which aiohttp adds
+    timeout: aiohttp.ClientTimeout  # how long to wait
 
     @classmethod
     def of(cls, request: httpx2.Request) -> PreparedCall:
@@ -68,28 +61,16 @@ class PreparedCall:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """A server's complete response, decompressed.
+    """A server's complete response, decompressed."""
 
-    Attributes:
-        status: of HTTP.
-        headers: by name, in whatever case.
-        raw_headers: as they came.
-        content: the body.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    raw_headers: Sequence[tuple[bytes, bytes]]
-    content: bytes
+    status: int  # of HTTP
+    headers: Mapping[str, str]  # by name, in whatever case
+    raw_headers: Sequence[tuple[bytes, bytes]]  # as they came
+    content: bytes  # the body
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over aiohttp, at half the cost of httpx's own connections.
-
-    Args:
-        access: the largest answer, and whether proxies are used.
-        tls: whether the server is reached over TLS; loading certificates takes a while.
-    """
+    """Sends requests over aiohttp, at half the cost of httpx's own connections."""
 
     def __init__(self, access: Access, *, tls: bool) -> None:
         self._max_answer, self._tls = access.max_answer, tls
@@ -183,25 +164,15 @@ def _socket(address: Any) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is behind an exception.
+    """What is behind an exception."""
 
-    Attributes:
-        ours: an exception of evalsuite that the package wrapped.
-        response: of the server, if it sent one.
-        unreachable: no connection was established, so nothing was sent.
-        no_descriptor: this process may open no more files, and a connection is one.
-        timeout: something took too long.
-        network: the connection failed, rather than the request.
-        words: the message of the innermost exception.
-    """
-
-    ours: Exception | None
-    response: httpx2.Response | None
-    unreachable: bool
-    no_descriptor: bool
-    timeout: bool
-    network: bool
-    words: str
+    ours: Exception | None  # an exception of evalsuite that the package wrapped
+    response: httpx2.Response | None  # of the server, if it sent one
+    unreachable: bool  # no connection was established, so nothing was sent
+    no_descriptor: bool  # this process may open no more files, and a connection is one
+    timeout: bool  # something took too long
+    network: bool  # the connection failed, rather than the request
+    words: str  # the message of the innermost exception
 
 
 def explain(error: BaseException) -> Cause:

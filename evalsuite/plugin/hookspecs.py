@@ -39,11 +39,7 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
 
 
 class HookWatchers:
-    """Calls the hooks above; an exception in an implementation is reported and has no other effect.
-
-    Args:
-        config: the session's.
-    """
+    """Calls the hooks above; an exception in an implementation is reported and has no other effect."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -43,10 +43,6 @@ ENDED = "evalsuite ended the session, for the reason given above"
 class Listener:
     """The plugin that receives reports. Every session has one; it opens the run when the first case needs it.
 
-    Args:
-        config: the session's.
-        spec: what the run is asked to do.
-
     Attributes:
         planned: how many cases there are, as far as is known.
         broken: why a report cannot be written; empty if nothing went wrong.

@@ -50,9 +50,6 @@ class StatusFile:
 
     While a test runs, pytest captures the terminal's file, and a painted line would count as the test's output. So
     the line is written to a duplicate of the descriptor, made before.
-
-    Args:
-        file: the terminal's own.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -107,12 +104,7 @@ class StatusFile:
 
 
 class LiveLine:
-    """Shows the line while cases run.
-
-    Args:
-        listener: has the run and its gateway.
-        terminal: pytest's own reporter.
-    """
+    """Shows the line while cases run."""
 
     def __init__(self, listener: Listener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal

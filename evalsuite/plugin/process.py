@@ -41,11 +41,7 @@ class Upcoming(Protocol):
 
 
 class SessionQueue:
-    """The session's items in order, for sessions without workers.
-
-    Args:
-        items: all of them.
-    """
+    """The session's items in order, for sessions without workers."""
 
     def __init__(self, items: list[pytest.Item]) -> None:
         from evalsuite.engine.solving import CaseQueue
@@ -78,12 +74,8 @@ class Process:
     """A process that runs tests: the only one, or a worker. It starts nothing before a case needs it.
 
     Args:
-        settings: the run's.
         model: the model's name, with the default filled in; None without one.
         quarantine: cases that decide nothing until a date; None without a file of them.
-        workers: how many processes run tests.
-        background: makes or returns the event loop.
-        connect: makes the connection to the gateway.
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.

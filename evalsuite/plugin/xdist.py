@@ -101,12 +101,7 @@ def stop_distributing(config: pytest.Config, reason: str) -> None:
 
 
 class WorkerQueue:
-    """The items assigned to a worker that it has not begun.
-
-    Args:
-        items: all items of the session, to which the queue holds indexes.
-        torun: xdist's own queue.
-    """
+    """The items assigned to a worker that it has not begun."""
 
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun

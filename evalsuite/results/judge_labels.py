@@ -28,27 +28,16 @@ CANARY = "canary"
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A judge's score, paired with people's label.
+    """A judge's score, paired with people's label."""
 
-    Attributes:
-        row: the case's row.
-        score: the score's name.
-        label: people's value; if several people labelled the case, their mean.
-        judge: the judge's value.
-        passes: the lowest value that passes; None if values are not verdicts.
-        nominal: whether values are preferences between two answers, from 0 to 1.
-        scale: lowest and highest possible value; None if they are unknown.
-        verdict: the verdict of the majority of people; None to derive it from the label.
-    """
-
-    row: Row
-    score: str
-    label: float
-    judge: float
-    passes: float | None = None
-    nominal: bool = False
-    scale: tuple[float, float] | None = None
-    verdict: float | None = None
+    row: Row  # the case's row
+    score: str  # the score's name
+    label: float  # people's value; if several people labelled the case, their mean
+    judge: float  # the judge's value
+    passes: float | None = None  # the lowest value that passes; None if values are not verdicts
+    nominal: bool = False  # whether values are preferences between two answers, from 0 to 1
+    scale: tuple[float, float] | None = None  # lowest and highest possible value; None if they are unknown
+    verdict: float | None = None  # the verdict of the majority of people; None to derive it from the label
 
     @property
     def verdicts(self) -> LabelPair | None:

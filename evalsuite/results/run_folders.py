@@ -75,13 +75,9 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder in which a run is stored.
+    """The folder in which a run is stored."""
 
-    Attributes:
-        path: the folder, which need not exist yet.
-    """
-
-    path: Path
+    path: Path  # the folder, which need not exist yet
 
     @property
     def name(self) -> str:

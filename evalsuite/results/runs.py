@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 class GuardedMetric:
     """Computes a derived metric, and keeps the reason if the computation fails.
 
-    Args:
-        compute: the benchmark's function that computes the metric.
-
     Attributes:
         failure: why the last computation failed; empty if it succeeded, or if the metric is undefined.
     """
@@ -62,12 +59,7 @@ def failure_of(metric: object) -> str:
 
 
 class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
-    """Derived metrics by name. Iteration covers only the benchmark's own; look-up also finds the built-in ones.
-
-    Args:
-        own: the derived metrics that the benchmark declares.
-        scored: names of the benchmark's scores, which hide built-in metrics of the same name.
-    """
+    """Derived metrics by name. Iteration covers only the benchmark's own; look-up also finds the built-in ones."""
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
@@ -88,21 +80,14 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One benchmark's cases in a run.
+    """One benchmark's cases in a run."""
 
-    Attributes:
-        tally: the benchmark's cases.
-        source: a description of where the samples came from.
-        model: the model as the user named it.
-        benchmark: the declared benchmark; None if its code is missing, or if it was declared without code.
-        gone: why the benchmark's code is missing; empty if it is not missing.
-    """
-
-    tally: Tally
-    source: str
-    model: str
+    tally: Tally  # the benchmark's cases
+    source: str  # a description of where the samples came from
+    model: str  # the model as the user named it
+    # the declared benchmark; None if its code is missing, or if it was declared without code
     benchmark: Benchmark | None = None
-    gone: str = ""
+    gone: str = ""  # why the benchmark's code is missing; empty if it is not missing
 
     @property
     def primary(self) -> str | None:
@@ -119,19 +104,12 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, read from its folder; long texts stay in the file until they are used.
+    """A run, read from its folder; long texts stay in the file until they are used."""
 
-    Attributes:
-        folder: the run's folder.
-        info: the contents of `run.json`.
-        benchmarks: the run's benchmarks by name, in alphabetical order.
-        offsets: the byte offset of each case's record in `records.jsonl`.
-    """
-
-    folder: RunFolder
-    info: Mapping[str, Any]
-    benchmarks: Mapping[str, Bench]
-    offsets: Mapping[str, int]
+    folder: RunFolder  # the run's folder
+    info: Mapping[str, Any]  # the contents of `run.json`
+    benchmarks: Mapping[str, Bench]  # the run's benchmarks by name, in alphabetical order
+    offsets: Mapping[str, int]  # the byte offset of each case's record in `records.jsonl`
 
     @property
     def baselines(self) -> Sequence[str]:

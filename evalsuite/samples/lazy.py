@@ -80,11 +80,7 @@ class LazySamples(Sequence[Sample]):
 
 
 class SampleStream(Sequence[Sample]):
-    """Samples from a generator, which is read only as far as needed.
-
-    Args:
-        source: an iterable of samples, or a function that returns one.
-    """
+    """Samples from a generator, which is read only as far as needed."""
 
     def __init__(self, source: Iterable[Sample] | Callable[[], Iterable[Sample]]) -> None:
         self._rest: Iterator[Sample] | None = None

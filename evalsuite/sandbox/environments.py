@@ -64,18 +64,12 @@ NAMED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ProgramEnvironment:
-    """An interpreter and what it may import.
+    """An interpreter and what it may import."""
 
-    Attributes:
-        name: `own`, the name of a named environment, or a requirements file.
-        packages: folders that are searched for packages.
-        installed: versions by package; in the own environment only those in `MENTIONED`.
-    """
-
-    name: str
+    name: str  # `own`, the name of a named environment, or a requirements file
     interpreter: Interpreter
-    packages: tuple[str, ...]
-    installed: Mapping[str, str]
+    packages: tuple[str, ...]  # folders that are searched for packages
+    installed: Mapping[str, str]  # versions by package; in the own environment only those in `MENTIONED`
 
     @cached_property
     def fingerprint(self) -> str:
@@ -152,19 +146,12 @@ print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python installation.
+    """A Python installation."""
 
-    Attributes:
-        executable: the interpreter itself, not a virtual environment's link to it.
-        prefix: the installation's folder, as the interpreter reports it.
-        libraries: the folders of the standard library.
-        version: a version such as `3.11.7`.
-    """
-
-    executable: str
-    prefix: str
-    libraries: tuple[str, ...]
-    version: str
+    executable: str  # the interpreter itself, not a virtual environment's link to it
+    prefix: str  # the installation's folder, as the interpreter reports it
+    libraries: tuple[str, ...]  # the folders of the standard library
+    version: str  # a version such as `3.11.7`
 
     @property
     def prefixes(self) -> list[Path]:

@@ -50,16 +50,6 @@ class Sandbox:
 
     Nothing is started before the first program, which therefore takes about a second longer. At most as many programs
     run at once as this process has cores. The others wait, and waiting does not count against their time.
-
-    Args:
-        limits: what one program may use.
-        preload: modules to import once, before any program; missing ones are skipped.
-        tiers: the acceptable kinds of isolation on this machine, of which the strongest that works is used
-            (`bubblewrap`, then `landlock`). Or a single one elsewhere: `docker:IMAGE`, or the address of a server that
-            speaks SandboxFusion's protocol. The default is the run's `--sandbox`, or else the tiers of this machine.
-        environment: what programs may import, see `environments.environment`. The default is the run's `--program-env`,
-            or else the environment that `usual` names.
-        usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
 
     def __init__(

@@ -65,19 +65,14 @@ print(json.dumps([platform.python_version(), versions]))
 
 @dataclass(frozen=True, slots=True)
 class ScriptEnd:
-    """The result of a script.
-
-    Attributes:
-        status: exit status; negative, or 128 and more, if a signal ended the script.
-        timed_out: whether the host stopped the script because of its time limit.
-        result: content of the file `RESULT`; None if the host takes no files or the script wrote none.
-    """
+    """The result of a script."""
 
     stdout: bytes
     stderr: bytes
-    status: int
+    status: int  # exit status; negative, or 128 and more, if a signal ended the script
     seconds: float
-    timed_out: bool = False
+    timed_out: bool = False  # whether the host stopped the script because of its time limit
+    # content of the file `RESULT`; None if the host takes no files or the script wrote none
     result: bytes | None = None
 
 

@@ -41,21 +41,14 @@ def read_tiers(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One way to start the warm interpreter.
-
-    Attributes:
-        name: the isolation's name in messages.
-        folder: the working directory of the command.
-        setup: the settings of the isolation (see `inside/forking.py`).
-        clean_up: called when the interpreter has ended.
-    """
+    """One way to start the warm interpreter."""
 
     tier: str
-    name: str
+    name: str  # the isolation's name in messages
     command: Sequence[str]
-    folder: str | None = None
-    setup: Mapping[str, Any] = field(default_factory=dict)
-    clean_up: Callable[[], None] = lambda: None
+    folder: str | None = None  # the working directory of the command
+    setup: Mapping[str, Any] = field(default_factory=dict)  # the settings of the isolation (see `inside/forking.py`)
+    clean_up: Callable[[], None] = lambda: None  # called when the interpreter has ended
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:

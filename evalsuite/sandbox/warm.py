@@ -42,18 +42,12 @@ PACKET = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RoundEnd:
-    """How a round ended, as the warm interpreter reports it.
+    """How a round ended, as the warm interpreter reports it."""
 
-    Attributes:
-        ending: one of the endings listed in `inside/forking.py`.
-        alive: whether another round may follow.
-        memory: bytes that the program uses until that round.
-    """
-
-    ending: str
+    ending: str  # one of the endings listed in `inside/forking.py`
     seconds: float
-    alive: bool
-    memory: int = 0
+    alive: bool  # whether another round may follow
+    memory: int = 0  # bytes that the program uses until that round
 
 
 class WarmInterpreter:

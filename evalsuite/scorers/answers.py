@@ -30,15 +30,10 @@ _Comparison = Callable[[str, text.Targets], float]
 
 @dataclass(frozen=True, slots=True)
 class TargetScorer:
-    """A scorer that applies one metric.
+    """A scorer that applies one metric."""
 
-    Attributes:
-        name: the score's name.
-        metric: compares the answer with the targets; returns a number in [0, 1].
-    """
-
-    name: str
-    metric: _Comparison
+    name: str  # the score's name
+    metric: _Comparison  # compares the answer with the targets; returns a number in [0, 1]
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -254,15 +249,10 @@ FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGN
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """Scores whether an answer fits a JSON Schema; created by `json_schema`.
+    """Scores whether an answer fits a JSON Schema; created by `json_schema`."""
 
-    Attributes:
-        name: the schema's name in requests to a server.
-        schema: the JSON Schema.
-    """
-
-    name: str
-    schema: Mapping[str, Any]
+    name: str  # the schema's name in requests to a server
+    schema: Mapping[str, Any]  # the JSON Schema
 
     @property
     def response_format(self) -> dict[str, Any]:

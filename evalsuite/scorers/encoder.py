@@ -31,11 +31,7 @@ LONGEST = 256
 
 
 class Encoder:
-    """The loaded model.
-
-    Args:
-        folder: the folder of `model.safetensors` and `tokenizer.json`.
-    """
+    """The loaded model."""
 
     def __init__(self, folder: Path) -> None:
         from safetensors.numpy import load_file

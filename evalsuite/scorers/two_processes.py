@@ -234,14 +234,7 @@ def _list_bases(kind: type) -> list[str]:
 
 
 class Remote:
-    """Proxy in the tests' process for a function, a class or an object of the answer.
-
-    Args:
-        process: the tests' process.
-        identity: the name of a function or class, or an object's index among the answer's objects.
-        bases: the names of its class and of the class's bases.
-        may_call: whether the tests may call the object.
-    """
+    """Proxy in the tests' process for a function, a class or an object of the answer."""
 
     __slots__ = ("__bases", "__identity", "__may_call", "__process")
 
@@ -304,15 +297,7 @@ for _name in ("add", "sub", "lt", "le", "gt", "ge"):
 
 
 class CheckProcess:
-    """The tests' process: it runs one check in a thread, which waits for the result of each request.
-
-    Args:
-        token: the beginning of each message.
-        before: code that runs before the check.
-        check: the check's code.
-        names: names of the answer's code that the check uses.
-        errors: JSON that maps those names that are exceptions to the names of their base classes.
-    """
+    """The tests' process: it runs one check in a thread, which waits for the result of each request."""
 
     def __init__(self, token: str, before: str, check: str, names: list[str], errors: str) -> None:
         self._token = token

@@ -41,19 +41,12 @@ NOT_PLAIN = "not plain"
 
 @dataclass(frozen=True, slots=True)
 class UnitTests:
-    """The tests for one program.
+    """The tests for one program."""
 
-    Attributes:
-        before: code that runs before the answer, such as imports or the beginning of the program.
-        entry_point: the function that the tests call; empty if the tests name it themselves.
-        checks: programs that run after the answer and raise if the answer is wrong.
-        pairs: standard input and the expected standard output.
-    """
-
-    before: str = ""
-    entry_point: str = ""
-    checks: Sequence[str] = ()
-    pairs: Sequence[tuple[str, str]] = ()
+    before: str = ""  # code that runs before the answer, such as imports or the beginning of the program
+    entry_point: str = ""  # the function that the tests call; empty if the tests name it themselves
+    checks: Sequence[str] = ()  # programs that run after the answer and raise if the answer is wrong
+    pairs: Sequence[tuple[str, str]] = ()  # standard input and the expected standard output
 
     def functions(self, check: str) -> list[str]:
         """List the functions that a check calls and that neither the check nor the code before it defines."""

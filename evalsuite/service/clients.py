@@ -34,15 +34,10 @@ PORT = 4747
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """One gateway service.
+    """One gateway service."""
 
-    Attributes:
-        url: without a slash at its end.
-        token: this client's; None where the service asks for none.
-    """
-
-    url: str
-    token: Secret | None
+    url: str  # without a slash at its end
+    token: Secret | None  # this client's; None where the service asks for none
 
     @property
     def headers(self) -> dict[str, str]:
@@ -90,17 +85,11 @@ SHORTEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client.
+    """One client."""
 
-    Attributes:
-        name: shown in metrics and messages.
-        token: None for whoever asks on loopback, where no clients are named.
-        share: of the spend limit, above 0 and at most 1.
-    """
-
-    name: str
-    token: Secret | None = None
-    share: float = 1.0
+    name: str  # shown in metrics and messages
+    token: Secret | None = None  # None for whoever asks on loopback, where no clients are named
+    share: float = 1.0  # of the spend limit, above 0 and at most 1
 
 
 ANYBODY = Client("anybody")
@@ -192,7 +181,6 @@ class SharedLedger(Ledger):
 
     Args:
         limit: US dollars over the life of the store; None means no limit.
-        clients: all there are.
         paid: US dollars that each client has paid before, by name.
     """
 

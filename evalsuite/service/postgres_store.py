@@ -93,13 +93,7 @@ class PostgresStore:
     """Answers, calls and spending in a PostgreSQL database that several gateways may share.
 
     Args:
-        url: `postgresql://...`, as libpq reads it.
-        clients: the service's clients.
         max_age: seconds for which an answer serves again; None is for ever.
-
-    Raises:
-        BackendUnavailable: psycopg is not installed.
-        RunError: the database cannot be used.
     """
 
     read_only = False

@@ -29,12 +29,7 @@ SILENCE = 60.0
 
 
 class RemoteBackend:
-    """Has a gateway service ask. Answers bear the cost that it paid, or had paid when it first asked.
-
-    Args:
-        backend: what would be asked without a service; it is never opened, and needs no key.
-        services: equal requests go to one of them, so that each is asked once.
-    """
+    """Has a gateway service ask. Answers bear the cost that it paid, or had paid when it first asked."""
 
     # The service has the limit for all of its clients; a further one here would be by other prices.
     metered = False

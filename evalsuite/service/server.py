@@ -105,12 +105,7 @@ EPOCH = "x-evalsuite-epoch"
 
 
 class OpenAIDoor:
-    """Answers requests of OpenAI clients, each for the model that it names.
-
-    Args:
-        asker: answers.
-        offered: names the models that may be asked.
-    """
+    """Answers requests of OpenAI clients, each for the model that it names."""
 
     def __init__(self, asker: Asker, offered: Callable[[], Awaitable[Sequence[str]]]) -> None:
         self._asker, self._offered = asker, offered
@@ -152,10 +147,6 @@ class GatewayServer:
     """Answers HTTP requests with a gateway. Belongs to the gateway's event loop.
 
     Args:
-        gateway: answers.
-        store: the gateway's store.
-        clients: those that may send requests.
-        upstreams: what may be asked.
         local: whether it listens on loopback only, where pages in a browser of this host must be kept out.
     """
 

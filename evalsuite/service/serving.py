@@ -42,31 +42,18 @@ FRESH_START = 60
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What somebody who starts a gateway says.
+    """What somebody who starts a gateway says."""
 
-    Attributes:
-        settings: limits, prices and time-outs.
-        host: address to listen at.
-        port: 0 takes a free one.
-        store: a file's path, or `postgresql://...`.
-        max_age: seconds for which an answer serves again; None is for ever.
-        clients: file of clients; None lets everybody on this host ask.
-        models: the only ones that are asked; empty for any.
-        upstreams: addresses of model servers.
-        certificate: file with the TLS certificate; None is plain HTTP.
-        key: file with its private key.
-    """
-
-    settings: Settings
-    host: str
-    port: int
-    store: str
-    max_age: float | None
-    clients: Path | None
-    models: Sequence[str]
-    upstreams: Sequence[str]
-    certificate: Path | None
-    key: Path | None
+    settings: Settings  # limits, prices and time-outs
+    host: str  # address to listen at
+    port: int  # 0 takes a free one
+    store: str  # a file's path, or `postgresql://...`
+    max_age: float | None  # seconds for which an answer serves again; None is for ever
+    clients: Path | None  # file of clients; None lets everybody on this host ask
+    models: Sequence[str]  # the only ones that are asked; empty for any
+    upstreams: Sequence[str]  # addresses of model servers
+    certificate: Path | None  # file with the TLS certificate; None is plain HTTP
+    key: Path | None  # file with its private key
 
 
 def serve(service: Service) -> None:

@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 
 
 class ServiceStore(Store, Protocol):
-    """A gateway's store that also knows what each client has spent.
+    """A gateway's store that also knows what each client has spent."""
 
-    Attributes:
-        shared: whether other gateways may use it at the same time.
-    """
-
-    shared: bool
+    shared: bool  # whether other gateways may use it at the same time
 
     def paid(self) -> dict[str, float]:
         """US dollars that each client has paid or may have to pay, without what this gateway has under way."""
@@ -68,12 +64,7 @@ class SqliteStore(Answers):
     """A journal in one SQLite file. An answer is in it before anybody is told of it.
 
     Args:
-        path: the file, which is created if it is missing.
-        clients: the service's clients.
         max_age: seconds for which an answer serves again; None is for ever.
-
-    Raises:
-        RunError: another gateway serves from this file, or it is not a journal.
     """
 
     shared = False

@@ -34,11 +34,6 @@ class Upstreams:
 
     Args:
         models: the only ones that are asked; empty for whatever the upstream addresses serve.
-        addresses: base URLs, each with the variable of its key after a comma where it is not the usual one.
-        access: time-outs and sizes.
-
-    Raises:
-        SettingsError: an address is none, or a model's name makes no sense.
     """
 
     def __init__(self, models: Sequence[str], addresses: Sequence[str], access: Access | None = None) -> None:

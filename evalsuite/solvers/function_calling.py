@@ -37,14 +37,10 @@ class Functions:
     A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought
     is the message's text, or its reasoning if the text is empty. If `finish` is not offered, a message without calls is
     the answer.
-
-    Attributes:
-        system: the system message; empty for none.
-        finishes: whether a call of `finish` ends an episode.
     """
 
-    system: str = SYSTEM
-    finishes: bool = True
+    system: str = SYSTEM  # the system message; empty for none
+    finishes: bool = True  # whether a call of `finish` ends an episode
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         """Begin with a system message, then the sample's input."""

@@ -46,15 +46,11 @@ LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
 
 @dataclass(frozen=True, slots=True)
 class FoundProgram:
-    """A program in an answer.
+    """A program in an answer."""
 
-    Attributes:
-        code: Python source.
-        form: the reading that found it: `fence` for a block as CommonMark has it, `lenient fence`, `joined` for
-            several blocks together, `bare` for code without a fence.
-    """
-
-    code: str
+    code: str  # Python source
+    # the reading that found it: `fence` for a block as CommonMark has it, `lenient fence`, `joined` for several blocks
+    # together, `bare` for code without a fence
     form: ProgramForm
 
 

@@ -42,15 +42,10 @@ The conversation begins with worked examples, which had other tools. Your task i
 
 @dataclass(frozen=True, slots=True)
 class ReAct:
-    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after it.
+    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after it."""
 
-    Attributes:
-        examples: worked episodes, the model's turns as it should write them.
-        finishes: a call of `finish` ends an episode.
-    """
-
-    examples: Sequence[Sequence[Message]] = ()
-    finishes: bool = True
+    examples: Sequence[Sequence[Message]] = ()  # worked episodes, the model's turns as it should write them
+    finishes: bool = True  # a call of `finish` ends an episode
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """Begin with a system message with the form and the tools, then the examples, then the sample's input."""

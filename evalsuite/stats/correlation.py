@@ -269,11 +269,6 @@ class ClusterDraws:
     """Resamples of pairs. Pairs of one cluster are drawn together, because they are not independent.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), percentile intervals.
-
-    Args:
-        clusters: the cluster of each pair; all different if the pairs are independent.
-        resamples: number of resamples.
-        seed: the random generator's seed.
     """
 
     def __init__(self, clusters: Sequence[Hashable], *, resamples: int = RESAMPLES, seed: int = 0) -> None:

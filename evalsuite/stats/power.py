@@ -213,20 +213,13 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class DifferenceVariance:
-    """The variance of the difference between two runs, per question.
+    """The variance of the difference between two runs, per question."""
 
-    Attributes:
-        between: the variance of the questions' true differences, on the metric's scale squared.
-        within: the variance of one answer's score around its question's mean, in one run.
-        shares: whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a
-            single epoch.
-        crowding: the factor by which questions that share a source increase the variance of a mean; 1 without
-            such questions.
-    """
-
-    between: float
-    within: float
+    between: float  # the variance of the questions' true differences, on the metric's scale squared
+    within: float  # the variance of one answer's score around its question's mean, in one run
+    # whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a single epoch
     shares: bool = False
+    # the factor by which questions that share a source increase the variance of a mean; 1 without such questions
     crowding: float = 1.0
 
     def of(self, before: int, after: int) -> float:

@@ -183,15 +183,10 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong with a call.
+    """Something wrong with a call."""
 
-    Attributes:
-        kind: to count by.
-        words: a sentence for the model.
-    """
-
-    kind: FaultKind
-    words: str
+    kind: FaultKind  # to count by
+    words: str  # a sentence for the model
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:

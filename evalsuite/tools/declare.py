@@ -109,14 +109,10 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Read the parameters of a function.
+    """Read the parameters of a function."""
 
-    Attributes:
-        schema: a JSON schema of type `object`.
-        adapters: pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass).
-    """
-
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any]  # a JSON schema of type `object`
+    # pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass)
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,17 +242,11 @@ def _plain(value: Any, adapter: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """Calls a function: an async one directly, any other in a thread of its own, so that nothing else waits for it.
+    """Calls a function: an async one directly, any other in a thread of its own, so that nothing else waits for it."""
 
-    Attributes:
-        function: the user's function.
-        signature: converts JSON arguments into the types of the function's parameters.
-        seconds: time limit of a call; None leaves it to the episode.
-    """
-
-    function: Callable[..., Any]
-    signature: Signature | None = None
-    seconds: float | None = None
+    function: Callable[..., Any]  # the user's function
+    signature: Signature | None = None  # converts JSON arguments into the types of the function's parameters
+    seconds: float | None = None  # time limit of a call; None leaves it to the episode
     kind: str = "python"
     timed: bool = True
 

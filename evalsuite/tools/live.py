@@ -45,19 +45,12 @@ _NETWORK_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class LiveLibrary:
-    """A folder of published tools.
+    """A folder of published tools."""
 
-    Attributes:
-        folder: holds `<category>/<subcategory>/tool.py`.
-        allow_network: the user's leave to let these tools use the network.
-        allow_code: the user's leave to run tools that execute code which the model writes.
-        seconds: a call may take.
-    """
-
-    folder: Path
-    allow_network: bool
-    allow_code: bool = False
-    seconds: float = SECONDS
+    folder: Path  # holds `<category>/<subcategory>/tool.py`
+    allow_network: bool  # the user's leave to let these tools use the network
+    allow_code: bool = False  # the user's leave to run tools that execute code which the model writes
+    seconds: float = SECONDS  # a call may take
 
     def __post_init__(self) -> None:
         """Refuses what the user has not allowed, and a folder without tools."""

@@ -25,26 +25,17 @@ LONGEST_CALL = 300
 
 
 class Result(NamedTuple):
-    """What came of a recorded call.
+    """What came of a recorded call."""
 
-    Attributes:
-        text: the observation.
-        failed: whether the call failed.
-    """
-
-    text: str
-    failed: bool
+    text: str  # the observation
+    failed: bool  # whether the call failed
 
 
 @dataclass(slots=True)
 class Recording:
-    """The calls of a run, read from its records when the first one is asked for.
+    """The calls of a run, read from its records when the first one is asked for."""
 
-    Attributes:
-        run: the run's folder.
-    """
-
-    run: Path
+    run: Path  # the run's folder
     _read: _Calls | None = field(default=None, repr=False)
 
     @property
@@ -92,15 +83,10 @@ class Recording:
 
 @dataclass(slots=True)
 class Recorded:
-    """Answers the calls of one episode from a recording.
+    """Answers the calls of one episode from a recording."""
 
-    Attributes:
-        recording: of an earlier run.
-        request: the input of the episode's sample.
-    """
-
-    recording: Recording
-    request: str
+    recording: Recording  # of an earlier run
+    request: str  # the input of the episode's sample
     kind: str = "recorded"
     _made: list[str] = field(default_factory=list, repr=False)
 
@@ -134,17 +120,12 @@ class RecordedUser:
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """The calls that a run made.
+    """The calls that a run made."""
 
-    Attributes:
-        episodes: by request, the calls of tools in their order, an episode each.
-        results: by call, what came of it wherever it was made.
-        replies: by request and question, the user's first reply.
-    """
-
+    # by request, the calls of tools in their order, an episode each
     episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
-    results: dict[str, list[Result]] = field(default_factory=dict)
-    replies: dict[str, str] = field(default_factory=dict)
+    results: dict[str, list[Result]] = field(default_factory=dict)  # by call, what came of it wherever it was made
+    replies: dict[str, str] = field(default_factory=dict)  # by request and question, the user's first reply
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Adds the calls of a record that were run."""

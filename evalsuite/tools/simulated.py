@@ -115,19 +115,12 @@ def player_of(asker: Model, name: str, base_url: str | None, *, epoch: int | Non
 
 @dataclass(frozen=True, slots=True)
 class Simulator:
-    """The model that plays tools and users.
+    """The model that plays tools and users."""
 
-    Attributes:
-        model: its name.
-        base_url: where it is served, if not at the backend's usual address.
-        library: its earlier answers.
-        max_tokens: limit of an answer.
-    """
-
-    model: str
-    base_url: str | None = None
-    library: ObservationLibrary = field(default_factory=ObservationLibrary)
-    max_tokens: int = 512
+    model: str  # its name
+    base_url: str | None = None  # where it is served, if not at the backend's usual address
+    library: ObservationLibrary = field(default_factory=ObservationLibrary)  # its earlier answers
+    max_tokens: int = 512  # limit of an answer
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
         """Return the simulating model's answer, from the library if the question was asked before.

@@ -33,12 +33,9 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """Faults by tool and number of the call, counted from 1.
+    """Faults by tool and number of the call, counted from 1."""
 
-    Attributes:
-        faults: the kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument.
-    """
-
+    # the kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> Injected:
@@ -164,19 +161,12 @@ class World:
 
 @dataclass(eq=False)
 class OpenWorld:
-    """The world of one episode.
+    """The world of one episode."""
 
-    Attributes:
-        world: how it is made.
-        sample: the episode's sample.
-        effects: the episode's tool calls.
-        stack: closes what was opened.
-    """
-
-    world: World
-    sample: Sample
-    effects: Effects
-    stack: AsyncExitStack
+    world: World  # how it is made
+    sample: Sample  # the episode's sample
+    effects: Effects  # the episode's tool calls
+    stack: AsyncExitStack  # closes what was opened
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
     _made: Any = None
@@ -295,15 +285,10 @@ async def _close(close: Callable[[], Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTools:
-    """What an episode may use.
+    """What an episode may use."""
 
-    Attributes:
-        tools: the tools of all sources, in their order.
-        worlds: the worlds that they act on.
-    """
-
-    tools: list[Tool]
-    worlds: list[OpenWorld]
+    tools: list[Tool]  # the tools of all sources, in their order
+    worlds: list[OpenWorld]  # the worlds that they act on
 
 
 @asynccontextmanager

@@ -93,14 +93,10 @@ def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] =
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """Dialogue responses with people's ratings and the values to correlate with them.
-
-    Attributes:
-        values: each response's value by aspect.
-    """
+    """Dialogue responses with people's ratings and the values to correlate with them."""
 
     rows: Sequence[Row]
-    values: Sequence[Mapping[str, float]]
+    values: Sequence[Mapping[str, float]]  # each response's value by aspect
 
     @classmethod
     def by_judge(cls, tally: Tally) -> RatedResponses:

@@ -211,20 +211,13 @@ CHANGED_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class TwoBallots:
-    """One debater's ballots after a turn and after the next.
-
-    Attributes:
-        turn: the earlier turn, from 1.
-        before: the verdict or the scores after this turn.
-        after: the same after the next turn.
-        people: people's verdict; None if responses were scored.
-    """
+    """One debater's ballots after a turn and after the next."""
 
     sample: str
-    turn: int
-    before: Any
-    after: Any
-    people: str | None
+    turn: int  # the earlier turn, from 1
+    before: Any  # the verdict or the scores after this turn
+    after: Any  # the same after the next turn
+    people: str | None  # people's verdict; None if responses were scored
 
     @property
     def changed(self) -> bool:

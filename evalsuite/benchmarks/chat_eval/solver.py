@@ -62,24 +62,17 @@ REFEREES = re.compile(f"paper:(?P<strategy>{STRATEGIES}){SUFFIXES}(?::(?P<ballot
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """A way of judging.
-
-    Attributes:
-        roles: number of debaters; 1 without a panel.
-        turns: for a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement
-            included; otherwise 0.
-        same_role: whether all debaters have the same role.
-        steps: whether evaluation steps are generated first.
-        ballots: whether debaters also judge in secret after each turn but the last.
-    """
+    """A way of judging."""
 
     kind: JudgingMethod
     strategy: Strategy | None = None
-    roles: int = 1
+    roles: int = 1  # number of debaters; 1 without a panel
+    # for a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement included;
+    # otherwise 0
     turns: int = 0
-    same_role: bool = False
-    steps: bool = False
-    ballots: bool = False
+    same_role: bool = False  # whether all debaters have the same role
+    steps: bool = False  # whether evaluation steps are generated first
+    ballots: bool = False  # whether debaters also judge in secret after each turn but the last
 
 
 SIMPLE: Mapping[str, JudgingMode] = {
@@ -142,19 +135,13 @@ PAPER_QUALITY = Aspect("quality", "its helpfulness, relevance, accuracy and leve
 
 @dataclass(frozen=True, slots=True)
 class AsJudge:
-    """Has the model judge each sample in the sample's mode.
+    """Has the model judge each sample in the sample's mode."""
 
-    Attributes:
-        attempts: answers asked for at most, until one can be read.
-        params: generation parameters that override those of `PARAMS`.
-        seed: the seed of the shuffling of simultaneous speeches.
-        bert_score: the folder of an encoder for BERTScore, which the report shows beside the judges of dialogue
-            responses; it needs the extra `neural`.
-    """
-
-    attempts: int = 2
-    params: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    attempts: int = 2  # answers asked for at most, until one can be read
+    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters that override those of `PARAMS`
+    seed: int = 0  # the seed of the shuffling of simultaneous speeches
+    # the folder of an encoder for BERTScore, which the report shows beside the judges of dialogue responses; it needs
+    # the extra `neural`
     bert_score: str | Path | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -297,13 +284,11 @@ class RefereePanel(PanelRules):
     `turns` include the judgement, so two debaters in two turns speak four times. One by one, each sees all earlier
     speeches, in the last turn as well. Simultaneously, all speak at once, and the speeches of a turn are shuffled
     before the others see them; under a summarizer they see only summaries, each of all speeches so far.
-
-    Attributes:
-        interim: whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the
-            ballots show who changes their mind.
     """
 
     seed: int = 0
+    # whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the ballots show
+    # who changes their mind
     interim: bool = False
 
     fewest_turns: ClassVar[int] = 1
@@ -332,16 +317,12 @@ class RefereePanel(PanelRules):
 
 @dataclass
 class PaperDebate:
-    """One debate of a `RefereePanel`, in one order of the answers.
-
-    Attributes:
-        spoken: all speeches so far, shown to the others or not.
-        interim: the secret ballots, as plain data, each with its turn.
-    """
+    """One debate of a `RefereePanel`, in one order of the answers."""
 
     panel: RefereePanel
     debate: Debate
-    spoken: list[Part] = field(default_factory=list)
+    spoken: list[Part] = field(default_factory=list)  # all speeches so far, shown to the others or not
+    # the secret ballots, as plain data, each with its turn
     interim: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def hold(self) -> Round:

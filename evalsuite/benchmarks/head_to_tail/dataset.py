@@ -42,24 +42,17 @@ _SHAPE = "[entity, template id, question, answer]"
 
 @dataclass(frozen=True, slots=True)
 class QuestionItem:
-    """One question of a file.
+    """One question of a file."""
 
-    Attributes:
-        origin: the beginning of the sample ids: the source in the file's name, else the domain.
-        domain: movie, book, academics, open, or another domain's file name.
-        answers: acceptable answers as text; at least one.
-        entity: plain JSON data.
-        facets: further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head,
-            `predicate` (`tail predicate`) for a predicate's own popularity.
-    """
-
-    origin: str
-    domain: str
+    origin: str  # the beginning of the sample ids: the source in the file's name, else the domain
+    domain: str  # movie, book, academics, open, or another domain's file name
     bucket: str
     template: str
     question: str
-    answers: tuple[str, ...]
-    entity: Any
+    answers: tuple[str, ...]  # acceptable answers as text; at least one
+    entity: Any  # plain JSON data
+    # further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head, `predicate` (`tail
+    # predicate`) for a predicate's own popularity
     facets: Mapping[str, str] = field(default_factory=dict)
 
 

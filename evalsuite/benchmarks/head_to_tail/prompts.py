@@ -134,22 +134,17 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """A way to ask.
-
-    Attributes:
-        examples: `none`; `general`, two of general knowledge; or `template`, where another question of the same
-            template replaces the answerable one.
-        doubt: `unsure` tells the model to say "unsure" and shows an example, `guess` tells it to guess.
-        cloze: whether to ask for the word in a gap.
-        natural: whether to ask only questions that people are likely to ask.
-    """
+    """A way to ask."""
 
     description: str
+    # `none`; `general`, two of general knowledge; or `template`, where another question of the same template replaces
+    # the answerable one
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
+    # `unsure` tells the model to say "unsure" and shows an example, `guess` tells it to guess
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
-    cloze: bool = False
-    natural: bool = False
+    cloze: bool = False  # whether to ask for the word in a gap
+    natural: bool = False  # whether to ask only questions that people are likely to ask
 
 
 DEFAULT_MODE = "few_shot"

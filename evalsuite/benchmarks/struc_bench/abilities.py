@@ -43,24 +43,18 @@ class TableComparison:
     The head rows of a wanted table contain the names of its columns; if the markup marks none, the first row
     is the head. In tables with two or more columns, the first column contains the names of the rows. All
     other cells are data.
-
-    Attributes:
-        tables: the number of wanted tables.
-        structure: counts of tables, rows and columns that are missing or unwanted, by a description such as
-            `missing rows`.
-        names: names of rows and columns that differ from the wanted ones, as (predicted, wanted).
-        cells: all data cells that both tables have.
-        lost: data cells of wanted rows, columns and tables that the prediction lacks.
-        predicted: all data cells of the prediction.
-        sums: for each sum in the wanted tables (see `check_sums`), whether the prediction also has it.
     """
 
-    tables: int = 0
+    tables: int = 0  # the number of wanted tables
+    # counts of tables, rows and columns that are missing or unwanted, by a description such as `missing rows`
     structure: Counter[str] = field(default_factory=Counter)
+    # names of rows and columns that differ from the wanted ones, as (predicted, wanted)
     names: list[tuple[str, str]] = field(default_factory=list)
-    cells: list[CellPair] = field(default_factory=list)
+    cells: list[CellPair] = field(default_factory=list)  # all data cells that both tables have
+    # data cells of wanted rows, columns and tables that the prediction lacks
     lost: list[str] = field(default_factory=list)
-    predicted: list[str] = field(default_factory=list)
+    predicted: list[str] = field(default_factory=list)  # all data cells of the prediction
+    # for each sum in the wanted tables (see `check_sums`), whether the prediction also has it
     sums: list[bool] = field(default_factory=list)
 
     @property

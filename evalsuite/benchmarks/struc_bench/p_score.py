@@ -54,19 +54,12 @@ from 0 (nothing in common) to {highest} (the same); a content in which half of t
 
 @dataclass(frozen=True, slots=True)
 class PScore:
-    """A P-Score: the mean over both orders of the tables.
+    """A P-Score: the mean over both orders of the tables."""
 
-    Attributes:
-        content: similarity of the contents, in [0, 10].
-        format: similarity of the structures, in [0, 10].
-        log: all messages; the order with the prediction first precedes the other order.
-        signature: a line that identifies how the scores were made, to be cited with them.
-    """
-
-    content: float
-    format: float
-    log: tuple[Mapping[str, Any], ...]
-    signature: str = ""
+    content: float  # similarity of the contents, in [0, 10]
+    format: float  # similarity of the structures, in [0, 10]
+    log: tuple[Mapping[str, Any], ...]  # all messages; the order with the prediction first precedes the other order
+    signature: str = ""  # a line that identifies how the scores were made, to be cited with them
 
 
 async def p_score(

@@ -96,35 +96,25 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 
 @dataclass(frozen=True, slots=True)
 class ToolEyesOptions:
-    """The further arguments of `@benchmark(TOOL_EYES, ...)`.
+    """The further arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    Attributes:
-        queries: maximum number of queries per scenario, the first ones; None for all.
-        executor: how the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
-        observations: folder that keeps the observations of simulated tools and users for later runs; by default the
-            folder of reports.
-        recording: for `recorded`: the folder of the run with the observations.
-        library: for `live`: the folder `Tool_Library` with the published `tool.py` files.
-        allow_network: for `live`: must be True, because these tools call services on the internet.
-        allow_code: for `live`: whether to run tools that execute code written by the model. False leaves their queries
-            out; None refuses a run that has such queries.
-        max_turns: maximum number of turns of the model; 9 in the paper.
-        patience: number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit.
-        max_tokens: limit of each turn; None for 512, or 1,024 in the released modes as in the released code.
-        observation_limit: maximum length of an observation in characters.
-    """
-
-    queries: int | None = None
+    queries: int | None = None  # maximum number of queries per scenario, the first ones; None for all
+    # how the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python
     executor: Executors | None = None
+    # folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports
     observations: str | None = None
-    recording: str | None = None
-    library: str | None = None
-    allow_network: bool = False
+    recording: str | None = None  # for `recorded`: the folder of the run with the observations
+    library: str | None = None  # for `live`: the folder `Tool_Library` with the published `tool.py` files
+    allow_network: bool = False  # for `live`: must be True, because these tools call services on the internet
+    # for `live`: whether to run tools that execute code written by the model. False leaves their queries out; None
+    # refuses a run that has such queries
     allow_code: bool | None = None
-    max_turns: int = MAX_TURNS
+    max_turns: int = MAX_TURNS  # maximum number of turns of the model; 9 in the paper
+    # number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit
     patience: int | None = None
+    # limit of each turn; None for 512, or 1,024 in the released modes as in the released code
     max_tokens: int | None = None
-    observation_limit: int = OBSERVATION_LIMIT
+    observation_limit: int = OBSERVATION_LIMIT  # maximum length of an observation in characters
 
     @classmethod
     def of(cls, setup: Setup) -> ToolEyesOptions:
@@ -238,20 +228,14 @@ _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of the file.
-
-    Attributes:
-        subject: category and subcategory of its tools, joined with a slash.
-        user: replies of a scripted user; only in the shipped file.
-        reference: the right answer, for human readers; only in the shipped file.
-    """
+    """One query of the file."""
 
     id: str
     text: str
     scenario: str
-    subject: str
-    user: tuple[str, ...] = ()
-    reference: str | None = None
+    subject: str  # category and subcategory of its tools, joined with a slash
+    user: tuple[str, ...] = ()  # replies of a scripted user; only in the shipped file
+    reference: str | None = None  # the right answer, for human readers; only in the shipped file
 
 
 def read_queries(path: Path) -> list[Query]:

@@ -53,9 +53,6 @@ class ToolEyesSolver:
     """Runs each sample in its mode, with the tools of its subject.
 
     Each episode gets its own instance of the shipped tools, or its own view of a recording.
-
-    Raises:
-        SettingsError: an option is invalid.
     """
 
     def __init__(self, setup: Setup) -> None:

@@ -64,20 +64,13 @@ class ReleasedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedPrompts:
-    """The prompts of the released code.
+    """The prompts of the released code."""
 
-    Attributes:
-        zero_shot: the system prompt, with a field for the tools' documents.
-        five_shot: the same with the five examples.
-        reminder: the message after arguments that cannot be read.
-        given_up: the turn that is added in the model's name if it did not finish within the limit.
-        questions: questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`.
-    """
-
-    zero_shot: str
-    five_shot: str
-    reminder: str
-    given_up: str
+    zero_shot: str  # the system prompt, with a field for the tools' documents
+    five_shot: str  # the same with the five examples
+    reminder: str  # the message after arguments that cannot be read
+    given_up: str  # the turn that is added in the model's name if it did not finish within the limit
+    # questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`
     questions: Mapping[str, ReleasedQuestion]
 
 

@@ -23,23 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrebOptions:
-    """The keyword arguments of TReB in `@benchmark`.
+    """The keyword arguments of TReB in `@benchmark`."""
 
-    Attributes:
-        max_tokens: limit of one completion.
-        temperature: sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
-        context: the model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many
-            characters, as in the published code; in PoT and ICoT the description of the frames gets about
-            half of the context.
-        timeout: seconds for one program or round.
-        published: whether the report shows the paper's results, as with `--mode published`.
-    """
-
-    max_tokens: int = 2048
+    max_tokens: int = 2048  # limit of one completion
+    # sampling temperature, by default the paper's; `--model-param temperature=...` overrides it
     temperature: float | None = 0.2
+    # the model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many characters, as in the
+    # published code; in PoT and ICoT the description of the frames gets about half of the context
     context: int = 8192
-    timeout: float = 10.0
-    published: bool = False
+    timeout: float = 10.0  # seconds for one program or round
+    published: bool = False  # whether the report shows the paper's results, as with `--mode published`
 
     @classmethod
     def of(cls, setup: Setup) -> TrebOptions:

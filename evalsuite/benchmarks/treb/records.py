@@ -37,19 +37,13 @@ TEXT_MODES = ("tcot_markdown", "tcot_html")
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """A subtask of TReB.
+    """A subtask of TReB."""
 
-    Attributes:
-        file: the stem of its official file and the first part of its records' ids.
-        programs: whether it also runs in PoT and ICoT, where the model writes programs.
-        titled: whether the prompt shows the table's title.
-    """
-
-    file: str
+    file: str  # the stem of its official file and the first part of its records' ids
     skill: str
     table: bool = True
-    programs: bool = True
-    titled: bool = False
+    programs: bool = True  # whether it also runs in PoT and ICoT, where the model writes programs
+    titled: bool = False  # whether the prompt shows the table's title
 
     @property
     def name(self) -> str:
@@ -137,24 +131,18 @@ class RecordSource:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """A question with its tables.
-
-    Attributes:
-        question: the question, with the tables' titles if the subtask shows them.
-        number: the reference as a number, a percentage with its sign; None if it is not a number.
-        tables: for each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
-        rules: the rules that an answer must keep, see `rules.py`; None if the record has none.
-        cluster: the id in the file, which its modes and its translation share.
-    """
+    """A question with its tables."""
 
     id: str
     subtask: Subtask
-    question: str
+    question: str  # the question, with the tables' titles if the subtask shows them
     answer: str
-    number: str | None
+    number: str | None  # the reference as a number, a percentage with its sign; None if it is not a number
+    # for each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "")
     tables: tuple[Mapping[str, Any], ...]
+    # the rules that an answer must keep, see `rules.py`; None if the record has none
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""
+    cluster: str = ""  # the id in the file, which its modes and its translation share
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:

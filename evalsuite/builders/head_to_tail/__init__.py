@@ -105,19 +105,12 @@ def _at_least_one(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A knowledge source.
+    """A knowledge source."""
 
-    Attributes:
-        files: names in the order of reading; a file that is read twice is listed twice.
-        target: number of questions per bucket unless a number per template is given.
-        paper_cap: maximum number of questions per template and bucket in the paper's scripts.
-        read: reads the files of a folder into a workspace; the last argument is the user's file of
-            templates, if any.
-    """
-
-    files: tuple[str, ...]
-    target: int
-    paper_cap: int
+    files: tuple[str, ...]  # names in the order of reading; a file that is read twice is listed twice
+    target: int  # number of questions per bucket unless a number per template is given
+    paper_cap: int  # maximum number of questions per template and bucket in the paper's scripts
+    # reads the files of a folder into a workspace; the last argument is the user's file of templates, if any
     read: Read
 
 

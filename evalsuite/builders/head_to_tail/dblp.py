@@ -79,11 +79,7 @@ class Thesis:
 
 
 class Dblp(QuestionSource):
-    """The dump, read into a workspace.
-
-    Raises:
-        DatasetError: a file is missing, damaged or malformed.
-    """
+    """The dump, read into a workspace."""
 
     templates = paper_templates = tuple(TEMPLATES)
 
@@ -180,17 +176,11 @@ _LONGEST_RECORD = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A publication.
+    """A publication."""
 
-    Attributes:
-        kind: dblp's element name (`article`, `phdthesis`, ...).
-        people: authors and editors as dblp names them, homonyms numbered.
-        title: without markup and final full stop; empty if missing.
-    """
-
-    kind: str
-    people: tuple[str, ...]
-    title: str
+    kind: str  # dblp's element name (`article`, `phdthesis`, ...)
+    people: tuple[str, ...]  # authors and editors as dblp names them, homonyms numbered
+    title: str  # without markup and final full stop; empty if missing
     year: int | None
     schools: tuple[str, ...]
 

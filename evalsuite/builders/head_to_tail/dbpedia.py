@@ -48,9 +48,6 @@ class Dbpedia(QuestionSource):
     """The dump, read into a workspace.
 
     `templates` is a JSON object with a question for each predicate, where `_` is replaced by the entity.
-
-    Raises:
-        DatasetError: a file is missing, damaged or malformed.
     """
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:

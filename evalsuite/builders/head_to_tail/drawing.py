@@ -40,20 +40,14 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that the data can answer.
-
-    Attributes:
-        turn: number of the template's earlier questions about the entity.
-        lot: the entity's lot by the seed; low turns, then low lots are asked first.
-        answers: all right answers.
-    """
+    """A question that the data can answer."""
 
     entity: str
     popularity: int
-    turn: int
-    lot: int
+    turn: int  # number of the template's earlier questions about the entity
+    lot: int  # the entity's lot by the seed; low turns, then low lots are asked first
     question: str
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...]  # all right answers
 
     @property
     def key(self) -> str:
@@ -244,9 +238,6 @@ class Partition:
     By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
     least a third of the total popularity, the torso goes on to two thirds, the tail is the rest. Entities of equal
     popularity are in one bucket. If all popularity is zero, all are in the tail.
-
-    Args:
-        entities: number of entities of each popularity (whole, at least 0).
     """
 
     def __init__(self, entities: Mapping[int, int]) -> None:
@@ -288,20 +279,15 @@ GROWTH = 4
 
 
 class QuestionSource(ABC):
-    """A dump that has been read, from which questions can be drawn.
+    """A dump that has been read, from which questions can be drawn."""
 
-    Attributes:
-        templates: the default templates; if two make the same question, the earlier one keeps it.
-        paper_templates: the paper's templates.
-        dropped: the reason for each of the user's templates that is not used, by id.
-        partitions: the partition of each type of entity.
-        template_popularity: the popularity of what a template asks for, by its id, where it is known.
-    """
-
+    # the default templates; if two make the same question, the earlier one keeps it
     templates: Sequence[QuestionTemplate]
-    paper_templates: Sequence[QuestionTemplate]
+    paper_templates: Sequence[QuestionTemplate]  # the paper's templates
+    # the reason for each of the user's templates that is not used, by id
     dropped: Mapping[str, str] = MappingProxyType({})
-    partitions: Mapping[str, Partition]
+    partitions: Mapping[str, Partition]  # the partition of each type of entity
+    # the popularity of what a template asks for, by its id, where it is known
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
@@ -311,17 +297,12 @@ class QuestionSource(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen questions.
+    """The chosen questions."""
 
-    Attributes:
-        questions: by template and bucket; a template has equally many in each bucket.
-        cap: maximum number of questions of a template in a bucket.
-        empty: the buckets without a question, by template without questions.
-    """
-
+    # by template and bucket; a template has equally many in each bucket
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
-    cap: int
-    empty: Mapping[QuestionTemplate, Sequence[str]]
+    cap: int  # maximum number of questions of a template in a bucket
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # the buckets without a question, by template without questions
 
 
 def choose(

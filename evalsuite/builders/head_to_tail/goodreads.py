@@ -72,18 +72,12 @@ class Edition:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A book in all its editions.
+    """A book in all its editions."""
 
-    Attributes:
-        main: the edition with the most ratings that questions may be about.
-        namesakes: number of books with an edition of the main one's name, this one included.
-        twins: number of these with an edition of its year.
-    """
-
-    main: Edition
+    main: Edition  # the edition with the most ratings that questions may be about
     editions: tuple[Edition, ...]
-    namesakes: int
-    twins: int
+    namesakes: int  # number of books with an edition of the main one's name, this one included
+    twins: int  # number of these with an edition of its year
 
     def question(self, template: QuestionTemplate) -> str | None:
         """Make the question, or None if the book is ambiguous."""
@@ -124,11 +118,7 @@ class Book:
 
 
 class Goodreads(QuestionSource):
-    """The dump, read into a workspace.
-
-    Raises:
-        DatasetError: a file is missing, damaged or malformed.
-    """
+    """The dump, read into a workspace."""
 
     # Identifiers are asked for in the paper's mix only.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)

@@ -77,23 +77,15 @@ _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtr
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title.
+    """A title."""
 
-    Attributes:
-        kind: IMDb's type of title.
-        year: year of release, or of a series' start, if known.
-        end_year: year of a series' end, if it has ended.
-        namesakes: number of titles with this name, this one included.
-        twins: number of titles with this name and year.
-    """
-
-    kind: str
+    kind: str  # IMDb's type of title
     name: str
-    year: int | None
-    end_year: int | None
+    year: int | None  # year of release, or of a series' start, if known
+    end_year: int | None  # year of a series' end, if it has ended
     minutes: int | None
-    namesakes: int
-    twins: int
+    namesakes: int  # number of titles with this name, this one included
+    twins: int  # number of titles with this name and year
 
     def is_asked(self) -> bool:
         """Tell whether it was released by the last year of the questions."""
@@ -213,11 +205,7 @@ _MORE = 8
 
 
 class Imdb(QuestionSource):
-    """The dump, read into a workspace.
-
-    Raises:
-        DatasetError: a file is missing, damaged or malformed.
-    """
+    """The dump, read into a workspace."""
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
     paper_templates = (*(*_TITLES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))

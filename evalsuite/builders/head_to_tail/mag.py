@@ -84,22 +84,16 @@ _CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper or another document of the graph.
-
-    Attributes:
-        kind: the graph's type of document; None if unknown.
-        namesakes: number of papers with this title, this one included.
-        twins: number of papers with this title and year.
-    """
+    """A paper or another document of the graph."""
 
     name: str
-    kind: str | None
+    kind: str | None  # the graph's type of document; None if unknown
     year: int
     publisher: str | None
     venue: str | None
     doi: str | None
-    namesakes: int
-    twins: int
+    namesakes: int  # number of papers with this title, this one included
+    twins: int  # number of papers with this title and year
 
     def question(self, template: QuestionTemplate) -> str | None:
         """Make the question, or None if the paper is ambiguous."""
@@ -119,11 +113,7 @@ class Paper:
 
 
 class Mag(QuestionSource):
-    """The dump, read into a workspace.
-
-    Raises:
-        DatasetError: a file is missing, damaged or malformed.
-    """
+    """The dump, read into a workspace."""
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)

@@ -45,17 +45,11 @@ def format_by_name(path: Path) -> Format:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A table's markup.
+    """A table's markup."""
 
-    Attributes:
-        markup: the whole markup, with the caption that belongs to it.
-        line: the line of its file at which the markup begins, from 1.
-        unfit: the reason why the markup cannot be used, if the file alone shows one; else empty.
-    """
-
-    markup: str
-    line: int
-    unfit: str = ""
+    markup: str  # the whole markup, with the caption that belongs to it
+    line: int  # the line of its file at which the markup begins, from 1
+    unfit: str = ""  # the reason why the markup cannot be used, if the file alone shows one; else empty
 
 
 def why_unfit(fragment: Fragment, written: Format) -> str:

@@ -56,21 +56,13 @@ def _cell(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoxColumn:
-    """A column of a box score.
+    """A column of a box score."""
 
-    Attributes:
-        key: the column's name in the box score.
-        title: the column's name in a table.
-        cue: words, one of which is in every sentence that gives the value as a single number.
-        first: the key of the column whose value precedes this one in a pair such as 7 - of - 13.
-        second: the key of the column whose value follows this one in a pair.
-    """
-
-    key: str
-    title: str
-    cue: re.Pattern[str]
-    first: str = ""
-    second: str = ""
+    key: str  # the column's name in the box score
+    title: str  # the column's name in a table
+    cue: re.Pattern[str]  # words, one of which is in every sentence that gives the value as a single number
+    first: str = ""  # the key of the column whose value precedes this one in a pair such as 7 - of - 13
+    second: str = ""  # the key of the column whose value follows this one in a pair
 
 
 FIELD = "field goals?|from the field|shots?|shooting"

@@ -239,21 +239,15 @@ def _split_name(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class BuiltPairs:
-    """The pairs of a folder of tables.
+    """The pairs of a folder of tables."""
 
-    Attributes:
-        records: records in the published format, with the verifying program under `program`.
-        tables: the CSV text of the tables used, by file name.
-        renamed: the CSV text of tables with a column's name removed, by file name.
-        skipped: the reasons why files were not used, by file name.
-        refuted: the reasons why pairs were dropped, by the pair's id.
-    """
-
+    # records in the published format, with the verifying program under `program`
     records: list[Mapping[str, Any]] = field(default_factory=list)
-    tables: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)  # the CSV text of the tables used, by file name
+    # the CSV text of tables with a column's name removed, by file name
     renamed: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    refuted: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)  # the reasons why files were not used, by file name
+    refuted: dict[str, str] = field(default_factory=dict)  # the reasons why pairs were dropped, by the pair's id
 
 
 def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:

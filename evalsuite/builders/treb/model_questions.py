@@ -36,20 +36,14 @@ class Dropped(Exception):  # noqa: N818 - not an error, because most drafts of s
 
 @dataclass(frozen=True, slots=True)
 class ModelPair:
-    """A question that models made, with its answer.
-
-    Attributes:
-        answer: the program's output; without a program, the author's words.
-        program: pandas code on `df`; empty if no program can find the answer.
-        votes: number of voters' programs that print the answer, and number of voters.
-    """
+    """A question that models made, with its answer."""
 
     question: str
     long_question: str
     chain: Sequence[str]
-    answer: str
-    program: str
-    votes: tuple[int, int]
+    answer: str  # the program's output; without a program, the author's words
+    program: str  # pandas code on `df`; empty if no program can find the answer
+    votes: tuple[int, int]  # number of voters' programs that print the answer, and number of voters
 
     @property
     def number(self) -> float | None:

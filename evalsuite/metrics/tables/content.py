@@ -24,19 +24,12 @@ VERSION_OVERLAP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The overlap of two tables; cells that are blank on both sides do not count.
+    """The overlap of two tables; cells that are blank on both sides do not count."""
 
-    Attributes:
-        similarity: the sum of the similarities of aligned cells.
-        equal: the number of aligned cells with equal values.
-        predicted: the number of predicted cells.
-        wanted: the number of wanted cells.
-    """
-
-    similarity: float = 0.0
-    equal: int = 0
-    predicted: int = 0
-    wanted: int = 0
+    similarity: float = 0.0  # the sum of the similarities of aligned cells
+    equal: int = 0  # the number of aligned cells with equal values
+    predicted: int = 0  # the number of predicted cells
+    wanted: int = 0  # the number of wanted cells
 
     def __add__(self, other: Overlap) -> Overlap:
         """Add up two overlaps."""
@@ -76,39 +69,24 @@ class ValueGrid:
 
 @dataclass(frozen=True, slots=True)
 class TablePair:
-    """A wanted table, the predicted table for it, and the alignment of the two.
+    """A wanted table, the predicted table for it, and the alignment of the two."""
 
-    Attributes:
-        predicted: the index of the predicted table; of the first one if several were joined; None if there is
-            none.
-        wanted: the index of the wanted table.
-        left: the predicted table.
-        right: the wanted table.
-        rows: aligned pairs of rows.
-        columns: aligned pairs of columns.
-        overlap: the overlap of the two tables.
-    """
-
+    # the index of the predicted table; of the first one if several were joined; None if there is none
     predicted: int | None
-    wanted: int
-    left: ValueGrid
-    right: ValueGrid
-    rows: Pairs
-    columns: Pairs
-    overlap: Overlap
+    wanted: int  # the index of the wanted table
+    left: ValueGrid  # the predicted table
+    right: ValueGrid  # the wanted table
+    rows: Pairs  # aligned pairs of rows
+    columns: Pairs  # aligned pairs of columns
+    overlap: Overlap  # the overlap of the two tables
 
 
 @dataclass(frozen=True, slots=True)
 class ContentComparison:
-    """All wanted tables, each with its predicted table.
+    """All wanted tables, each with its predicted table."""
 
-    Attributes:
-        pairs: one pair for each wanted table, in order.
-        extra: predicted tables that are neither wanted nor an earlier version of a wanted one.
-    """
-
-    pairs: tuple[TablePair, ...]
-    extra: tuple[ValueGrid, ...] = ()
+    pairs: tuple[TablePair, ...]  # one pair for each wanted table, in order
+    extra: tuple[ValueGrid, ...] = ()  # predicted tables that are neither wanted nor an earlier version of a wanted one
 
     @property
     def overlap(self) -> Overlap:

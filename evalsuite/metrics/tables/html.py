@@ -131,14 +131,11 @@ def _lay_out_row(
 
 @dataclass(slots=True)
 class _Table:
-    """A table that is being read.
+    """A table that is being read."""
 
-    Attributes:
-        rows: the cells of each row; empty if all places of the row are covered from above.
-        groups: indexes of the rows at which a head, a body or a foot begins or ends.
-    """
-
+    # the cells of each row; empty if all places of the row are covered from above
     rows: list[list[HtmlCell]] = field(default_factory=list)
+    # indexes of the rows at which a head, a body or a foot begins or ends
     groups: set[int] = field(default_factory=set)
     caption: HtmlCell = field(default_factory=HtmlCell)
     in_row: bool = False

@@ -98,17 +98,11 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The number of columns and rows that the current cell covers.
+    """The number of columns and rows that the current cell covers."""
 
-    Attributes:
-        columns: at least 1.
-        rows: at least 1; negative if the covered rows are above the cell.
-        writes_columns: whether the markup contains a blank cell for each column that the cell covers on its
-            right.
-    """
-
-    columns: int = 1
-    rows: int = 1
+    columns: int = 1  # at least 1
+    rows: int = 1  # at least 1; negative if the covered rows are above the cell
+    # whether the markup contains a blank cell for each column that the cell covers on its right
     writes_columns: bool = False
 
 
@@ -124,8 +118,6 @@ class Tabular:
     r"""A tabular environment. Only `&` and `\\` outside of groups and inner environments separate cells.
 
     Args:
-        source: the text that contains it.
-        begin: the index of its `begin` token.
         head: the range of tokens outside of the environment that contains its head, as for xtabular.
 
     Attributes:

@@ -139,36 +139,25 @@ LONGEST_OPTION = 40
 
 
 class Token(NamedTuple):
-    """A piece of LaTeX.
+    """A piece of LaTeX."""
 
-    Attributes:
-        kind: the kind of token; `sign` is a macro with one character that is not a letter, and a bracket is a
-            separate `text`.
-        value: the name of a macro without its backslash, the name of the environment for `begin` and `end`,
-            else the characters themselves.
-        start: the index of its first character in the text.
-        end: the index after its last character.
-    """
-
+    # the kind of token; `sign` is a macro with one character that is not a letter, and a bracket is a separate `text`
     kind: TokenKind
+    # the name of a macro without its backslash, the name of the environment for `begin` and `end`, else the characters
+    # themselves
     value: str
-    start: int
-    end: int
+    start: int  # the index of its first character in the text
+    end: int  # the index after its last character
 
 
 @dataclass(slots=True)
 class LatexSource:
-    """A LaTeX text, split into tokens without comments and dollar signs.
+    """A LaTeX text, split into tokens without comments and dollar signs."""
 
-    Attributes:
-        text: the complete text.
-        tokens: the tokens.
-        partner: maps each opening token to its closing token and back; an environment without an end is
-            closed where it presumably ends.
-    """
-
-    text: str
-    tokens: list[Token] = field(init=False)
+    text: str  # the complete text
+    tokens: list[Token] = field(init=False)  # the tokens
+    # maps each opening token to its closing token and back; an environment without an end is closed where it presumably
+    # ends
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:

@@ -50,19 +50,12 @@ MOST_STEPS = 1_000_000
 
 @dataclass(slots=True)
 class TableNode:
-    """An element of a table.
+    """An element of a table."""
 
-    Attributes:
-        tag: the element's tag.
-        spans: the columns and rows that a cell covers.
-        content: a cell's text, with one entry per character or inline tag.
-        children: the child elements; cells have none.
-    """
-
-    tag: str
-    spans: tuple[int, int] = (1, 1)
-    content: list[str] = field(default_factory=list)
-    children: list[TableNode] = field(default_factory=list)
+    tag: str  # the element's tag
+    spans: tuple[int, int] = (1, 1)  # the columns and rows that a cell covers
+    content: list[str] = field(default_factory=list)  # a cell's text, with one entry per character or inline tag
+    children: list[TableNode] = field(default_factory=list)  # the child elements; cells have none
 
 
 def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002

@@ -28,19 +28,12 @@ HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.c
 
 @dataclass(frozen=True, slots=True)
 class MarkupReading:
-    """The tables that were read from a text.
+    """The tables that were read from a text."""
 
-    Attributes:
-        markup: the markup of the tables.
-        text: the markup alone, without the text around it.
-        tables: the tables in order.
-        is_list: whether the text has no table, and its items or texts were read as one column.
-    """
-
-    markup: Format
-    text: str
-    tables: tuple[CellGrid, ...]
-    is_list: bool = False
+    markup: Format  # the markup of the tables
+    text: str  # the markup alone, without the text around it
+    tables: tuple[CellGrid, ...]  # the tables in order
+    is_list: bool = False  # whether the text has no table, and its items or texts were read as one column
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract

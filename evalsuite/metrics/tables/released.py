@@ -384,17 +384,11 @@ METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[
 
 @dataclass(frozen=True, slots=True)
 class HScore:
-    """An H-Score.
+    """An H-Score."""
 
-    Attributes:
-        content: similarity of the contents, at most 2 (LaTeX: 3).
-        format: similarity of the forms, at most 4 (HTML: 3).
-        parts: the components of both sums, by name; a component can be negative.
-    """
-
-    content: float
-    format: float
-    parts: dict[str, float]
+    content: float  # similarity of the contents, at most 2 (LaTeX: 3)
+    format: float  # similarity of the forms, at most 4 (HTML: 3)
+    parts: dict[str, float]  # the components of both sums, by name; a component can be negative
 
 
 def h_score(

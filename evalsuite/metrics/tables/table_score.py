@@ -67,27 +67,20 @@ class TableMatch:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableScore:
-    """A table score.
+    """A table score."""
 
-    Attributes:
-        value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form
-            without content is worth nothing, and half of the content is worth less than half.
-        content: in [0, 1]: the F1 of aligned cells, compared by value.
-        form: in [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are
-            several tables, the facts of each count.
-        parts: the cells' precision, recall and F1 by equal values only, then each fact of form by its name.
-        facts: the checklist from which `form` is computed.
-        signature: a line that identifies the computation, to be cited with the number.
-        match: the comparison from which the scores are computed.
-    """
-
+    # in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form without content is
+    # worth nothing, and half of the content is worth less than half
     value: float
-    content: float
+    content: float  # in [0, 1]: the F1 of aligned cells, compared by value
+    # in [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are several tables,
+    # the facts of each count
     form: float
+    # the cells' precision, recall and F1 by equal values only, then each fact of form by its name
     parts: dict[str, float]
-    facts: tuple[FormFact, ...]
-    signature: str
-    match: TableMatch = field(repr=False, compare=False)
+    facts: tuple[FormFact, ...]  # the checklist from which `form` is computed
+    signature: str  # a line that identifies the computation, to be cited with the number
+    match: TableMatch = field(repr=False, compare=False)  # the comparison from which the scores are computed
 
     def __repr__(self) -> str:
         """Show the three numbers."""
@@ -257,24 +250,15 @@ PAGE = """\
 
 @dataclass(frozen=True, slots=True)
 class ComparedCell:
-    """A cell position in one table or in both.
+    """A cell position in one table or in both."""
 
-    Attributes:
-        state: how the position is shown; `missing` and `surplus` cells are in rows or columns that only one
-            side has.
-        verdict: the result of comparing the cell with the wanted one.
-        predicted: the predicted text without markup; empty if the prediction lacks the position.
-        wanted: the wanted text without markup; empty if the position is unwanted.
-        row: the name of the row, which is its first cell.
-        column: the name of the column, which is its cell in the first row.
-    """
-
+    # how the position is shown; `missing` and `surplus` cells are in rows or columns that only one side has
     state: CellState
-    verdict: CellVerdict
-    predicted: str
-    wanted: str
-    row: str
-    column: str
+    verdict: CellVerdict  # the result of comparing the cell with the wanted one
+    predicted: str  # the predicted text without markup; empty if the prediction lacks the position
+    wanted: str  # the wanted text without markup; empty if the position is unwanted
+    row: str  # the name of the row, which is its first cell
+    column: str  # the name of the column, which is its cell in the first row
 
     def __str__(self) -> str:
         """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""

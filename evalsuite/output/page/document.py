@@ -126,12 +126,7 @@ def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class Chunks:
-    """Stores chunks in the page or next to it; compresses several at a time.
-
-    Args:
-        folder: the page's folder; chunks of an earlier page are replaced.
-        beside: whether to store the chunks as files next to the page.
-    """
+    """Stores chunks in the page or next to it; compresses several at a time."""
 
     def __init__(self, folder: Path, *, beside: bool) -> None:
         self._folder, self._beside = folder / FOLDER, beside

@@ -53,17 +53,11 @@ GLANCE = "At a glance"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The written parts of a comparison.
+    """The written parts of a comparison."""
 
-    Attributes:
-        file: the path of the Markdown file.
-        labels: the runs' labels.
-        sections: the sections of the comparison.
-    """
-
-    file: Path
-    labels: Sequence[str]
-    sections: Sequence[Section]
+    file: Path  # the path of the Markdown file
+    labels: Sequence[str]  # the runs' labels
+    sections: Sequence[Section]  # the sections of the comparison
 
     def at_a_glance(self) -> str:
         """Render the table of runs side by side for a terminal."""

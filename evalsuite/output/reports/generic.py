@@ -201,20 +201,13 @@ _Draw = Callable[[str, "RunView"], "Sequence[Table | Chart]"]
 
 @dataclass(frozen=True, slots=True)
 class CaseMetric:
-    """A metric that is not a mean over cases.
+    """A metric that is not a mean over cases."""
 
-    Attributes:
-        name: the metric's name in gates and tables.
-        measure: computes the metric from a tally; None if it is undefined.
-        draw: makes further tables and charts, given a benchmark's name and a run; None for none.
-        lower_is_better: whether lower values are better.
-        range: lowest and highest value, for expressing a loss as a share; None if the metric is unbounded.
-    """
-
-    name: str
-    measure: Measure
-    draw: _Draw | None = None
-    lower_is_better: bool = False
+    name: str  # the metric's name in gates and tables
+    measure: Measure  # computes the metric from a tally; None if it is undefined
+    draw: _Draw | None = None  # makes further tables and charts, given a benchmark's name and a run; None for none
+    lower_is_better: bool = False  # whether lower values are better
+    # lowest and highest value, for expressing a loss as a share; None if the metric is unbounded
     range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:

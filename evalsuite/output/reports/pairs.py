@@ -20,21 +20,14 @@ MOST_VALUES = 60
 
 @dataclass(frozen=True, slots=True)
 class PairedRuns:
-    """A metric of two runs on the same questions.
+    """A metric of two runs on the same questions."""
 
-    Attributes:
-        n: number of questions.
-        before: the mean in the first run.
-        after: the mean in the second run.
-        difference: second mean minus first mean, with its interval; None for fewer than two questions.
-        pvalue: two-sided p-value of no difference; None for fewer than two questions.
-    """
-
-    n: int
-    before: float | None = None
-    after: float | None = None
+    n: int  # number of questions
+    before: float | None = None  # the mean in the first run
+    after: float | None = None  # the mean in the second run
+    # second mean minus first mean, with its interval; None for fewer than two questions
     difference: Estimate | None = None
-    pvalue: float | None = None
+    pvalue: float | None = None  # two-sided p-value of no difference; None for fewer than two questions
 
 
 @dataclass(frozen=True, slots=True)

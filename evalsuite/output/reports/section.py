@@ -26,39 +26,24 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table's column.
+    """A table's column."""
 
-    Attributes:
-        title: the column's heading.
-        style: the style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as
-            `<0.0001`.
-        digits: the number of decimal places.
-    """
-
-    title: str
+    title: str  # the column's heading
+    # the style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as `<0.0001`
     style: Style = "text"
-    digits: int = 1
+    digits: int = 1  # the number of decimal places
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; None in a cell is printed as a dash, which means that the value was not measured.
+    """A table; None in a cell is printed as a dash, which means that the value was not measured."""
 
-    Attributes:
-        title: the table's heading.
-        columns: the table's columns.
-        rows: the cells of each row, one for each column.
-        note: the text below the table.
-        best: for each row the value to print in bold, None for none; empty if no row has one.
-        folded: whether the table is folded among the details of its section.
-    """
-
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    note: str = ""
-    best: Sequence[float | None] = ()
-    folded: bool = False
+    title: str  # the table's heading
+    columns: Sequence[Column]  # the table's columns
+    rows: Sequence[Sequence[Cell]]  # the cells of each row, one for each column
+    note: str = ""  # the text below the table
+    best: Sequence[float | None] = ()  # for each row the value to print in bold, None for none; empty if no row has one
+    folded: bool = False  # whether the table is folded among the details of its section
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,49 +56,31 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart, drawn from its data.
+    """A chart, drawn from its data."""
 
-    Attributes:
-        kind: the kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a
-            `heatmap` each series is a row.
-        name: the stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`).
-        title: the chart's heading.
-        labels: the labels of the horizontal axis, of the radar's spokes or of the heat map's columns.
-        series: the chart's lines, sets of bars, polygons or rows.
-        unit: the unit of the values; `percent` multiplies by 100.
-        limits: the ends of the value axis, before any multiplication; None derives them from the data.
-        x_title: the title of the horizontal axis.
-        y_title: the title of the value axis.
-        folded: whether the chart is folded among the details of its section.
-    """
-
+    # the kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a `heatmap` each series
+    # is a row
     kind: ChartKind
-    name: str
-    title: str
-    labels: Sequence[str]
-    series: Sequence[Series]
-    unit: Style = "number"
+    name: str  # the stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`)
+    title: str  # the chart's heading
+    labels: Sequence[str]  # the labels of the horizontal axis, of the radar's spokes or of the heat map's columns
+    series: Sequence[Series]  # the chart's lines, sets of bars, polygons or rows
+    unit: Style = "number"  # the unit of the values; `percent` multiplies by 100
+    # the ends of the value axis, before any multiplication; None derives them from the data
     limits: tuple[float, float] | None = None
-    x_title: str = ""
-    y_title: str = ""
-    folded: bool = False
+    x_title: str = ""  # the title of the horizontal axis
+    y_title: str = ""  # the title of the value axis
+    folded: bool = False  # whether the chart is folded among the details of its section
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block.
+    """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block."""
 
-    Attributes:
-        title: the heading, or the visible line of the folded block.
-        text: the text of the passage.
-        folded: whether the text is a model's, shown verbatim in a folded block.
-        whole: whether a folded text is shown in full length, because a debate must be read completely.
-    """
-
-    title: str
-    text: str
-    folded: bool = False
-    whole: bool = False
+    title: str  # the heading, or the visible line of the folded block
+    text: str  # the text of the passage
+    folded: bool = False  # whether the text is a model's, shown verbatim in a folded block
+    whole: bool = False  # whether a folded text is shown in full length, because a debate must be read completely
 
 
 Block = Table | Chart | Passage

@@ -62,21 +62,13 @@ def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The contents of a run's report, before anything is written.
+    """The contents of a run's report, before anything is written."""
 
-    Attributes:
-        run: the run with its records.
-        baselines: the runs that it was compared with.
-        verdict: the run's verdict.
-        measured: each benchmark's metrics.
-        sections: the sections of the report.
-    """
-
-    run: Run
-    baselines: Sequence[Run]
-    verdict: Verdict
-    measured: Mapping[str, Measured]
-    sections: Sequence[Section]
+    run: Run  # the run with its records
+    baselines: Sequence[Run]  # the runs that it was compared with
+    verdict: Verdict  # the run's verdict
+    measured: Mapping[str, Measured]  # each benchmark's metrics
+    sections: Sequence[Section]  # the sections of the report
 
     def text(self, pictures: Sequence[str] = ()) -> str:
         """Render the report as Markdown, with those charts that were drawn."""

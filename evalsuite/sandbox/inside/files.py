@@ -29,7 +29,6 @@ class TableFiles:
 
     Args:
         contents: comma-separated values by variable name; None if only the frame exists.
-        frames: the same tables as DataFrames.
     """
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Any]) -> None:

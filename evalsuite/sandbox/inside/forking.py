@@ -285,34 +285,22 @@ def _import(name: str) -> None:
 
 @dataclass(slots=True, eq=False)
 class ForkedProgram:
-    """One program's first process; when it ends, isolation ends all other processes of the program.
-
-    Attributes:
-        pid: the process's number, which stays its own because only `reap` reaps it.
-        pidfd: readable once the process is dead.
-        channel: receives status bytes and sends a byte to start a round; None once the program has closed it.
-        out: the program's standard output; only its size is read.
-        once: whether the program has a single round.
-        deadline: end of the round in monotonic seconds; infinite between rounds.
-        cpu_deadline: limit of the round in CPU seconds of all processes together.
-        loaded: whether the tables are loaded and the program's own code has begun.
-        killed: whether the program was killed; it may not be dead yet.
-        exceeded: the limit for which the program was killed.
-    """
+    """One program's first process; when it ends, isolation ends all other processes of the program."""
 
     isolation: Isolation
     key: int
-    pid: int
-    pidfd: int
+    pid: int  # the process's number, which stays its own because only `reap` reaps it
+    pidfd: int  # readable once the process is dead
+    # receives status bytes and sends a byte to start a round; None once the program has closed it
     channel: socket.socket | None
-    out: int
-    once: bool
+    out: int  # the program's standard output; only its size is read
+    once: bool  # whether the program has a single round
     started: float = 0.0
-    deadline: float = math.inf
-    cpu_deadline: float = math.inf
-    loaded: bool = False
-    killed: bool = False
-    exceeded: str | None = None
+    deadline: float = math.inf  # end of the round in monotonic seconds; infinite between rounds
+    cpu_deadline: float = math.inf  # limit of the round in CPU seconds of all processes together
+    loaded: bool = False  # whether the tables are loaded and the program's own code has begun
+    killed: bool = False  # whether the program was killed; it may not be dead yet
+    exceeded: str | None = None  # the limit for which the program was killed
 
     @property
     def running(self) -> bool:

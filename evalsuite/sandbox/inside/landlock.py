@@ -72,13 +72,7 @@ def version() -> int:
 
 
 class LandlockIsolation:
-    """Isolates programs by Landlock.
-
-    Args:
-        limits: the resource limits of one program.
-        readable: folders and files that a program may read and execute.
-        scratch: a folder in which each program gets its own folder.
-    """
+    """Isolates programs by Landlock."""
 
     def __init__(self, limits: Limits, readable: Sequence[str], scratch: str) -> None:
         self._limits, self._scratch = limits, Path(scratch)

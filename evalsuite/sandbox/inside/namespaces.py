@@ -23,12 +23,7 @@ PROGRAM_USER = 1000
 
 
 class NamespaceIsolation:
-    """Isolates each program in namespaces of its own.
-
-    Args:
-        limits: the resource limits of one program.
-        hidden: folders and files of the sandbox that a program's own mounts would hide.
-    """
+    """Isolates each program in namespaces of its own."""
 
     def __init__(self, limits: Limits, hidden: Sequence[str]) -> None:
         self._limits, self._hidden = limits, hidden

@@ -63,19 +63,12 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 @dataclass
 class _Signed:
-    """The cases whose scores have the same signature.
+    """The cases whose scores have the same signature."""
 
-    Attributes:
-        modes: the cases' modes, in order of first appearance.
-        scores: the scores' names, in the same order.
-        cases: number of cases.
-        little: for each case with expected values, whether the scores behind one of them have a low total
-            probability.
-    """
-
-    modes: dict[str, None] = field(default_factory=dict)
-    scores: dict[str, None] = field(default_factory=dict)
-    cases: int = 0
+    modes: dict[str, None] = field(default_factory=dict)  # the cases' modes, in order of first appearance
+    scores: dict[str, None] = field(default_factory=dict)  # the scores' names, in the same order
+    cases: int = 0  # number of cases
+    # for each case with expected values, whether the scores behind one of them have a low total probability
     little: list[bool] = field(default_factory=list)
 
     @property

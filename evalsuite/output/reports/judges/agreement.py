@@ -41,37 +41,23 @@ RaterKind = Literal["judges", "epochs", "people"]
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rater's value for one item.
+    """One rater's value for one item."""
 
-    Attributes:
-        cluster: the group of items that are not independent (the orders of one case).
-        thing: the rated item.
-        rater: the rater's name.
-        value: a verdict or a score.
-    """
-
-    cluster: str
-    thing: Hashable
-    rater: str
-    value: JudgedValue
+    cluster: str  # the group of items that are not independent (the orders of one case)
+    thing: Hashable  # the rated item
+    rater: str  # the rater's name
+    value: JudgedValue  # a verdict or a score
 
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """The agreement of raters on one question.
+    """The agreement of raters on one question."""
 
-    Attributes:
-        kind: the kind of raters.
-        question: `verdict`, or the name of an aspect.
-        raters: the raters' names.
-        alpha: Krippendorff's alpha: nominal for verdicts, interval for scores; None if it is undefined.
-        kappas: Cohen's kappa for each pair of raters of verdicts; None if it is undefined.
-    """
-
-    kind: RaterKind
-    question: str
-    raters: tuple[str, ...]
-    alpha: Estimate | None
+    kind: RaterKind  # the kind of raters
+    question: str  # `verdict`, or the name of an aspect
+    raters: tuple[str, ...]  # the raters' names
+    alpha: Estimate | None  # Krippendorff's alpha: nominal for verdicts, interval for scores; None if it is undefined
+    # Cohen's kappa for each pair of raters of verdicts; None if it is undefined
     kappas: tuple[tuple[str, str, float | None], ...] = ()
 
 

@@ -20,21 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeVote:
-    """One ballot.
+    """One ballot."""
 
-    Attributes:
-        judge: the debater's name, or the number of the repetition.
-        model: the judge's model.
-        swapped: whether the second answer was shown first.
-        verdict: the verdict in terms of the answers' own order; None if only one answer was scored.
-        scores: the scores by aspect, or by position.
-    """
-
-    judge: str
-    model: str
-    swapped: bool
-    verdict: str | None
-    scores: Mapping[str, float]
+    judge: str  # the debater's name, or the number of the repetition
+    model: str  # the judge's model
+    swapped: bool  # whether the second answer was shown first
+    verdict: str | None  # the verdict in terms of the answers' own order; None if only one answer was scored
+    scores: Mapping[str, float]  # the scores by aspect, or by position
 
     @property
     def first_shown(self) -> str:
@@ -44,23 +36,14 @@ class JudgeVote:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A case with a judgement.
+    """A case with a judgement."""
 
-    Attributes:
-        case: the case's id.
-        sample: the sample's id, the same in all epochs.
-        epoch: the epoch, from 1.
-        verdict: the result of a comparison; otherwise None.
-        votes: the ballots behind the verdict.
-        facts: the judge's facts: `lengths`, `systems`, `human`.
-    """
-
-    case: str
-    sample: str
-    epoch: int
-    verdict: str | None
-    votes: tuple[JudgeVote, ...]
-    facts: Mapping[str, Any]
+    case: str  # the case's id
+    sample: str  # the sample's id, the same in all epochs
+    epoch: int  # the epoch, from 1
+    verdict: str | None  # the result of a comparison; otherwise None
+    votes: tuple[JudgeVote, ...]  # the ballots behind the verdict
+    facts: Mapping[str, Any]  # the judge's facts: `lengths`, `systems`, `human`
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
@@ -127,35 +110,22 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class PairedChoice:
-    """One decision of a judge that can show a bias.
+    """One decision of a judge that can show a bias."""
 
-    Attributes:
-        sample: the sample's id.
-        judge: 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-        people: 1.0 if people chose that answer, otherwise 0.0; None without their verdict.
-    """
-
-    sample: str
-    judge: float
-    people: float | None = None
+    sample: str  # the sample's id
+    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0
+    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None without their verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """A measured bias.
+    """A measured bias."""
 
-    Attributes:
-        name: the bias's name.
-        judge: the share of decisions in which the judge chose the favoured answer.
-        expected: the share for an unbiased judge: people's share on the same cases, or one half; None if
-            neither applies.
-        excess: the difference, with its interval.
-    """
-
-    name: str
-    judge: Estimate | None
+    name: str  # the bias's name
+    judge: Estimate | None  # the share of decisions in which the judge chose the favoured answer
+    # the share for an unbiased judge: people's share on the same cases, or one half; None if neither applies
     expected: float | None = None
-    excess: Estimate | None = None
+    excess: Estimate | None = None  # the difference, with its interval
 
     @property
     def flagged(self) -> bool:

@@ -30,33 +30,20 @@ PLAIN = "rubric"
 
 @dataclass(frozen=True, slots=True)
 class JudgeResults:
-    """One judge's scores of a run's answers.
+    """One judge's scores of a run's answers."""
 
-    Attributes:
-        judge: the judge's model.
-        scores: the scores by case; cases whose judgement could not be read are left out.
-        asked: the number of cases to judge.
-        passes: the lowest score that passes; None if scores are not verdicts.
-        probed: for each probe, the scores of the changed answers by case.
-        signature: the judge's signature.
-        score: the score's name; empty if no judgement could be read.
-        nominal: whether scores are preferences between two answers, from 0 to 1.
-        scale: lowest and highest score; None if they are unknown.
-        lengths: lengths of the answers in characters, by case.
-        tally: the cases with the judge's facts.
-    """
-
-    judge: str
-    scores: Mapping[str, float]
-    asked: int
-    passes: float | None
+    judge: str  # the judge's model
+    scores: Mapping[str, float]  # the scores by case; cases whose judgement could not be read are left out
+    asked: int  # the number of cases to judge
+    passes: float | None  # the lowest score that passes; None if scores are not verdicts
+    # for each probe, the scores of the changed answers by case
     probed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    signature: str = ""
-    score: str = ""
-    nominal: bool = False
-    scale: tuple[float, float] | None = None
-    lengths: Mapping[str, int] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
+    signature: str = ""  # the judge's signature
+    score: str = ""  # the score's name; empty if no judgement could be read
+    nominal: bool = False  # whether scores are preferences between two answers, from 0 to 1
+    scale: tuple[float, float] | None = None  # lowest and highest score; None if they are unknown
+    lengths: Mapping[str, int] = field(default_factory=dict)  # lengths of the answers in characters, by case
+    tally: Tally = field(default_factory=Tally)  # the cases with the judge's facts
 
     @property
     def name(self) -> str:

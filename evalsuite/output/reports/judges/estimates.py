@@ -45,25 +45,15 @@ def mean_of_scores(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """Three estimates of one mean, and the true mean of people's labels if it is known.
+    """Three estimates of one mean, and the true mean of people's labels if it is known."""
 
-    Attributes:
-        question: the name of what is averaged.
-        naive: the mean of the judge's scores over all cases.
-        people_only: the mean of people's labels over the labelled cases.
-        corrected: the prediction-powered estimate from both.
-        tuning: the weight of the judge's scores, from 0 to 1.
-        labelled: the number of labels.
-        truth: the mean of people's labels over all cases; None if it is unknown.
-    """
-
-    question: str
-    naive: Estimate
-    people_only: Estimate
-    corrected: Estimate
-    tuning: float
-    labelled: int
-    truth: float | None = None
+    question: str  # the name of what is averaged
+    naive: Estimate  # the mean of the judge's scores over all cases
+    people_only: Estimate  # the mean of people's labels over the labelled cases
+    corrected: Estimate  # the prediction-powered estimate from both
+    tuning: float  # the weight of the judge's scores, from 0 to 1
+    labelled: int  # the number of labels
+    truth: float | None = None  # the mean of people's labels over all cases; None if it is unknown
 
 
 def corrected_mean(
