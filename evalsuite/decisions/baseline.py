@@ -40,8 +40,8 @@ def compare_to_baselines(
 ) -> list[Against]:
     """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
-    Each baseline is compared separately, because a mean over several would hide part of a gradual fall. All
-    verdicts are corrected together, since the comparisons share most of their questions.
+    Each baseline is compared separately, because a mean over several would hide part of a gradual fall. All verdicts
+    are corrected together, since the comparisons share most of their questions.
     """
     from evalsuite import stats
 
@@ -142,8 +142,8 @@ def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, 
 def _paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]:
     """Compute the share of questions that both runs have, and the number of questions that this is a share of.
 
-    A partial run is compared with its own questions only; for a complete run, the baseline's missing
-    questions count, too. A run that continued beyond its limit may have more questions than its baseline.
+    A partial run is compared with its own questions only; for a complete run, the baseline's missing questions count,
+    too. A run that continued beyond its limit may have more questions than its baseline.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)

@@ -35,10 +35,10 @@ class ComparisonRules:
 class ComparedMetric:
     """One metric, on all or some of a benchmark's cases."""
 
-    benchmark: str  # its name
+    benchmark: str
     tag: str | None  # the tag's name, if the gate has one
     value: str | None  # the tag's value; None for all cases
-    metric: str  # its name
+    metric: str
     lower_is_better: bool  # whether a rise is a loss
 
     def __str__(self) -> str:
@@ -50,10 +50,10 @@ class ComparedMetric:
 class Flip:
     """A case whose score changed."""
 
-    subject: ComparedMetric  # the metric, and the cases that it covers
-    case: str  # the case's id
+    subject: ComparedMetric
+    case: str
     before: float  # the baseline's score
-    after: float  # this run's
+    after: float
 
     @property
     def loss(self) -> float:
@@ -65,8 +65,8 @@ class Flip:
 class Against:
     """The result of comparing a run with its baseline."""
 
-    name: str  # the baseline's name
-    rules: ComparisonRules  # the rules of the comparison
+    name: str
+    rules: ComparisonRules
     # each subject with its comparison and verdict
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]  # cases whose score changed, the greatest losses first
@@ -120,8 +120,8 @@ def _shown(one: NonInferiority) -> str:
 def subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
-    Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are
-    compared only if `--margin` names them.
+    Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are compared only if
+    `--margin` names them.
     """
     seen = set()
     for subject in _find_subjects(run, list(gates)):
@@ -173,12 +173,12 @@ GROUPING = "cluster"
 class Slice:
     """The questions with one value of a tag, in two runs."""
 
-    subject: ComparedMetric  # the metric, and the cases that it covers
+    subject: ComparedMetric
     tag: str  # the name of a tag, or of an entry in the samples' metadata
-    value: str  # the tag's value
-    n: int  # the number of questions
+    value: str
+    n: int
     before: float  # the baseline's mean
-    after: float  # this run's
+    after: float
     pvalue: float  # two-sided p-value of no difference, corrected by Holm's method for all slices that were tested
 
     @property

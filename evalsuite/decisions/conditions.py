@@ -53,7 +53,7 @@ JUDGE = "judge"
 class Gate:
     """One condition."""
 
-    text: str  # the gate as the user wrote it
+    text: str
     benchmark: str  # the benchmark's name; `*` for all benchmarks
     tag: str | None  # the tag's name, if the gate has one
     value: str | None  # the tag's value; None for all cases

@@ -1,15 +1,14 @@
 """Decide gates during a run, by confidence sequences that stay valid however often they are checked.
 
-Scores of 0 and 1 use Robbins' beta-binomial mixture; other scores in [0, 1] use the hedged capital of
-Waudby-Smith and Ramdas (arXiv 2010.09686): `stats.BinarySequence`, `stats.BoundedSequence`. The cases run in
-random order, so the finished ones represent all.
+Scores of 0 and 1 use Robbins' beta-binomial mixture; other scores in [0, 1] use the hedged capital of Waudby-Smith and
+Ramdas (arXiv 2010.09686): `stats.BinarySequence`, `stats.BoundedSequence`. The cases run in random order, so the
+finished ones represent all.
 
-The sequences assume an unlimited number of cases although the number is planned. Errors and skipped cases
-have no score, so the number of scores is known only at the end, and a population that turns out smaller would
-invalidate the narrower sequences (`population=`). A gate without a confidence is about exactly these cases,
-which run in random order even if they share a source. A gate with a confidence (`@95%`) is about further
-cases like them: it uses only the first epoch of each sample, and waits for the end of the run if samples
-share a source.
+The sequences assume an unlimited number of cases although the number is planned. Errors and skipped cases have no
+score, so the number of scores is known only at the end, and a population that turns out smaller would invalidate the
+narrower sequences (`population=`). A gate without a confidence is about exactly these cases, which run in random order
+even if they share a source. A gate with a confidence (`@95%`) is about further cases like them: it uses only the first
+epoch of each sample, and waits for the end of the run if samples share a source.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ NOTHING: Any = object()
 class PlannedOrder(Generic[T]):
     """Holds back each result until all results planned before it have arrived.
 
-    Workers finish cases as soon as they are answered, and correct answers may be faster than wrong ones. The
-    first results to arrive are then not a random sample, which the sequences assume, so results are used in
-    the planned order.
+    Workers finish cases as soon as they are answered, and correct answers may be faster than wrong ones. The first
+    results to arrive are then not a random sample, which the sequences assume, so results are used in the planned
+    order.
 
     Args:
         ids: all items, in an order that was fixed before the first request.
@@ -197,12 +196,11 @@ class EarlyGate:
 class EarlyComparison:
     """A comparison with a baseline, which receives the questions one by one.
 
-    Each value of the sequence is one question's difference: the score of its first epoch minus the mean over
-    the baseline's epochs. If questions share a source, they are not independent, and the comparison waits for
-    the end of the run.
+    Each value of the sequence is one question's difference: the score of its first epoch minus the mean over the
+    baseline's epochs. If questions share a source, they are not independent, and the comparison waits for the end of
+    the run.
 
     Args:
-        width: the width of the metric's range.
         share: this comparison's share of the error that all decisions together may make.
     """
 
@@ -363,11 +361,7 @@ def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
 
 
 def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
-    """Explain why the run intentionally left out some of the suite's cases; empty if it did not.
-
-    Args:
-        shard: the run's shard, such as 3/8; None for a whole run.
-    """
+    """Explain why the run intentionally left out some of the suite's cases; empty if it did not."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:

@@ -1,7 +1,7 @@
 """Decide gates from a run's measurements, without I/O.
 
-Cases without this score (skipped, errors) count at the bad end of the metric's range. A gate is met only if
-it is still met then; otherwise it has no data.
+Cases without this score (skipped, errors) count at the bad end of the metric's range. A gate is met only if it is still
+met then; otherwise it has no data.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NO_VERDICTS = (
 class GateDecision:
     """The decision on a gate for one metric of one benchmark."""
 
-    gate: Gate  # the gate that was decided
+    gate: Gate
     subject: str  # the benchmark, tag and metric that were checked
     verdict: GateOutcome  # `met`, or the reason for failing
     estimate: Estimate | None = None  # the metric's estimate; None without data

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def level_at(look: int, level: float = 0.05) -> float:
     """Compute the level of the n-th look, level / (n (n + 1)); over unlimited looks these sum to the level.
 
-    By Bonferroni's inequality, the chance that any look ever raises a false alarm is at most the level. This
-    holds even if the looks depend on each other, as they do for releases that answer the same questions.
+    By Bonferroni's inequality, the chance that any look ever raises a false alarm is at most the level. This holds even
+    if the looks depend on each other, as they do for releases that answer the same questions.
     """
     return level / (look * (look + 1))
 
@@ -38,15 +38,15 @@ class Standing:
     result: NonInferiority | None  # the paired comparison; None if the release cannot be compared
     level: float  # the p-value up to which this look counts a fall as shown
     drifted: bool = False  # whether a fall is shown and a loss of the margin is not excluded
-    reason: str = ""  # why the release was not compared
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """One metric of one run."""
 
-    run: str  # its name
-    model: str  # the model that was tested
+    run: str
+    model: str
     started: str  # the start of the run, as ISO 8601
     estimate: Estimate | None  # the metric's estimate; None if the run does not have the metric
     # the comparison with each reference by its name; empty for references and for runs before them
@@ -146,9 +146,9 @@ SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 class FlakyCase:
     """A question that has both passed and failed."""
 
-    model: str  # the model that was tested
-    benchmark: str  # its name
-    sample: str  # the sample's id
+    model: str
+    benchmark: str
+    sample: str
     passed: int  # the number of epochs, over all runs, in which the test passed
     failed: int  # the number of epochs in which the test failed; errors do not count
 

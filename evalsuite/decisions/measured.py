@@ -34,9 +34,8 @@ def add_jackknife_interval(
         bounds: the metric's declared range; None if it has none.
 
     Returns:
-        The estimate has no interval if the metric is undefined without some of the clusters. If nothing
-            varies, it also has none without a declared range, or if the metric computes its own interval,
-            which is more accurate.
+        The estimate has no interval if the metric is undefined without some of the clusters. If nothing varies, it also
+        has none without a declared range, or if the metric computes its own interval, which is more accurate.
     """
     from evalsuite.stats.clustering import interval_of_sameness
     from evalsuite.stats.jackknife import interval_of_replicates
@@ -100,8 +99,8 @@ class Measured:
     def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases, with an interval if possible.
 
-        A derived metric may return its own interval, at 95%. Without one, or for another confidence, the
-        interval is the jackknife's over clusters.
+        A derived metric may return its own interval, at 95%. Without one, or for another confidence, the interval is
+        the jackknife's over clusters.
         """
         if metric in AMOUNTS:
             return mean_amount(metric, cases, confidence)

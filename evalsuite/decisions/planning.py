@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class PlannedBenchmark:
     """A benchmark's part of a planned run."""
 
-    benchmark: str  # its name
-    cases: int  # the number of cases to run
+    benchmark: str
+    cases: int
     questions: int  # the number of different samples among the cases
     epochs: int  # the largest number of epochs of any sample
 
@@ -51,7 +51,7 @@ def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
 class Expense:
     """The expected cost of a benchmark's cases, based on the means of an earlier run."""
 
-    asked: PlannedBenchmark  # the planned cases
+    asked: PlannedBenchmark
     # the expected usage of model, judge and simulators; None if the earlier run lacks the benchmark
     usage: Usage | None = None
     # the expected time for waiting and scoring, with the same concurrency as in the earlier run
@@ -62,13 +62,13 @@ class Expense:
 class Sight:
     """The loss of one metric that a planned run can show."""
 
-    subject: ComparedMetric  # the metric, and the cases that it covers
+    subject: ComparedMetric
     questions: int  # the number of the suite's questions that the subject covers
     before: int  # epochs per sample in the baseline
     after: int  # epochs per sample in the planned run
     loss: float  # the loss that the run should be able to show, on the metric's own scale
-    variance: DifferenceVariance  # the variance of the difference between two runs
-    source: str  # a description of where the variance comes from
+    variance: DifferenceVariance
+    source: str
     noise_known: bool  # whether the earlier run has several epochs, which show how much further epochs would help
 
     @property
@@ -274,10 +274,9 @@ def _crowding(tally: Tally, metric: str) -> float:
 def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> tuple[DifferenceVariance, str] | None:
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
-    The result is the squared jackknife error of the difference, times the number of questions, because the
-    error of such a metric also shrinks with the square root of that number. The difference is between two
-    earlier runs, or without them between two independent runs like the baseline. The effect of more epochs is
-    not estimated.
+    The result is the squared jackknife error of the difference, times the number of questions, because the error of
+    such a metric also shrinks with the square root of that number. The difference is between two earlier runs, or
+    without them between two independent runs like the baseline. The effect of more epochs is not estimated.
 
     Returns:
         None if the metric is undefined on these cases or without some of them.

@@ -36,9 +36,9 @@ _FORM = '[[case]] with benchmark = "capitals", sample = "fr", reason = "...", un
 class Quarantined:
     """One entry of a quarantine file."""
 
-    benchmark: str  # the benchmark's name
+    benchmark: str
     sample: str  # the sample's id, in which `*` matches anything
-    reason: str  # why the cases are in quarantine
+    reason: str
     until: str  # the last day in quarantine, in ISO 8601
 
     def holds(self, benchmark: str, sample: str) -> bool:
@@ -55,7 +55,7 @@ class Quarantined:
 class Quarantine:
     """The entries of a quarantine file."""
 
-    entries: Sequence[Quarantined] = ()  # the entries in the file's order
+    entries: Sequence[Quarantined] = ()
     today: str = ""  # the day that decides which entries have ended, in ISO 8601
 
     @property

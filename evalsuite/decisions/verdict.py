@@ -48,11 +48,11 @@ class Status(IntEnum):
 class Verdict:
     """The verdict on a run."""
 
-    status: Status  # the exit status
-    headline: str  # a summary in a few words
+    status: Status
+    headline: str
     reasons: tuple[str, ...]  # the reasons for the status, most important first
-    decisions: tuple[GateDecision, ...]  # the decision on every gate
-    counts: Mapping[Outcome, int]  # the number of cases by outcome
+    decisions: tuple[GateDecision, ...]
+    counts: Mapping[Outcome, int]
     # one line for each cause of errors that cannot be excused because the run itself failed; repeated first in
     # `reasons`
     faults: tuple[str, ...] = ()
@@ -91,11 +91,11 @@ WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 class _Findings:
     """The facts that determine a run's status."""
 
-    run: Run  # the run with its records
+    run: Run
     gates: Sequence[Gate]  # the gates that the run can decide
-    decisions: Sequence[GateDecision]  # the decisions on these gates
-    against: Sequence[Against]  # the comparisons with the baselines
-    strict: bool  # whether an undecided comparison fails the run
+    decisions: Sequence[GateDecision]
+    against: Sequence[Against]
+    strict: bool
     # benchmarks of which the command line selected some cases, with the words for it
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
@@ -104,8 +104,8 @@ class _Findings:
 class _StatusRule:
     """A status that applies if its rule finds reasons for it."""
 
-    status: Status  # the exit status
-    headline: str  # a few words
+    status: Status
+    headline: str
     reasons: Callable[[_Findings], Iterable[str]]  # finds the reasons, one line each
     plural: str = ""  # the headline if there are several reasons and it differs
 

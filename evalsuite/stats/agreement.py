@@ -42,8 +42,7 @@ class Kappa:
 def cohen_kappa(a: Labels, b: Labels) -> float:
     """Compute Cohen's kappa: the agreement of two raters beyond what their label frequencies give by chance.
 
-    Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
-    1960).
+    Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20, 1960).
 
     Args:
         a: the first rater's label for each item; any hashable values.
@@ -75,22 +74,20 @@ def kappa_interval(
 ) -> Kappa:
     """Compute plain or weighted kappa with its normal interval.
 
-    The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and
-    weighted kappa" (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, although a few items
-    prove little; the lower bound is then that of `kappa_floor`.
+    The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
+    (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, although a few items prove little; the lower bound
+    is then that of `kappa_floor`.
 
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
-        categories: all possible labels in their order, which determines the weights. None uses the labels
-            found, which is correct for `nominal` only.
-        weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square
-            (`quadratic`).
-        confidence: 0.95 for a 95% interval.
+        categories: all possible labels in their order, which determines the weights. None uses the labels found, which
+            is correct for `nominal` only.
+        weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square (`quadratic`).
 
     Raises:
-        ValueError: as for `cohen_kappa`; or weights lack categories, a label is not among them, or the
-            confidence is outside of (0, 1).
+        ValueError: as for `cohen_kappa`; or weights lack categories, a label is not among them, or the confidence is
+            outside of (0, 1).
     """
     same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
@@ -122,15 +119,13 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if few items disagree.
 
-    The jackknife's interval has no width if the raters agree on every item. So it is widened to the interval
-    of the raw agreement, converted to kappa with the agreement by chance held fixed, and for perfect
-    agreement to `kappa_floor`.
+    The jackknife's interval has no width if the raters agree on every item. So it is widened to the interval of the raw
+    agreement, converted to kappa with the agreement by chance held fixed, and for perfect agreement to `kappa_floor`.
 
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
         clusters: the cluster of each item; None if items are independent.
-        confidence: 0.95 for a 95% interval.
 
     Returns:
         The bounds are nan with fewer than three clusters.
@@ -190,15 +185,14 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if few items disagree.
 
-    Each bound is the farther of two: the jackknife's, computed for log(1 - AC1), and the one that the
-    interval of the raw agreement implies with the agreement by chance held fixed, as for `clustered_kappa`.
+    Each bound is the farther of two: the jackknife's, computed for log(1 - AC1), and the one that the interval of the
+    raw agreement implies with the agreement by chance held fixed, as for `clustered_kappa`.
 
     Args:
         a: the first rater's label for each item.
         b: the second rater's labels of the same items in the same order.
         categories: see `gwet_ac1`.
         clusters: the cluster of each item; None if items are independent.
-        confidence: 0.95 for a 95% interval.
 
     Returns:
         The bounds are nan with fewer than three clusters.
@@ -311,8 +305,8 @@ def pairwise_kappas(
     """Compute kappa for each pair of raters, over the items that both rated.
 
     Args:
-        raters: one list per rater with one entry per item, in the same order for all; None or nan if the
-            rater did not rate the item.
+        raters: one list per rater with one entry per item, in the same order for all; None or nan if the rater did not
+            rate the item.
         categories: see `kappa_interval`.
         weights: see `kappa_interval`.
         confidence: see `kappa_interval`.
@@ -353,16 +347,13 @@ def kappa_floor(
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few disagree.
 
     1 - kappa is the disagreement d over that by chance. d has its exact upper bound. The disagreement by chance is at
-    least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a cut between labels: the items
-    on which both are there, and half of those on which they differ. The share of the former has its exact lower
-    bound. Half of the error goes to d, and half to the shares of both sides of each cut (Bonferroni), so that rare
-    labels, whose share nobody knows, widen the interval.
+    least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a cut between labels: the items on
+    which both are there, and half of those on which they differ. The share of the former has its exact lower bound.
+    Half of the error goes to d, and half to the shares of both sides of each cut (Bonferroni), so that rare labels,
+    whose share nobody knows, widen the interval.
 
     Args:
-        b: the second rater's labels of the same items in the same order.
-        clusters: the cluster of each item; None if items are independent.
-        cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent
-            label.
+        cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent label.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - probability(confidence, "confidence")) / 2
@@ -392,20 +383,20 @@ Level = Literal["nominal", "ordinal", "interval"]
 def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     """Compute Krippendorff's alpha: one minus the ratio of observed to expected disagreement.
 
-    Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), using the coincidence matrix; items
-    with fewer than two ratings do not count.
+    Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), using the coincidence matrix; items with fewer
+    than two ratings do not count.
 
     Args:
-        ratings: one list per rater with one entry per item, in the same order for all; None or nan if the
-            rater did not rate the item.
+        ratings: one list per rater with one entry per item, in the same order for all; None or nan if the rater did not
+            rate the item.
         level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers with meaningful distances.
 
     Returns:
         At most 1; 0 is chance. nan if all ratings are the same value.
 
     Raises:
-        ValueError: there are fewer than two raters, lists of different length, no item with two ratings, or
-            labels although the level needs numbers.
+        ValueError: there are fewer than two raters, lists of different length, no item with two ratings, or labels
+            although the level needs numbers.
     """
     counts, values = _counts(ratings)
     if level != "nominal" and not _are_numbers(values):

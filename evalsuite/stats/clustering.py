@@ -43,8 +43,8 @@ class ClusteredMean:
         mean: the mean of all values with equal weights.
         error: the standard error; infinite for a single cluster.
         clusters: the number of independent clusters.
-        freedom: the standard error's degrees of freedom: clusters - 1 if all clusters have the same size,
-            fewer otherwise.
+        freedom: the standard error's degrees of freedom: clusters - 1 if all clusters have the same size, fewer
+            otherwise.
     """
 
     mean: float
@@ -68,8 +68,8 @@ class ClusteredMean:
     def pvalue_above(self, null: float) -> float:
         """Compute the one-sided p-value of `mean <= null` against `mean > null`.
 
-        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test is used
-        instead, with p = 2 to the power of minus the number of clusters.
+        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test is used instead,
+        with p = 2 to the power of minus the number of clusters.
         """
         from scipy.special import stdtr
 
@@ -103,11 +103,11 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
     """Compute the mean, and its standard error from the spread of the clusters' summed residuals.
 
     For residual sums r and shares w of all n values, the squared error is the sum of r^2 / (1 - w) over the clusters,
-    divided by n^2. This is the bias-reduced sandwich CR2, with Satterthwaite's degrees of freedom: Bell and
-    McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey
-    Methodology 28, 2002). Clusters of one size get Liang and Zeger's sandwich (Biometrika 73, 1986) with the
-    factor G / (G - 1) and G - 1 degrees of freedom; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640),
-    states it for evaluations. With one value per cluster it is the textbook's s / sqrt(n).
+    divided by n^2. This is the bias-reduced sandwich CR2, with Satterthwaite's degrees of freedom: Bell and McCaffrey,
+    "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey Methodology 28, 2002).
+    Clusters of one size get Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor G / (G - 1) and G - 1
+    degrees of freedom; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), states it for evaluations. With one
+    value per cluster it is the textbook's s / sqrt(n).
 
     Raises:
         ValueError: see `numbers` and `cluster_totals`.
@@ -133,8 +133,8 @@ def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
 def satterthwaite_freedom(shares: Array) -> float:
     """Compute the degrees of freedom of CR2's variance of a mean: (trace M)^2 / trace(M^2).
 
-    M is the covariance of the clusters' adjusted residuals under the usual working model of independent
-    cases. For a mean, the result is 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
+    M is the covariance of the clusters' adjusted residuals under the usual working model of independent cases. For a
+    mean, the result is 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
 
     Args:
         shares: w, each cluster's share of all values; at least two clusters, and they sum to 1.
@@ -152,17 +152,15 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
     Args:
         values: finite numbers, one per case.
-        clusters: the cluster of each value, such as the sample of repeated epochs or the document of
-            questions.
-        confidence: 0.95 for a 95% interval.
+        clusters: the cluster of each value, such as the sample of repeated epochs or the document of questions.
 
     Returns:
-        The interval. It is the whole line for a single cluster, and also if all clusters have the same mean:
-        values without variation do not show that they cannot vary.
+        The interval. It is the whole line for a single cluster, and also if all clusters have the same mean: values
+        without variation do not show that they cannot vary.
 
     Raises:
-        ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is
-            outside of (0, 1).
+        ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is outside of
+            (0, 1).
     """
     probability(confidence, "confidence")
     interval = clustered_mean(values, clusters).interval(confidence)
@@ -183,12 +181,9 @@ def interval_of_sameness(
 ) -> Interval:
     """Compute the interval of a bounded statistic that keeps its value if any one cluster is left out.
 
-    It is valid for statistics that weigh clusters evenly, as means and their differences do: a share p of
-    clusters moves them by at most p times the distance to the bound. Kappa moves faster (`kappa_floor`), and
-    so do rank correlations (`rank_intervals`).
-
-    Args:
-        confidence: 0.95 for a 95% interval.
+    It is valid for statistics that weigh clusters evenly, as means and their differences do: a share p of clusters
+    moves them by at most p times the distance to the bound. Kappa moves faster (`kappa_floor`), and so do rank
+    correlations (`rank_intervals`).
     """
     share = unlike_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))

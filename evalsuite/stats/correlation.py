@@ -88,12 +88,11 @@ def kendall(x: Values, y: Values) -> Significance:
 def welch_anova(*groups: Values) -> Significance:
     """Compute Welch's test of the hypothesis that several groups have the same mean, with any variances.
 
-    Welch, "On the comparison of several mean values" (Biometrika 38, 1951), by `scipy.stats.f_oneway`
-    with `equal_var=False`.
+    Welch, "On the comparison of several mean values" (Biometrika 38, 1951), by `scipy.stats.f_oneway` with
+    `equal_var=False`.
 
     Returns:
-        F and p; nan if a group has fewer than two values or does not vary, because its weight would be
-        infinite.
+        F and p; nan if a group has fewer than two values or does not vary, because its weight would be infinite.
 
     Raises:
         ValueError: there are fewer than two groups, a group is empty, or a number is not finite.
@@ -129,14 +128,11 @@ def rank_interval(
 ) -> tuple[float, Interval]:
     """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 
-    If nearly all cases agree, a rare case that does not may be missing from the sample, and the jackknife
-    cannot account for it; for a perfect correlation its interval is a point. So each bound is the farther of
-    two: the jackknife's, and the one with an additional cluster of opposite extremes (for the upper bound: of
-    agreeing extremes). The Clopper-Pearson bound similarly counts one more success. The guard is ours;
-    `docs/statistics.md` has its simulation.
-
-    Args:
-        confidence: 0.95 for a 95% interval.
+    If nearly all cases agree, a rare case that does not may be missing from the sample, and the jackknife cannot
+    account for it; for a perfect correlation its interval is a point. So each bound is the farther of two: the
+    jackknife's, and the one with an additional cluster of opposite extremes (for the upper bound: of agreeing
+    extremes). The Clopper-Pearson bound similarly counts one more success. The guard is ours; `docs/statistics.md` has
+    its simulation.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -290,11 +286,7 @@ class ClusterDraws:
     def interval(
         self, statistic: Statistic, has: NDArray[np.bool_] | None = None, *, resamples: int | None = None
     ) -> Correlation:
-        """Compute a statistic of the pairs that have a value, with its percentile interval over the resamples.
-
-        Args:
-            has: tells which pairs have a value; None for all.
-        """
+        """Compute a statistic of the pairs that have a value, with its percentile interval over the resamples."""
         counted = np.ones(self._size, dtype=bool) if has is None else has
         if counted.sum() < FEWEST:
             return Correlation(np.nan, np.nan, np.nan)

@@ -31,13 +31,12 @@ CELLS_AT_ONCE = 4_000_000
 def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
     """Compute Wilson's score interval of a share, without continuity correction.
 
-    Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 22, 1927); in the
-    form of Newcombe (Statistics in Medicine 17, 1998, p. 857, method 3).
+    Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 22, 1927); in the form of
+    Newcombe (Statistics in Medicine 17, 1998, p. 857, method 3).
 
     Args:
         successes: a number from 0 to n; not necessarily whole if n is an effective number of cases.
         n: the number of cases, above 0.
-        confidence: 0.95 for a 95% interval.
 
     Raises:
         ValueError: n is not above 0, successes not in [0, n], or confidence not in (0, 1).
@@ -57,8 +56,8 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
 def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
     """Compute Clopper and Pearson's exact interval of a share: each bound is wrong with at most half of the error.
 
-    Clopper and Pearson, "The use of confidence or fiducial limits" (Biometrika 26, 1934), by the quantiles of
-    the beta distribution. Arguments and errors are as for `wilson_interval`.
+    Clopper and Pearson, "The use of confidence or fiducial limits" (Biometrika 26, 1934), by the quantiles of the beta
+    distribution. Arguments and errors are as for `wilson_interval`.
     """
     wilson_interval(successes, n, confidence)  # checks the arguments
     half, failures = (1 - confidence) / 2, n - successes
@@ -110,21 +109,20 @@ def count_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
 def share_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
     """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact one near 0 and 1.
 
-    Near 0 and 1, one of Wilson's bounds is wrong several times as often as it should be, but Clopper and
-    Pearson's never is. So the exact interval is used with fewer than 30 successes or failures. By enumeration
-    for 50 to 400 cases, a bound of a 95% interval is then wrong with a probability of at most 3.6%.
+    Near 0 and 1, one of Wilson's bounds is wrong several times as often as it should be, but Clopper and Pearson's
+    never is. So the exact interval is used with fewer than 30 successes or failures. By enumeration for 50 to 400
+    cases, a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
-    Clustered cases count as fewer cases. n is replaced by p (1 - p) / (cluster-robust standard error)^2, at
-    most n, times (z / t)^2; z and t are the quantiles of the normal distribution and of the t distribution
-    with the standard error's degrees of freedom. If all values are the same, n is the number of clusters.
-    This puts the effective sample size of Korn and Graubard (Survey Methodology 24, 1998) into Wilson's
-    interval as in Franco et al. (Journal of Survey Statistics and Methodology 7, 2019). Unlike the t
-    interval, it stays within [0, 1] and is not a single point if all values are the same.
+    Clustered cases count as fewer cases. n is replaced by p (1 - p) / (cluster-robust standard error)^2, at most n,
+    times (z / t)^2; z and t are the quantiles of the normal distribution and of the t distribution with the standard
+    error's degrees of freedom. If all values are the same, n is the number of clusters. This puts the effective sample
+    size of Korn and Graubard (Survey Methodology 24, 1998) into Wilson's interval as in Franco et al. (Journal of
+    Survey Statistics and Methodology 7, 2019). Unlike the t interval, it stays within [0, 1] and is not a single point
+    if all values are the same.
 
     Args:
         values: 0 or 1, one per case.
         clusters: the cluster of each value; see `mean_interval`.
-        confidence: 0.95 for a 95% interval.
 
     Returns:
         [0, 1] for a single cluster of several values.
@@ -152,13 +150,11 @@ def bootstrap_interval(
 ) -> Interval:
     """Compute the bias-corrected and accelerated bootstrap interval (BCa) of a mean.
 
-    Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), computed by scipy. Clusters are drawn as a
-    whole.
+    Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), computed by scipy. Clusters are drawn as a whole.
 
     Args:
         values: finite numbers, one per case.
         clusters: the cluster of each value; see `mean_interval`.
-        confidence: 0.95 for a 95% interval.
         seed: the resampling's seed; the same seed gives the same interval.
 
     Returns:
@@ -219,7 +215,6 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
     Args:
         values: finite numbers, at least 0, one per case.
         clusters: the cluster of each value; see `mean_interval`.
-        confidence: 0.95 for a 95% interval.
 
     Returns:
         At least 0. The interval is [0, inf] with fewer than 30 clusters, or if all clusters have the same mean.
@@ -263,13 +258,13 @@ def betting_interval(
 ) -> Interval:
     """Compute the hedged betting interval of the mean of bounded values.
 
-    For each supposed mean, a gambler bets against it on one value after the other. A mean is excluded if the
-    capital ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)), at most
-    0.75 / m for a supposed mean m; v is the regularised variance of earlier values. Waudby-Smith and Ramdas,
-    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and
-    section 4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
-    independent. Cases of a cluster are bet on together: the summed distance from the supposed mean, divided
-    by the size of the largest cluster, is a value within the same bounds.
+    For each supposed mean, a gambler bets against it on one value after the other. A mean is excluded if the capital
+    ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)), at most 0.75 / m
+    for a supposed mean m; v is the regularised variance of earlier values. Waudby-Smith and Ramdas, "Estimating means
+    of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The error is
+    at most 1 - confidence for any number of values and any distribution, if clusters are independent. Cases of a
+    cluster are bet on together: the summed distance from the supposed mean, divided by the size of the largest cluster,
+    is a value within the same bounds.
 
     The order of the values is drawn with a fixed seed, so that the order of the cases does not matter.
 
@@ -277,7 +272,6 @@ def betting_interval(
         values: finite numbers within the bounds, one per case.
         bounds: the lowest and highest possible value.
         clusters: the cluster of each value; see `mean_interval`.
-        confidence: 0.95 for a 95% interval.
 
     Returns:
         An interval within the bounds that contains the mean, never a single point.
@@ -340,10 +334,9 @@ def unpaired_difference(
 ) -> tuple[float, float]:
     """Compute the bounds of `first - second` for independent estimates.
 
-    The distance of each bound from the difference is the square root of the sum of squared distances between
-    the two estimates and their own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998),
-    pp. 873-890, method 10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012),
-    for any estimates.
+    The distance of each bound from the difference is the square root of the sum of squared distances between the two
+    estimates and their own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998), pp. 873-890,
+    method 10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
 
     Args:
         first: the first estimate.

@@ -29,20 +29,18 @@ def jackknife_interval(
 ) -> Interval:
     """Compute the t interval of a statistic with the jackknife's standard error, leaving out whole clusters.
 
-    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11): the squared error is (G - 1)
-    / G times the sum of squared deviations of the G leave-one-out values from their mean. The method is meant
-    for smooth statistics; it fails for a median. It is deterministic, and takes G + 1 evaluations.
+    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11): the squared error is (G - 1) / G times
+    the sum of squared deviations of the G leave-one-out values from their mean. The method is meant for smooth
+    statistics; it fails for a median. It is deterministic, and takes G + 1 evaluations.
 
     Args:
         clusters: the items, as one list per cluster.
         statistic: function of a list of items; returns nan if undefined.
         bounds: lowest and highest possible value; the interval is cut there.
-        confidence: 0.95 for a 95% interval.
 
     Returns:
-        The interval; (nan, nan) if the statistic is undefined for all items or without some cluster,
-        if there are fewer than two clusters, or if the value stays the same without each of them (see
-        `interval_of_sameness`).
+        The interval; (nan, nan) if the statistic is undefined for all items or without some cluster, if there are fewer
+        than two clusters, or if the value stays the same without each of them (see `interval_of_sameness`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).

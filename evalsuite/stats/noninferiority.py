@@ -31,11 +31,10 @@ class NonInferiority:
         low: lower bound of the difference's interval.
         high: upper bound of the difference's interval.
         pvalue: two-sided p-value of no difference.
-        pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means
-            non-inferior.
+        pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means non-inferior.
         deteriorated: whether the candidate's value is worse.
-        detectable: the smallest deterioration that this number of cases would show with a power of 80% for
-            this metric alone; infinity if there is none.
+        detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
+            alone; infinity if there is none.
         method: a description of the test and the interval.
     """
 
@@ -64,9 +63,9 @@ def compare_paired(
 ) -> NonInferiority:
     """Compares two runs case by case.
 
-    Scores of 0 and 1 on independent cases use McNemar's exact test, Tango's score interval and his one-sided
-    score test of the margin. Other scores, and clustered ones, use the cluster-robust paired t test and
-    interval, with guards for runs that differ in few cases only (see `docs/statistics.md`).
+    Scores of 0 and 1 on independent cases use McNemar's exact test, Tango's score interval and his one-sided score test
+    of the margin. Other scores, and clustered ones, use the cluster-robust paired t test and interval, with guards for
+    runs that differ in few cases only (see `docs/statistics.md`).
 
     Args:
         baseline: finite scores, one per case.
@@ -78,8 +77,8 @@ def compare_paired(
         lower_is_better: whether a higher value is a deterioration.
 
     Raises:
-        ValueError: the list is empty, a number is not finite, lists differ in length, a difference exceeds
-            the scale, or the margin or confidence is out of range.
+        ValueError: the list is empty, a number is not finite, lists differ in length, a difference exceeds the scale,
+            or the margin or confidence is out of range.
     """
     if not 0 < margin < scale:
         raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
@@ -155,8 +154,8 @@ def _compare_means(
 def _sign_bound(totals: Array) -> float:
     """Compute the lowest two-sided p-value that a sign-flip test can have: 2^(1 - k) for k clusters that changed.
 
-    Similar runs differ in a few cases only. The t test alone would call four losses and no gain among a
-    hundred cases significant, which happens between equal models about one time in eight.
+    Similar runs differ in a few cases only. The t test alone would call four losses and no gain among a hundred cases
+    significant, which happens between equal models about one time in eight.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
@@ -164,10 +163,10 @@ def _sign_bound(totals: Array) -> float:
 def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
-    A rare heavy loss may be missing from the sample, and the t test cannot account for it. So an additional
-    cluster with a loss of the whole scale is counted, as the Clopper-Pearson bound counts one more success.
-    Also, p is at least that of the binomial test in which every loss is of the whole scale: the probability
-    of such a small net loss among this many clusters.
+    A rare heavy loss may be missing from the sample, and the t test cannot account for it. So an additional cluster
+    with a loss of the whole scale is counted, as the Clopper-Pearson bound counts one more success. Also, p is at least
+    that of the binomial test in which every loss is of the whole scale: the probability of such a small net loss among
+    this many clusters.
     """
     import numpy as np
 
@@ -214,10 +213,9 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 ) -> NonInferiority:
     """Compares a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
 
-    The standard error is that of `jackknife_interval`; the test and the interval use Student's t with one
-    degree of freedom less than the number of groups. The test of the margin has the two guards of
-    `compare_paired`: an additional cluster that lost the whole scale, and the probability that rare losses
-    were not observed.
+    The standard error is that of `jackknife_interval`; the test and the interval use Student's t with one degree of
+    freedom less than the number of groups. The test of the margin has the two guards of `compare_paired`: an additional
+    cluster that lost the whole scale, and the probability that rare losses were not observed.
 
     Args:
         values: the statistic in the baseline, then in the candidate, on the same cases.
@@ -266,15 +264,13 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 def verdicts(comparisons: Sequence[NonInferiority], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
     """Decide each of several metrics, corrected for their number by Holm's method.
 
-    - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a
-      two-sided interval at that confidence would exclude it.
-    - `worse`: such a deterioration is not excluded, and some deterioration is shown, two-sided at 1 -
-      confidence.
+    - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a two-sided
+      interval at that confidence would exclude it.
+    - `worse`: such a deterioration is not excluded, and some deterioration is shown, two-sided at 1 - confidence.
     - `undecided`: neither of these; see `NonInferiority.detectable`.
 
-    Two probabilities are each at most (1 - confidence) / 2, apart from the tests' approximations: that any
-    metric is called worse although the models are equal, and that any metric is called no worse although it
-    lost the margin.
+    Two probabilities are each at most (1 - confidence) / 2, apart from the tests' approximations: that any metric is
+    called worse although the models are equal, and that any metric is called no worse although it lost the margin.
 
     Args:
         comparisons: one comparison per metric.
@@ -295,9 +291,8 @@ def verdicts(comparisons: Sequence[NonInferiority], *, confidence: float = 0.95)
 def holm(pvalues: Values) -> list[float]:
     """Compute Holm's adjusted p-values, in the given order: reject each hypothesis whose p-value is at most the level.
 
-    The probability that any true hypothesis is rejected is then at most the level, however the tests depend
-    on each other. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of
-    Statistics 6, 1979).
+    The probability that any true hypothesis is rejected is then at most the level, however the tests depend on each
+    other. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
 
     Raises:
         ValueError: the list is empty, or one is not in [0, 1].

@@ -43,24 +43,23 @@ def paired_difference(
 ) -> PairedDifference:
     """Compute the paired t test and interval of candidate minus baseline, cluster-robust if clusters are given.
 
-    For the standard error see `clustered_mean`. If all differences are equal and not zero, the t test would
-    claim certainty, so the p-value is that of the exact sign test over clusters.
+    For the standard error see `clustered_mean`. If all differences are equal and not zero, the t test would claim
+    certainty, so the p-value is that of the exact sign test over clusters.
 
     Args:
         baseline: finite numbers, one per case.
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
-        scale: the largest difference that two scores can have, if known. The interval then stays within it,
-            and is that of `interval_of_sameness` if all clusters differ by the same amount. Scores of 0 and 1
-            without clusters get Tango's score interval, as in `compare_paired`.
-        confidence: 0.95 for a 95% interval.
+        scale: the largest difference that two scores can have, if known. The interval then stays within it, and is that
+            of `interval_of_sameness` if all clusters differ by the same amount. Scores of 0 and 1 without clusters get
+            Tango's score interval, as in `compare_paired`.
 
     Returns:
         For a single cluster, the interval is the whole line or the whole scale, and p is 1.
 
     Raises:
-        ValueError: the list is empty, a number is not finite, lists differ in length, or the confidence is
-            outside of (0, 1).
+        ValueError: the list is empty, a number is not finite, lists differ in length, or the confidence is outside of
+            (0, 1).
     """
     probability(confidence, "confidence")
     same_length(baseline, candidate, "baseline and candidate")
@@ -131,14 +130,13 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
     The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the probability of a loss that is most
     likely if the true difference is d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d
     and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions for the
-    paired-sample design" (Statistics in Medicine 17, 1998, p. 891). A hundred unchanged answers still allow a drop
-    of 0.037.
+    paired-sample design" (Statistics in Medicine 17, 1998, p. 891). A hundred unchanged answers still allow a drop of
+    0.037.
 
     Args:
         lost: the number of cases that went from 1 to 0.
         won: the number of cases that went from 0 to 1.
         n: the number of all cases.
-        confidence: 0.95 for a 95% interval.
 
     Raises:
         ValueError: n is not above 0, lost + won exceeds n, or the confidence is not in (0, 1).

@@ -20,14 +20,14 @@ MOST_CASES = 10**9
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
     """Compute the probability that McNemar's exact two-sided test shows a drop of a share.
 
-    The number of discordant cases is binomial (n, discordance); given it, the number of wins is binomial
-    with probability (1 - difference / discordance) / 2 (Duffy, "Asymptotic and exact power for the McNemar
-    test", Biometrics 40, 1984).
+    The number of discordant cases is binomial (n, discordance); given it, the number of wins is binomial with
+    probability (1 - difference / discordance) / 2 (Duffy, "Asymptotic and exact power for the McNemar test", Biometrics
+    40, 1984).
 
     Args:
         n: independent cases.
-        discordance: the share of cases whose outcome differs between the two runs, at least `difference`; a
-            smaller value is raised.
+        discordance: the share of cases whose outcome differs between the two runs, at least `difference`; a smaller
+            value is raised.
         difference: size of the true drop, in (0, 1].
         confidence: 1 minus the level of the test.
 
@@ -113,8 +113,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 def power_mean(n: int, deviation: float, difference: float, confidence: float = 0.95) -> float:
     """Compute the probability that the two-sided paired t test shows a drop, by the noncentral t distribution.
 
-    Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988, chapter 2); only the tail on the
-    side of the true difference counts.
+    Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988, chapter 2); only the tail on the side of the
+    true difference counts.
 
     Args:
         n: the number of independent clusters, at least 2.
@@ -147,8 +147,8 @@ def detectable_mean(
 
     Args:
         n: the number of independent clusters, at least 2.
-        deviation: standard deviation of the paired differences (for clusters: standard error times the
-            root of their number), above 0.
+        deviation: standard deviation of the paired differences (for clusters: standard error times the root of their
+            number), above 0.
         freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes have fewer.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
@@ -168,8 +168,8 @@ def detectable_mean(
 def required_n_share(difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
     """Compute how many cases McNemar's exact test needs to show a drop of a share with the given power.
 
-    Exact power does not rise steadily with the number of cases; the result has the power, and the number
-    before it does not.
+    Exact power does not rise steadily with the number of cases; the result has the power, and the number before it does
+    not.
 
     Args:
         difference: size of the true drop, in (0, 1].
@@ -265,9 +265,5 @@ def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
 
 
 def one_sided_loss(loss: float, width: float) -> float:
-    """Compute the variance between questions if few questions lose everything and thereby make up the loss.
-
-    Args:
-        width: the width of the metric's range.
-    """
+    """Compute the variance between questions if few questions lose everything and thereby make up the loss."""
     return max(0.0, loss * (width - loss))

@@ -39,31 +39,29 @@ def ppi_mean(
 ) -> PredictionPowered:
     """Estimate the mean by prediction-powered inference with power tuning (PPI++).
 
-    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged), with the variance
-    tuning^2 var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is
-    cov(labels, judged) / ((1 + n / N) var(all judged)), cut to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++:
-    Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled must be a random sample
-    of all cases, or the interval is not valid.
+    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged), with the variance tuning^2
+    var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is cov(labels, judged) / ((1 + n / N) var(all
+    judged)), cut to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
+    2311.01453). The cases that people labelled must be a random sample of all cases, or the interval is not valid.
 
-    The paper's normal interval covers only 22 to 93% with 30 labels and rare failures, because the labelled
-    cases seldom include one where judge and people differ. So each bound here counts one more labelled case,
-    on which the judge was as wrong as possible, and uses Student's quantile. This guard is ours;
-    `perf/statistical_promises.py` simulates it.
+    The paper's normal interval covers only 22 to 93% with 30 labels and rare failures, because the labelled cases
+    seldom include one where judge and people differ. So each bound here counts one more labelled case, on which the
+    judge was as wrong as possible, and uses Student's quantile. This guard is ours; `perf/statistical_promises.py`
+    simulates it.
 
     Args:
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
         judged_only: the judge's scores of the cases without labels.
-        bounds: the lowest and highest possible score, at which the interval is cut. None uses 0 and 1,
-            extended to the lowest and highest score.
-        confidence: 0.95 for a 95% interval.
+        bounds: the lowest and highest possible score, at which the interval is cut. None uses 0 and 1, extended to the
+            lowest and highest score.
 
     Returns:
         With a single label, the interval is the whole range.
 
     Raises:
-        ValueError: a list is empty or contains values that are not finite or out of bounds, labels and judged
-            differ in length, or the confidence is not in (0, 1).
+        ValueError: a list is empty or contains values that are not finite or out of bounds, labels and judged differ in
+            length, or the confidence is not in (0, 1).
     """
     level = (1 + probability(confidence, "confidence")) / 2
     same_length(labels, judged, "labels and judged")

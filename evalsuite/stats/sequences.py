@@ -1,13 +1,13 @@
 """Confidence sequences: intervals that stay valid however often they are checked.
 
-The probability that the true mean ever leaves the interval, over all checks, is at most 1 - confidence. So a
-run may stop as soon as the interval lies on one side of a threshold. The added values must be independent
-(one value per cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases.
-In the second case, `population` makes the sequence about exactly these cases, and it ends at their mean.
+The probability that the true mean ever leaves the interval, over all checks, is at most 1 - confidence. So a run may
+stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
+cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases. In the second case,
+`population` makes the sequence about exactly these cases, and it ends at their mean.
 
-If the interval becomes empty, either the truth was excluded, which has at most the probability above, or the
-order was not random, which is more likely. All conclusions are then withdrawn, and only the bounds that
-follow from counting remain. So a run whose answers change midway is not decided by its first half.
+If the interval becomes empty, either the truth was excluded, which has at most the probability above, or the order was
+not random, which is more likely. All conclusions are then withdrawn, and only the bounds that follow from counting
+remain. So a run whose answers change midway is not decided by its first half.
 """
 
 from __future__ import annotations
@@ -72,12 +72,11 @@ PRECISION = 1e-12
 class BinarySequence:
     """The confidence sequence of a share, by Robbins' beta-binomial mixture.
 
-    After s ones among n values, it contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha.
-    Robbins, "Statistical methods related to the law of the iterated logarithm" (Annals of Mathematical
-    Statistics 41, 1970), with the uniform mixture. For a population of N, it contains every number of ones
-    for which (n + 1) times the hypergeometric probability of s exceeds alpha. This is the same mixture,
-    without replacement: Waudby-Smith and Ramdas, "Confidence sequences for sampling without replacement"
-    (arXiv 2006.04347).
+    After s ones among n values, it contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha. Robbins,
+    "Statistical methods related to the law of the iterated logarithm" (Annals of Mathematical Statistics 41, 1970),
+    with the uniform mixture. For a population of N, it contains every number of ones for which (n + 1) times the
+    hypergeometric probability of s exceeds alpha. This is the same mixture, without replacement: Waudby-Smith and
+    Ramdas, "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
 
     Args:
         confidence: 0.95 for an error of at most 5% over all checks.
@@ -132,8 +131,8 @@ class _InfiniteShare:
     def bound_after(self, ones: int, n: int) -> float:
         """Find the bound after n values by Newton's method from below.
 
-        The logarithm of the inverse mixture is concave in p, so every step from an excluded share ends at an
-        excluded share. The bound is valid wherever the steps stop.
+        The logarithm of the inverse mixture is concave in p, so every step from an excluded share ends at an excluded
+        share. The bound is valid wherever the steps stop.
         """
         if not ones:
             return self.bound
@@ -188,12 +187,12 @@ TRUNCATION = 0.5
 class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
-    For each supposed mean m, two gamblers bet that the scores are above or below it. Fair bets rarely
-    multiply capital, so a mean is excluded for good if either gambler has multiplied theirs by 2 / alpha.
-    The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 / (1 - m); v is the variance of
-    earlier scores. The supposed means are thousandths of the range. Waudby-Smith and Ramdas, "Estimating
-    means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for
-    populations its part on sampling without replacement).
+    For each supposed mean m, two gamblers bet that the scores are above or below it. Fair bets rarely multiply capital,
+    so a mean is excluded for good if either gambler has multiplied theirs by 2 / alpha. The t-th stake is sqrt(2 log(2
+    / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 / (1 - m); v is the variance of earlier scores. The supposed
+    means are thousandths of the range. Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
+    betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations its part on sampling without
+    replacement).
 
     Args:
         low: the lowest possible score.
