@@ -79,15 +79,13 @@ def kappa_interval(
     is then that of `kappa_floor`.
 
     Args:
-        a: the first rater's label for each item.
-        b: the second rater's labels of the same items in the same order.
         categories: all possible labels in their order, which determines the weights. None uses the labels found, which
             is correct for `nominal` only.
         weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square (`quadratic`).
 
     Raises:
-        ValueError: as for `cohen_kappa`; or weights lack categories, a label is not among them, or the confidence is
-            outside of (0, 1).
+        ValueError: as for `cohen_kappa`, which describes the labels; or weights lack categories, a label is not among
+            them, or the confidence is outside of (0, 1).
     """
     same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
@@ -104,14 +102,9 @@ def _floor_of_sameness(
     if weights == "nominal":
         return kappa_floor(a, b, confidence=confidence)
     ordered = list(dict.fromkeys(categories or ()))
-    steps = len(ordered) - 1
-    return kappa_floor(
-        a,
-        b,
-        cuts=[frozenset(ordered[:end]) for end in range(1, len(ordered))],
-        cut_weight=1 / steps if weights == "linear" else 1 / steps**2,
-        confidence=confidence,
-    )
+    cuts = [frozenset(ordered[:end]) for end in range(1, len(ordered))]
+    cut_weight = 1 / len(cuts) if weights == "linear" else 1 / len(cuts) ** 2
+    return kappa_floor(a, b, cuts=cuts, cut_weight=cut_weight, confidence=confidence)
 
 
 def clustered_kappa(
@@ -123,8 +116,6 @@ def clustered_kappa(
     agreement, converted to kappa with the agreement by chance held fixed, and for perfect agreement to `kappa_floor`.
 
     Args:
-        a: the first rater's label for each item.
-        b: the second rater's labels of the same items in the same order.
         clusters: the cluster of each item; None if items are independent.
 
     Returns:
@@ -159,8 +150,6 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     (British Journal of Mathematical and Statistical Psychology 61, 2008).
 
     Args:
-        a: the first rater's label for each item.
-        b: the second rater's labels of the same items in the same order.
         categories: all possible labels; None uses the labels found, or two labels if only one was found.
 
     Returns:
@@ -189,8 +178,6 @@ def ac1_interval(
     raw agreement implies with the agreement by chance held fixed, as for `clustered_kappa`.
 
     Args:
-        a: the first rater's label for each item.
-        b: the second rater's labels of the same items in the same order.
         categories: see `gwet_ac1`.
         clusters: the cluster of each item; None if items are independent.
 
@@ -205,11 +192,9 @@ def ac1_interval(
         return Kappa(value, math.nan, math.nan, len(a))
     pairs = list(zip(a, b, strict=True))
     number = _count_labels(pairs, categories)
-    by_cluster: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
-    for pair, cluster in zip(pairs, groups, strict=True):
-        by_cluster.setdefault(cluster, []).append(pair)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
-    found = jackknife_interval(list(by_cluster.values()), lambda some: _log_excess(some, number), confidence=confidence)
+    by_cluster = _group(pairs, groups)
+    found = jackknife_interval(by_cluster, lambda some: _log_excess(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _ac1_chance(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
@@ -234,14 +219,20 @@ def _ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> floa
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (number - 1)
 
 
-def _jackknife_by_cluster(
-    pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
-) -> tuple[float, float]:
+def _group(
+    pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable]
+) -> list[list[tuple[Hashable, Hashable]]]:
     groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
     for pair, cluster in zip(pairs, clusters, strict=True):
         groups.setdefault(cluster, []).append(pair)
+    return list(groups.values())
+
+
+def _jackknife_by_cluster(
+    pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
+) -> tuple[float, float]:
     interval = jackknife_interval(
-        list(groups.values()),
+        _group(pairs, clusters),
         lambda some: cohen_kappa([x for x, _ in some], [y for _, y in some]) if some else math.nan,
         bounds=(-1.0, 1.0),
         confidence=confidence,
@@ -321,17 +312,12 @@ def pairwise_kappas(
     for (one, a), (other, b) in combinations(raters.items(), 2):
         same_length(a, b, f"the labels of {one} and {other}")
         both = [(x, y) for x, y in zip(a, b, strict=True) if not (is_missing(x) or is_missing(y))]
-        kappas[one, other] = (
-            kappa_interval(
-                [x for x, _ in both],
-                [y for _, y in both],
-                categories=categories,
-                weights=weights,
-                confidence=confidence,
+        kappas[one, other] = Kappa(math.nan, math.nan, math.nan, 0)
+        if both:
+            first, second = zip(*both, strict=True)
+            kappas[one, other] = kappa_interval(
+                first, second, categories=categories, weights=weights, confidence=confidence
             )
-            if both
-            else Kappa(math.nan, math.nan, math.nan, 0)
-        )
     return kappas
 
 
@@ -404,11 +390,12 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     counts = counts[counts.sum(axis=1) >= 2]
     if not len(counts):
         raise ValueError("no item has two ratings: no agreement can be measured")
-    coincidences = _coincidences(counts)
-    totals = coincidences.sum(axis=0)
+    totals = counts.sum(axis=0)
     distances = _distances(level, values, totals)
     expected = float(totals @ distances @ totals) / (totals.sum() - 1)
-    return 1 - float((coincidences * distances).sum()) / expected if expected > 0 else math.nan
+    # Each item counts with the squared differences of its pairs, divided by its number of ratings minus 1.
+    observed = ((counts @ distances) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
+    return 1 - math.fsum(observed) / expected if expected > 0 else math.nan
 
 
 def alpha_without_each_cluster(
@@ -466,14 +453,6 @@ def _counts(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
 
 def _are_numbers(values: Iterable[Hashable]) -> bool:
     return all(isinstance(value, Real) for value in values)
-
-
-def _coincidences(counts: Array) -> Array:
-    """Count ordered pairs of values within each item, weighted by 1 / (the item's number of ratings - 1)."""
-    import numpy as np
-
-    weights = 1 / (counts.sum(axis=1) - 1)
-    return np.asarray((counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0)))
 
 
 def _distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:

@@ -32,14 +32,8 @@ class Significance:
 
 UNDEFINED = Significance(math.nan, math.nan)
 
-
-def _pairs(x: Values, y: Values) -> tuple[Array, Array] | None:
-    """Return both lists, or None if correlation is undefined: fewer than three pairs, or one list is constant."""
-    same_length(x, y, "x and y")
-    first, second = numbers(x, "x"), numbers(y, "y")
-    if len(first) < 3 or first.min() == first.max() or second.min() == second.max():
-        return None
-    return first, second
+FEWEST = 3
+"""Minimum pairs for a correlation."""
 
 
 def pearson(x: Values, y: Values) -> Significance:
@@ -51,37 +45,28 @@ def pearson(x: Values, y: Values) -> Significance:
     Raises:
         ValueError: the list is empty, a number is not finite, or the lists differ in length.
     """
-    from scipy.stats import pearsonr
-
-    pairs = _pairs(x, y)
-    if pairs is None:
-        return UNDEFINED
-    result = pearsonr(*pairs)
-    return Significance(float(result.statistic), float(result.pvalue))
+    return _test_pairs("pearsonr", x, y)
 
 
 def spearman(x: Values, y: Values) -> Significance:
     """Compute Spearman's rho, with mean ranks for ties, by `scipy.stats.spearmanr`; see `pearson` for errors."""
-    from scipy.stats import spearmanr
-
-    pairs = _pairs(x, y)
-    if pairs is None:
-        return UNDEFINED
-    result = spearmanr(*pairs)
-    return Significance(float(result.statistic), float(result.pvalue))
+    return _test_pairs("spearmanr", x, y)
 
 
 def kendall(x: Values, y: Values) -> Significance:
-    """Compute Kendall's tau-b, which allows for ties, by `scipy.stats.kendalltau`.
+    """Compute Kendall's tau-b, which allows for ties, by `scipy.stats.kendalltau`; see `pearson` for errors."""
+    return _test_pairs("kendalltau", x, y)
 
-    Results and errors are as for `pearson`.
-    """
-    from scipy.stats import kendalltau
 
-    pairs = _pairs(x, y)
-    if pairs is None:
+def _test_pairs(test: str, x: Values, y: Values) -> Significance:
+    """Apply a test of scipy; the result is undefined with fewer than three pairs or if one list is constant."""
+    import scipy.stats
+
+    same_length(x, y, "x and y")
+    first, second = numbers(x, "x"), numbers(y, "y")
+    if len(first) < FEWEST or first.min() == first.max() or second.min() == second.max():
         return UNDEFINED
-    result = kendalltau(*pairs)
+    result = getattr(scipy.stats, test)(first, second)
     return Significance(float(result.statistic), float(result.pvalue))
 
 
@@ -106,10 +91,6 @@ def welch_anova(*groups: Values) -> Significance:
         return UNDEFINED
     result = f_oneway(*arrays, equal_var=False)
     return Significance(float(result.statistic), float(result.pvalue))
-
-
-FEWEST = 3
-"""Minimum cases for a correlation."""
 
 
 def rank_replicates(
@@ -176,8 +157,6 @@ def without_each_cluster(
     x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: RankCoefficient
 ) -> tuple[float, list[float]]:
     """Compute the coefficient of all cases, and without each cluster, in order of first appearance."""
-    import numpy as np
-
     rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
     columns, column_of = np.unique(np.asarray(y, dtype=float), return_inverse=True)
     number: dict[Hashable, int] = {}
@@ -198,8 +177,6 @@ def without_each_cluster(
 
 def _spearman(tables: Array) -> Array:
     """Compute Pearson's correlation of mid-ranks, weighted by the counts."""
-    import numpy as np
-
     x, y = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
     together = np.einsum("gij,gi,gj->g", tables, x, y)
     spread = (tables.sum(axis=2) * x**2).sum(axis=1) * (tables.sum(axis=1) * y**2).sum(axis=1)
@@ -215,8 +192,6 @@ def _midranks(counts: Array) -> Array:
 
 def _kendall(tables: Array) -> Array:
     """Compute concordant minus discordant pairs, divided by the geometric mean of the numbers of untied pairs."""
-    import numpy as np
-
     below = np.zeros((len(tables), tables.shape[1] + 1, tables.shape[2] + 1))
     below[:, 1:, 1:] = tables.cumsum(axis=1).cumsum(axis=2)
     lower_left = below[:, :-1, :-1]
@@ -232,16 +207,12 @@ def _count_untied(counts: Array) -> Array:
 
 
 def _ratio(above: Array, squared: Array) -> Array:
-    import numpy as np
-
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Array = np.where(squared > 0, np.clip(above / np.sqrt(squared), -1.0, 1.0), np.nan)
     return ratio
 
 
 RESAMPLES = 1_000
-FEWEST = 3
-"""Minimum pairs for a correlation."""
 NO_WIDTH = 1e-12
 """Spread of resamples below which they differ only by rounding."""
 

@@ -1,11 +1,11 @@
-"""Check the input of statistics: finite numbers, and lists of equal length."""
+"""Check the input of statistics, such as finite numbers and lists of equal length; find a point by bisection."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence, Sized
+    from collections.abc import Callable, Hashable, Sequence, Sized
 
     from numpy.typing import NDArray
 
@@ -73,3 +73,11 @@ def probability(value: float, name: str) -> float:
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value}")
     return value
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int = 60) -> float:
+    """Find the point between two numbers up to which a condition holds."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -8,18 +8,13 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalsuite.stats.clustering import ROUNDING, Interval, cluster_totals, mean_of_clusters
-from evalsuite.stats.inputs import binary, numbers, probability, within
+from evalsuite.stats.inputs import binary, bisect, numbers, probability, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalsuite.stats.inputs import Array, Labels, Values
 
 RESAMPLES = 9999
 """An odd number, for which the quantiles of 95% and 99% intervals fall on resamples instead of between them."""
-
-HALVINGS = 55
-"""Bisections of [0, 1], enough for the last digit of a float."""
 
 FEW = 30
 """Number of successes or failures below which the exact interval replaces Wilson's."""
@@ -76,17 +71,9 @@ def _exact_of_few(successes: int, n: int, half: float) -> Interval:
     if failures < successes:
         turned = _exact_of_few(failures, n, half)
         return Interval(1 - turned.high, 1 - turned.low)
-    low = _share_at(lambda share: _at_most(successes - 1, n, share) > 1 - half) if successes else 0.0
-    high = _share_at(lambda share: _at_most(successes, n, share) > half) if failures else 1.0
+    low = bisect(lambda share: _at_most(successes - 1, n, share) > 1 - half, 0.0, 1.0) if successes else 0.0
+    high = bisect(lambda share: _at_most(successes, n, share) > half, 0.0, 1.0) if failures else 1.0
     return Interval(low, high)
-
-
-def _share_at(is_below: Callable[[float], bool]) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_below(middle) else (low, middle)
-    return low
 
 
 def _at_most(k: int, n: int, share: float) -> float:
@@ -303,7 +290,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
         return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
-    return _last(lambda mean: wealth(mean) >= target, centre)
+    return bisect(lambda mean: wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
 
 
 def _bets(means: Array, shares: Array, target: float) -> Array:
@@ -316,17 +303,6 @@ def _bets(means: Array, shares: Array, target: float) -> Array:
     squares = 0.25 + np.cumsum((shares * (means - centres)) ** 2)
     variances = np.concatenate([[0.25], squares[:-1] / np.arange(2, count + 1)])
     return np.asarray(np.sqrt(2 * target / (count * variances)))
-
-
-def _last(excluded: Callable[[float], bool], centre: float) -> float:
-    left, right = 0.0, centre
-    for _ in range(BET_HALVINGS):
-        middle = (left + right) / 2
-        if middle > 0 and excluded(middle):
-            left = middle
-        else:
-            right = middle
-    return left
 
 
 def unpaired_difference(

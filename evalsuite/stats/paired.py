@@ -8,11 +8,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalsuite.stats.clustering import Interval, clustered_mean, interval_within
-from evalsuite.stats.inputs import binary, numbers, probability, same_length
+from evalsuite.stats.inputs import binary, bisect, numbers, probability, same_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalsuite.stats.inputs import Labels, Values
 
 
@@ -103,10 +101,6 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     return min(1.0, float(2 * bdtr(min(lost, won), lost + won, 0.5)))
 
 
-HALVINGS = 60
-"""Bisections of [-1, 1], enough for the last digit of a float."""
-
-
 def tango_z(lost: int, won: int, n: int, difference: float) -> float:
     """Compute Tango's score statistic, whose formula `tango_interval` states."""
     b = (2 * n - won + lost) * difference - (lost + won)
@@ -145,16 +139,6 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
         raise ValueError(f"lost + won ({lost + won}) must lie between 0 and n={n}, and neither may be negative")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
     centre = (won - lost) / n
-    low = _boundary(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)
-    high = _boundary(lambda d: tango_z(lost, won, n, d) >= -z, centre, 1.0)
+    low = bisect(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)
+    high = 1.0 if tango_z(lost, won, n, 1.0) >= -z else bisect(lambda d: tango_z(lost, won, n, d) >= -z, centre, 1.0)
     return Interval(low, high)
-
-
-def _boundary(holds: Callable[[float], bool], left: float, right: float) -> float:
-    """Find the point up to which a condition holds, by bisection."""
-    if holds(right):
-        return right
-    for _ in range(HALVINGS):
-        middle = (left + right) / 2
-        left, right = (middle, right) if holds(middle) else (left, middle)
-    return left
