@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.cli import COMMANDS, make_parser
 from evalsuite.core.settings import OPTIONS
 
+if TYPE_CHECKING:
+    from evalsuite.core.option_values import Option
+
 
 def list_options() -> str:
     """Write a table with a row per option of pytest."""
-    rows = ["| option | meaning |", "|---|---|"]
-    for option in OPTIONS:
-        form = f"{option.flag}={option.metavar}" if option.metavar else option.flag
+    return _table("option", [option for option in OPTIONS if not option.per_project])
+
+
+def list_project_settings() -> str:
+    """Write a table with a row per ini key that has no option."""
+    return _table("ini key", [option for option in OPTIONS if option.per_project])
+
+
+def _table(heading: str, options: list[Option]) -> str:
+    rows = [f"| {heading} | meaning |", "|---|---|"]
+    for option in options:
+        form = f"{option.shown}={option.metavar}" if option.metavar else option.shown
         cells = (f"`{form}`", option.help.replace("%%", "%"))
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(rows)
@@ -30,7 +42,11 @@ def list_commands() -> str:
     return "\n\n".join(sections)
 
 
-MARKS = {"<!-- options -->": list_options, "<!-- commands -->": list_commands}
+MARKS = {
+    "<!-- options -->": list_options,
+    "<!-- project settings -->": list_project_settings,
+    "<!-- commands -->": list_commands,
+}
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

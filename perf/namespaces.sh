@@ -99,7 +99,7 @@ echo "plain:    $(shows refused)"
 for n in 1 2; do
   ! grep -q "got new connection" "$work/host$n.log" || { echo "WRONG: host $n was connected to"; exit 1; }
 done
-run allowed 10.99.1.2:8888 10.99.2.2:8888 --allow-plain-workers || { cat "$work/allowed.log"; exit 1; }
+run allowed 10.99.1.2:8888 10.99.2.2:8888 -o evalsuite_allow_plain_workers=true || { cat "$work/allowed.log"; exit 1; }
 echo "allowed:  $(shows allowed)"
 run tunnel 127.0.0.1:7001 127.0.0.1:7002 || { cat "$work/tunnel.log"; exit 1; }
 echo "tunnel:   $(shows tunnel)"

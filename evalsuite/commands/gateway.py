@@ -112,7 +112,11 @@ def run_gateway(options: argparse.Namespace) -> int:
 
 
 MODELS = ("model", "judge_model", "user_model")
-ADDRESSES = (("model_base_url", "model_key_env"), ("judge_base_url", "judge_key_env"), ("user_base_url", ""))
+ADDRESSES = (
+    ("model_base_url", "model_key_env"),
+    ("judge_base_url", "judge_key_env"),
+    ("user_base_url", "user_key_env"),
+)
 RAY_EPILOG = """\
 All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. What limits and
 pays calls (--max-rpm, --max-cost, --price ...) goes to the gateway that all shards ask by way of. Keys stay in this

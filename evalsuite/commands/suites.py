@@ -34,8 +34,10 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     """Has pytest collect the suite and print the plan."""
     demand_suite(*([options.suite] if options.suite else []))
-    named = ("baseline", "detect", "model", "epochs", "limit", "reports")
+    named = ("baseline", "model", "epochs", "limit", "reports")
     arguments = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
+    if options.detect is not None:
+        arguments += ["-o", f"evalsuite_detect={options.detect}"]
     suite = [options.suite] if options.suite else []
     return _call_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
 
@@ -85,7 +87,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     """Print the table, from within pytest: its ini files and conftests are those of a run."""
     demand_suite(*options.suite)
     options_given = [
-        f"{option.flag}={getattr(options, option.name)}"
+        f"{f'-o{option.ini}' if option.per_project else option.flag}={getattr(options, option.name)}"
         for option in OPTIONS
         if option.name in ASKED and getattr(options, option.name)
     ]

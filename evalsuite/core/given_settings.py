@@ -57,17 +57,21 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 def _check_comparison(settings: Settings) -> None:
     """Checks that what runs are compared by makes sense."""
     if not 0 < settings.max_regression < 1:
-        raise SettingsError(f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02")
+        raise SettingsError(
+            f"evalsuite_max_regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
+        )
     if not 0 < settings.detect < 1:
-        raise SettingsError(f"--detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
+        raise SettingsError(f"evalsuite_detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
     for text in settings.margin:
         parse_margin(text)
     if settings.min_paired > 1:
-        raise SettingsError(f"--min-paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
+        raise SettingsError(f"evalsuite_min_paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
     if settings.on_undecided not in {"pass", "fail"}:
-        raise SettingsError(f"--on-undecided {settings.on_undecided}: write pass or fail")
+        raise SettingsError(f"evalsuite_on_undecided {settings.on_undecided}: write pass or fail")
     if settings.max_error_share > 1:
-        raise SettingsError(f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01")
+        raise SettingsError(
+            f"evalsuite_max_error_share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
+        )
 
 
 def check_batch(settings: Settings) -> None:

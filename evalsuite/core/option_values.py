@@ -19,6 +19,7 @@ class Option:
     kind: type[str | int | float | bool] = str  # type of the value, or of each value if the option may be repeated
     repeat: bool = False  # whether the option may be given several times; the values form a tuple
     least: float = 0  # the smallest number that is allowed
+    per_project: bool = False  # whether it is an ini key without an option, because a project gives it once
     kept: bool = True  # whether a resumed or replayed run keeps the earlier run's value
     name: str = ""  # the setting's name, filled in from the field
 
@@ -26,6 +27,11 @@ class Option:
     def flag(self) -> str:
         """The option's name on the command line."""
         return "--" + self.name.replace("_", "-")
+
+    @property
+    def shown(self) -> str:
+        """The name by which messages call the setting."""
+        return self.ini if self.per_project else self.flag
 
     @property
     def ini(self) -> str:
@@ -58,7 +64,7 @@ def read_value(option: Option, given: Any) -> Any:
     numeric = option.kind in {int, float}
     if value is None or (numeric and not float(value) >= option.least):
         kind = "a whole number" if option.kind is int else "a number"
-        raise SettingsError(f"{option.flag} {given}: not {kind} of at least {option.least:g}")
+        raise SettingsError(f"{option.shown} {given}: not {kind} of at least {option.least:g}")
     return value
 
 
@@ -78,7 +84,7 @@ def parse_margin(text: str) -> tuple[str, float]:
     except ValueError:
         loss = math.nan
     if not name.strip() or not 0 < loss < math.inf:
-        raise SettingsError(f"--margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05")
+        raise SettingsError(f"evalsuite_margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05")
     return name.strip(), loss
 
 

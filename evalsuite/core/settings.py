@@ -44,19 +44,24 @@ class Settings:
     user_model: str | None = setting(
         None, "the model that plays users in conversations, named like --model; default: the judge", "MODEL"
     )
-    user_base_url: str | None = setting(None, "where the model that plays users is served", "URL")
+    user_base_url: str | None = setting(None, "where the model that plays users is served", "URL", per_project=True)
     model_key_env: str | None = setting(
         None,
         "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "
         "and to a base URL given here or in the configuration, and nowhere else",
         "NAME",
         kept=False,
+        per_project=True,
     )
     judge_key_env: str | None = setting(
-        None, "environment variable with the key for the judge's server", "NAME", kept=False
+        None, "environment variable with the key for the judge's server", "NAME", kept=False, per_project=True
     )
     user_key_env: str | None = setting(
-        None, "environment variable with the key for the server of the model that plays users", "NAME", kept=False
+        None,
+        "environment variable with the key for the server of the model that plays users",
+        "NAME",
+        kept=False,
+        per_project=True,
     )
     judge_param: tuple[str, ...] = setting(
         (),
@@ -84,6 +89,7 @@ class Settings:
         "default each request of a case is a draw of its own",
         "",
         kind=bool,
+        per_project=True,
     )
     detach: bool = setting(
         False,
@@ -111,6 +117,7 @@ class Settings:
         kind=float,
         least=0.001,
         kept=False,
+        per_project=True,
     )
     silence_timeout: float = setting(
         600.0,
@@ -120,9 +127,16 @@ class Settings:
         kind=float,
         least=0.001,
         kept=False,
+        per_project=True,
     )
     call_timeout: float = setting(
-        1800.0, "seconds that one call may take in total (default 1800)", "SECONDS", kind=float, least=0.001, kept=False
+        1800.0,
+        "seconds that one call may take in total (default 1800)",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
+        per_project=True,
     )
     max_answer_mb: float = setting(
         64.0,
@@ -131,6 +145,7 @@ class Settings:
         kind=float,
         least=0.001,
         kept=False,
+        per_project=True,
     )
     max_cost: float | None = setting(
         None,
@@ -148,9 +163,10 @@ class Settings:
     prices: str | None = setting(
         None,
         'TOML file of models\' prices, such as "gpt-6-sol" = [2.0, 10.0] for prompt and completion in US dollars per '
-        "million tokens, over the shipped table's; --price goes before it",
+        "million tokens, in place of the shipped ones; --price goes before it",
         "FILE",
         kept=False,
+        per_project=True,
     )
     limit: int | None = setting(
         None,
@@ -181,6 +197,7 @@ class Settings:
         "what else TReB was released with), or a file of requirements; the last two are built by uv once. "
         "Default: treb-2025 for TReB's official files, otherwise own",
         "NAME|FILE",
+        per_project=True,
     )
     sandbox: str = setting(
         "auto",
@@ -216,13 +233,18 @@ class Settings:
         (), "like --gate, but instead of the gates of the ini file; may be repeated", "CONDITION", kept=False
     )
     max_regression: float = setting(
-        0.02, "loss against the baseline that matters, for each gated metric (default 0.02)", "MARGIN", kind=float
+        0.02,
+        "loss against the baseline that matters, for each gated metric (default 0.02)",
+        "MARGIN",
+        kind=float,
+        per_project=True,
     )
     margin: tuple[str, ...] = setting(
         (),
         "loss that matters for one metric, on its own scale instead of as a share of its range: "
-        "--margin quality=0.5, --margin chat.latency_p95=2; may be repeated",
+        "quality=0.5, chat.latency_p95=2",
         "[BENCHMARK.]METRIC=LOSS",
+        per_project=True,
     )
     min_paired: float = setting(
         0.9,
@@ -230,18 +252,21 @@ class Settings:
         "(default 0.9)",
         "SHARE",
         kind=float,
+        per_project=True,
     )
     on_undecided: str = setting(
         "pass",
         "what happens when a comparison with the baseline shows neither a loss nor its absence: pass "
         "(default), with a remark, or fail, with status 11",
         "pass|fail",
+        per_project=True,
     )
     quarantine: str | None = setting(
         None,
         "cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason and until (the "
         "last day); they are asked and shown, but gates and the comparison with a baseline leave them out",
         "FILE",
+        per_project=True,
     )
     plan: bool = setting(
         False,
@@ -256,6 +281,7 @@ class Settings:
         "LOSS",
         kind=float,
         kept=False,
+        per_project=True,
     )
     partial: bool = setting(
         False,
@@ -283,6 +309,7 @@ class Settings:
         "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
         "SHARE",
         kind=float,
+        per_project=True,
     )
     allow_plain_workers: bool = setting(
         False,
@@ -291,6 +318,7 @@ class Settings:
         "",
         kind=bool,
         kept=False,
+        per_project=True,
     )
     command_gate: tuple[str, ...] = field(default=(), compare=False)
     """Gates of the command line, which a resumed run keeps; it reads those of the ini file anew."""

@@ -307,8 +307,8 @@ class Metric:
     its derived ones in `Benchmark.metrics`, both by name. Where every scorer declares its scores, a gate on any other
     name is refused before anything is asked.
 
-    The range is what `--max-regression` is a share of, and what an interval cannot leave. Without one, a score
-    that is not 0 or 1 is compared with a baseline only where `--margin` says which loss would matter.
+    The range is what `evalsuite_max_regression` is a share of, and what an interval cannot leave. Without one, a score
+    that is not 0 or 1 is compared with a baseline only where `evalsuite_margin` says which loss would matter.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.

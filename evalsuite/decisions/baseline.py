@@ -128,7 +128,7 @@ def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, 
         replaced = len(common.replaced)
         changed = f"; {replaced} have another input or target than in {name}" if replaced else ""
         return (
-            f"{len(common.shared)} of {of} questions are the same in both runs, fewer than --min-paired "
+            f"{len(common.shared)} of {of} questions are the same in both runs, fewer than evalsuite_min_paired "
             f"{rules.min_paired:g}{changed}"
         )
     if is_derived(run.benchmarks[subject.benchmark], subject.metric):
@@ -329,11 +329,11 @@ def _scale(
         width = 1.0
     elif own is None:
         return (
-            f"{subject.metric} has no declared range, so nobody knows which loss matters: write --margin "
+            f"{subject.metric} has no declared range, so nobody knows which loss matters: write evalsuite_margin "
             f"{subject.benchmark}.{subject.metric}=0.05, or declare Metric(range=(0, 1))"
         )
     else:
         width = max(max(values) - min(values), 2 * own)
     if own is not None and own >= width:
-        return f"--margin {subject.metric}={own:g} is no less than the metric's whole range of {width:g}"
+        return f"evalsuite_margin {subject.metric}={own:g} is no less than the metric's whole range of {width:g}"
     return width, own

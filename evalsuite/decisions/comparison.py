@@ -121,7 +121,7 @@ def subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = No
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
     Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are compared only if
-    `--margin` names them.
+    `evalsuite_margins` names them.
     """
     seen = set()
     for subject in _find_subjects(run, list(gates)):
@@ -158,7 +158,7 @@ def is_derived(bench: Bench, metric: str) -> bool:
 
 
 def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
-    """Find the loss that `--margin` sets for a subject, on the metric's own scale."""
+    """Find the loss that `evalsuite_margin` sets for a subject, on the metric's own scale."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 

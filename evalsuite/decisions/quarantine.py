@@ -78,13 +78,13 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--quarantine {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise SettingsError(f"evalsuite_quarantine {path}: {getattr(error, 'strerror', None) or error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"--quarantine {path}: not TOML: {error}") from error
+        raise SettingsError(f"evalsuite_quarantine {path}: not TOML: {error}") from error
     cases = plain.get("case", [])
     if set(plain) - {"case"} or not isinstance(cases, list):
-        raise SettingsError(f"--quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
-    entries = [_entry(case, f"--quarantine {path}, case {number}") for number, case in enumerate(cases, 1)]
+        raise SettingsError(f"evalsuite_quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
+    entries = [_entry(case, f"evalsuite_quarantine {path}, case {number}") for number, case in enumerate(cases, 1)]
     return Quarantine(tuple(entries), now.date().isoformat())
 
 

@@ -148,7 +148,7 @@ _STATUS_RULES = (
     _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
     _StatusRule(Status.GATE_MISSED, "a gate is missed", _find_missed, plural="gates are missed"),
     _StatusRule(Status.REGRESSION, "a regression", _worse),
-    _StatusRule(Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _find_undecided),
+    _StatusRule(Status.REGRESSION, "undecided against the baseline, which fails here (on_undecided)", _find_undecided),
     _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
     _StatusRule(Status.FAILED, "other tests failed", lambda findings: _other_tests(findings.run)),
     _StatusRule(Status.FAILED, "a metric failed", lambda findings: _find_failed_metrics(findings.run)),

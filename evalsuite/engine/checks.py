@@ -320,5 +320,5 @@ def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> 
     for text in texts:
         name, _ = parse_margin(text)
         if name not in metrics_present and built_in(name.rpartition(".")[2]) is None:
-            return f"--margin {text}: no such metric{near(name, metrics_present)}"
+            return f"evalsuite_margin {text}: no such metric{near(name, metrics_present)}"
     return ""

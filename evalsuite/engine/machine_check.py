@@ -128,7 +128,7 @@ def _sandbox(settings: Settings, *, fault: bool) -> Finding:
         own = settings.sandbox == type(settings)().sandbox
         return Finding(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
     if settings.program_env not in OWN_PACKAGES:
-        return Finding(SANDBOX, OK, f"{tier}, with --program-env {settings.program_env}")
+        return Finding(SANDBOX, OK, f"{tier}, with evalsuite_program_env {settings.program_env}")
     versions = sandbox.environment.mentioned
     if "pandas" not in sandbox.environment.installed:
         return Finding(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)

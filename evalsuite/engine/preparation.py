@@ -197,8 +197,8 @@ def _prepare_programs(settings: Settings) -> None:
 
         if not set(read_tiers(settings.sandbox)) & set(TIERS) and not is_usual:
             raise SettingsError(
-                f"--program-env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: there, "
-                "programs find what is installed there"
+                f"evalsuite_program_env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: "
+                "there, programs find what is installed there"
             )
     if is_usual:
         return

@@ -95,10 +95,12 @@ def prices_of_file(file: Path) -> list[str]:
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"--prices {file}: cannot be read: {error}; {form}") from error
+        raise SettingsError(f"evalsuite_prices {file}: cannot be read: {error}; {form}") from error
     for model, pair in table.items():
         if not (isinstance(pair, list) and 2 <= len(pair) <= 4 and all(type(each) in {int, float} for each in pair)):
-            raise SettingsError(f"--prices {file}: {model} is {pair!r:.60}, which is not two to four numbers; {form}")
+            raise SettingsError(
+                f"evalsuite_prices {file}: {model} is {pair!r:.60}, which is not two to four numbers; {form}"
+            )
     texts = [f"{model}={'/'.join(map(str, numbers))}" for model, numbers in table.items()]
     read_prices(texts)
     return texts
@@ -148,7 +150,7 @@ def unknown_price(model: str) -> str:
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
-        f"with --prices; the shipped table is of {shipped_date()}"
+        f"with evalsuite_prices; the shipped table is of {shipped_date()}"
     )
 
 

@@ -208,7 +208,7 @@ class Rubric:
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
         prompt = [Message("system", OFFICE), Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}")]
         options = {**params, **self.params}
-        # A server repeats its answer for an equal seed, and --share-greedy makes equal requests one.
+        # A server repeats its answer for an equal seed, and evalsuite_share_greedy makes equal requests one.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         try:
             judgement = await self.structured.ask(

@@ -235,7 +235,7 @@ class Sampled:
         """Return a ballot, or the reason why it could not be read."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", OFFICE), Message("user", shown)]
-        # A server repeats its answer for an equal seed, and --share-greedy makes equal requests one.
+        # A server repeats its answer for an equal seed, and evalsuite_share_greedy makes equal requests one.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"

@@ -2,7 +2,8 @@
 
 `OPENAI_API_KEY` goes to OpenAI itself and to base URLs that the user gave for this session, on the command line,
 in the configuration or in `OPENAI_BASE_URL`; never to an address that was read from a run's folder. Another variable
-goes to the address of the model that names it, with `--model-key-env`, `--judge-key-env` or `--user-key-env`.
+goes to the address of the model that names it, by `evalsuite_model_key_env` or its like for
+the judge and the user.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def parse_address(text: str) -> Address:
 REFUSED = "is {name} the right key for this server?"
 WITHHELD = (
     "{name} was not sent: the address was not given for this session. Give it again with --model-base-url or "
-    "--judge-base-url, and with --model-key-env or --judge-key-env if the key is in another variable"
+    "--judge-base-url, and with evalsuite_model_key_env or evalsuite_judge_key_env if the key is in another variable"
 )
 
 
@@ -172,8 +173,8 @@ class Credentials:
         for grant in grants:
             if keys.setdefault((grant.model, grant.base_url), grant.key_env) != grant.key_env:
                 raise SettingsError(
-                    f"two of --model-key-env, --judge-key-env and --user-key-env differ, and are for {grant.model} at "
-                    "one address"
+                    "two of evalsuite_model_key_env, evalsuite_judge_key_env and evalsuite_user_key_env differ, and "
+                    f"are for {grant.model} at one address"
                 )
 
     def locate(self, base_url: str | None) -> Address:
@@ -220,5 +221,5 @@ class Credentials:
     def _with_key(self, name: str, *, demanded: bool = False) -> Access:
         key = key_from(name, self._environ)
         if key is None and demanded:
-            raise SettingsError(f"--model-key-env or --judge-key-env names {name}, which is not set")
+            raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {name}, which is not set")
         return replace(self._access, key=key, key_name=name, trusted=True, advice=REFUSED.format(name=name))

@@ -118,7 +118,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 if len(body) > self._max_answer:
                     raise Withheld(
                         f"the answer is larger than {self._max_answer / 2**20:g} MiB and was not read to its end "
-                        "(--max-answer-mb allows more)"
+                        "(evalsuite_max_answer_mb allows more)"
                     )
         return bytes(body)
 

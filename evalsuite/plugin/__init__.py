@@ -24,6 +24,7 @@ from evalsuite.plugin.collection import (
 )
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
+from evalsuite.plugin.options import name_former_options
 from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import leave_out_unknown_lines
@@ -65,9 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Start the live line."""
+    """Name options that became settings, and start the live line."""
     listener = session.config.stash.get(LISTENER, None)
     if listener is not None:
+        terminal = session.config.pluginmanager.getplugin("terminalreporter")
+        for line in name_former_options(session.config) if terminal else ():
+            terminal.write_line(line)
         from evalsuite.plugin.live_line import show_progress
 
         show_progress(session.config, listener)

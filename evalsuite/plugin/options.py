@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,22 +22,37 @@ INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare every option on the command line and as an ini key."""
+    """Declare every setting as an ini key and, unless a project gives it once, as an option.
+
+    pytest's own `-o evalsuite_margins=quality=0.5` gives such a setting for one run. Options that these settings had in
+    earlier versions still work.
+    """
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
     for option in OPTIONS:
         taken: dict[str, Any] = {"action": "store_true"}
         if option.kind is not bool:
             taken = {"action": "append" if option.repeat else "store", "metavar": option.metavar}
         dest = f"evalsuite_{option.name}"
-        group.addoption(option.flag, dest=dest, default=None, help=option.help, **taken)
+        shown = argparse.SUPPRESS if option.per_project else option.help
+        group.addoption(option.flag, dest=dest, default=None, help=shown, **taken)
+        explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
             # In an ini file several values are a list, in the plural unless another option has that name.
-            explanation = f"default of {option.flag}, a list"
             free = all(other.ini != f"{option.ini}s" for other in OPTIONS)
             name, aliases = (f"{option.ini}s", [option.ini]) if free else (option.ini, [])
-            parser.addini(name, explanation, type="linelist", default=None, aliases=aliases)
+            parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
         else:
-            parser.addini(option.ini, f"default of {option.flag}", type=INI[option.kind], default=None)
+            parser.addini(option.ini, explanation, type=INI[option.kind], default=None)
+
+
+def name_former_options(config: pytest.Config) -> list[str]:
+    """Return a line for each option of this command that has become a setting of the project."""
+    return [
+        f"evalsuite: {option.flag} is a setting of the project now: write {option.ini} into the ini file, or "
+        f"-o {option.ini}={option.metavar or 'true'} for one run"
+        for option in OPTIONS
+        if option.per_project and config.getoption(f"evalsuite_{option.name}") is not None
+    ]
 
 
 def is_asked_for(config: pytest.Config) -> bool:
@@ -88,3 +104,10 @@ def refuse_unread_settings(config: pytest.Config) -> None:
 def gates_on_command_line(config: pytest.Config) -> list[str]:
     """Return the gates of this command, which are meant for the cases of this session."""
     return [*(config.getoption("evalsuite_gate") or ()), *(config.getoption("evalsuite_only_gate") or ())]
+
+
+def margins_on_command_line(config: pytest.Config) -> list[str]:
+    """Return the margins of this command; those of the ini file may be for metrics of other suites."""
+    overridden = (text.partition("=") for text in config.option.override_ini or ())
+    margins = [value for name, _, value in overridden if name in {"evalsuite_margin", "evalsuite_margins"}]
+    return [*margins, *(config.getoption("evalsuite_margin") or ())]

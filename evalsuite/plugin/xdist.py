@@ -51,7 +51,7 @@ def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
                 f"worker socket={spec.socket}: prompts, answers and scores would cross the network in plain text, "
                 f"and execnet's socket server runs what anybody sends it. Use --tx ssh={host}, or a tunnel "
                 f"(ssh -L {port}:127.0.0.1:{port} {host}, then --tx socket=127.0.0.1:{port}); in a network that "
-                "is yours alone, allow it with --allow-plain-workers"
+                "is yours alone, allow it with evalsuite_allow_plain_workers"
             )
 
 

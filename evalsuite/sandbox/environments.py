@@ -121,8 +121,8 @@ def requirements_of(name: str) -> tuple[str, ...]:
         lines = Path(name).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"--program-env {name}: no environment has this name ({', '.join([OWN, *NAMED])}), and it is not a file of "
-            "requirements (one per line, as pip reads them)"
+            f"evalsuite_program_env {name}: no environment has this name ({', '.join([OWN, *NAMED])}), and it is not a "
+            "file of requirements (one per line, as pip reads them)"
         ) from error
     return tuple(line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#"))
 
@@ -204,7 +204,7 @@ def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], Non
                     say(f"building the program environment {name} in {target} (once)")
                     _install(name, requirements, interpreter, target)
     except OSError as error:
-        raise SandboxUnavailable(f"--program-env {name}: {target}: {error.strerror or error}") from error
+        raise SandboxUnavailable(f"evalsuite_program_env {name}: {target}: {error.strerror or error}") from error
     return interpreter, str(target)
 
 
@@ -216,7 +216,7 @@ def _find_interpreter(name: str) -> Interpreter:
     try:
         return other_interpreter(executable)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise SandboxUnavailable(f"--program-env {name}: {executable} cannot be used: {error}") from error
+        raise SandboxUnavailable(f"evalsuite_program_env {name}: {executable} cannot be used: {error}") from error
 
 
 def _install(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:
@@ -239,7 +239,8 @@ def _run_uv(name: str, *words: str) -> str:
     uv = shutil.which("uv")
     if uv is None:
         raise SandboxUnavailable(
-            f"--program-env {name} is built by uv, which is not installed: pip install uv, or use --program-env own"
+            f"evalsuite_program_env {name} is built by uv, which is not installed: pip install uv, "
+            "or set evalsuite_program_env to own"
         )
     folder = cache_folder()
     try:
@@ -249,13 +250,13 @@ def _run_uv(name: str, *words: str) -> str:
             [uv, *words], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )
     except OSError as error:
-        raise SandboxUnavailable(f"--program-env {name}: {folder}: {error.strerror or error}") from error
+        raise SandboxUnavailable(f"evalsuite_program_env {name}: {folder}: {error.strerror or error}") from error
     except subprocess.TimeoutExpired as error:
         raise SandboxUnavailable(
-            f"--program-env {name}: uv did not end within {BUILD_SECONDS / 60:.0f} minutes"
+            f"evalsuite_program_env {name}: uv did not end within {BUILD_SECONDS / 60:.0f} minutes"
         ) from error
     if result.returncode:
         raise SandboxUnavailable(
-            f"--program-env {name}: uv {words[0]} {words[1]} failed: {result.stderr.strip()[-2000:]}"
+            f"evalsuite_program_env {name}: uv {words[0]} {words[1]} failed: {result.stderr.strip()[-2000:]}"
         )
     return result.stdout

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_a_run_that_is_no_worse_than_its_baseline_ends_with_status_0(baseline: Suite) -> None:
-    result = baseline.run(model("good"), GATE, "--baseline=base", "--max-regression=0.2")
+    result = baseline.run(model("good"), GATE, "--baseline=base", "-oevalsuite_max_regression=0.2")
     assert result.ret == 0
     assert "✅ no worse" in baseline.report()
     assert [one["verdict"] for one in baseline.summary()["baselines"][0]["metrics"]] == ["no worse"]
@@ -71,7 +71,7 @@ def test_where_no_loss_could_have_been_shown_the_summary_stays_json(
 
 def test_a_lower_is_better_gate_takes_a_rise_for_the_loss(baseline: Suite) -> None:
     gate = "--gate=numbers.exact_match <= 1"
-    assert baseline.run(model("ten_wrong"), gate, "--baseline=base", "--max-regression=0.2").ret == 0
+    assert baseline.run(model("ten_wrong"), gate, "--baseline=base", "-oevalsuite_max_regression=0.2").ret == 0
 
 
 def test_cases_on_one_side_only_are_listed_and_left_out(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,14 +150,16 @@ def test_a_baseline_that_cannot_be_read_is_one_message_before_anything_is_asked(
     assert baseline.runs() == before
 
 
-@pytest.mark.parametrize("option", ["--max-regression=0", "--max-regression=1", "--max-error-share=1.5"])
+@pytest.mark.parametrize(
+    "option", ["-oevalsuite_max_regression=0", "-oevalsuite_max_regression=1", "-oevalsuite_max_error_share=1.5"]
+)
 def test_a_margin_or_share_out_of_range_stops_the_session_before_it_begins(numbers: Suite, option: str) -> None:
     result = numbers.run(model("good"), option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{option.split('=', maxsplit=1)[0]} *"])
+    result.stderr.fnmatch_lines([f"*{option.removeprefix('-o').partition('=')[0]} *"])
 
 
 def test_a_margin_of_a_metric_that_nothing_has_is_refused_before_a_case_is_paid(numbers: Suite) -> None:
-    result = numbers.run(model("good"), "--margin=exact_macth=0.1")
+    result = numbers.run(model("good"), "-oevalsuite_margin=exact_macth=0.1")
     assert result.ret != 0
-    result.stderr.fnmatch_lines(["*--margin exact_macth=0.1: no such metric; did you mean exact_match*"])
+    result.stderr.fnmatch_lines(["*evalsuite_margin exact_macth=0.1: no such metric; did you mean exact_match*"])

@@ -62,14 +62,14 @@ def test_the_header_does_not_name_a_model_where_there_is_none(project: Suite, mo
 def test_a_spend_limit_with_an_unknown_price_is_refused_before_the_run_exists(suite: Suite) -> None:
     result = suite.run("--model=gpt-4.9x", "--max-cost=1", model=False)
     assert result.ret == 4
-    assert "--prices" in result.stderr.str()
+    assert "evalsuite_prices" in result.stderr.str()
     assert not suite.runs()
 
 
 def test_a_file_of_prices_lets_a_spend_limit_be_kept(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     (suite.path / "prices.toml").write_text('"gpt-4.9x" = [1, 2]\n')
-    result = suite.run("--model=gpt-4.9x", "--max-cost=1", "--prices=prices.toml", "--plan", model=False)
+    result = suite.run("--model=gpt-4.9x", "--max-cost=1", "-oevalsuite_prices=prices.toml", "--plan", model=False)
     assert result.ret == 0, result.stdout.str()
 
 

@@ -112,7 +112,11 @@ def test_a_user_of_a_server_of_its_own_is_counted_apart_and_faults_are_tags(
     (suite.path / "app.py").write_text(APP, encoding="utf-8")
     (suite.path / "test_capitals.py").write_text(cases, encoding="utf-8")
     suite.model = ("--model=function:app:agent",)
-    options = ("--user-model=person", f"--user-base-url={chat_server.url}", "--user-key-env=USER_KEY")
+    options = (
+        "--user-model=person",
+        f"-oevalsuite_user_base_url={chat_server.url}",
+        "-oevalsuite_user_key_env=USER_KEY",
+    )
     gates = ("--gate=shop[faults=book fails at call 1].state <= 0", "--gate=shop.simulator_calls <= 3")
     suite.run("--run=first", *options, *gates).assert_outcomes(passed=1)
     assert [sent["Authorization"] for sent in chat_server.headers] == ["Bearer sk-of-the-user-0123456789"] * 3

@@ -118,7 +118,7 @@ def test_too_many_errors_make_a_run_incomplete(suite: Suite, workers: tuple[str,
 
 def test_errors_within_the_allowed_share_do_not_fail_a_gated_run(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "10"))
-    gate = ("--gate=crashing.quality >= 0.5", "--max-error-share=0.1", "test_crashing.py")
+    gate = ("--gate=crashing.quality >= 0.5", "-oevalsuite_max_error_share=0.1", "test_crashing.py")
     assert suite.run(*workers, *gate).ret == 0
 
 

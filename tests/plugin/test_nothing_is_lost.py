@@ -121,7 +121,7 @@ def test_a_fresh_run_asks_again(many: Suite, chat_server: ChatServer) -> None:
     assert len(many.runs()) == 2
 
 
-@pytest.mark.parametrize(("option", "requests"), [((), 20), (("--share-greedy",), 1)])
+@pytest.mark.parametrize(("option", "requests"), [((), 20), (("-oevalsuite_share_greedy=true",), 1)])
 def test_equal_requests_of_several_cases_are_made_once_only_if_the_user_says_so(
     suite: Suite, chat_server: ChatServer, option: tuple[str, ...], requests: int
 ) -> None:

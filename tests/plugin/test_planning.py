@@ -21,7 +21,7 @@ def test_letters(scores):
 def test_a_plan_says_what_cases_take_and_which_loss_they_show(suite: Suite) -> None:
     suite.pytester.makepyfile(test_letters=MANY)
     assert suite.run("--run=before", "--epochs=2", "test_letters.py").ret == 1
-    result = suite.run("--plan", "--baseline=before", "--epochs=2", "--detect=0.05", "test_letters.py")
+    result = suite.run("--plan", "--baseline=before", "--epochs=2", "-oevalsuite_detect=0.05", "test_letters.py")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["letters *80 *80 *", "letters.exact_match *40 *2 *", "*questions instead of 40*"])
     assert [run.name for run in suite.runs()] == ["before"]
@@ -47,6 +47,6 @@ def test_a_baseline_that_is_not_there_is_one_message(suite: Suite) -> None:
 
 
 def test_a_loss_of_everything_is_no_loss_to_plan_for(suite: Suite) -> None:
-    result = suite.run("--plan", "--detect=1")
+    result = suite.run("--plan", "-oevalsuite_detect=1")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--detect 1: it lies between 0 and 1*"])
+    result.stderr.fnmatch_lines(["*evalsuite_detect 1: it lies between 0 and 1*"])

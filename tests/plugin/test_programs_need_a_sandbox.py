@@ -97,7 +97,7 @@ def test_a_named_environment_is_in_prompt_record_and_report_and_files_are_kept(
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(test_it=TOOLS)
     (suite.path / "programs.txt").write_text(f"{write_wheel(suite.path)}\n")
-    suite.run("--program-env", "programs.txt", *workers, fresh=True).assert_outcomes(passed=1)
+    suite.run("-oevalsuite_program_env=programs.txt", *workers, fresh=True).assert_outcomes(passed=1)
     named = suite.records()[0]
     assert "Programs run in Python 3." in named["transcript"]["messages"][0]["content"]
     assert "programs.txt (Python 3." in suite.rendered()
@@ -120,7 +120,8 @@ def test_without_the_environment_the_program_lacks_its_package_and_the_record_sh
 
 @needs_uv
 @pytest.mark.parametrize(
-    ("option", "outcome", "environment"), [((), "passed", "programs.txt"), (("--program-env", "own"), "failed", None)]
+    ("option", "outcome", "environment"),
+    [((), "passed", "programs.txt"), (("-oevalsuite_program_env=own",), "failed", None)],
 )
 def test_a_solver_names_the_usual_environment_of_its_programs_and_the_option_overrides_it(
     suite: Suite, option: tuple[str, ...], outcome: str, environment: str | None, monkeypatch: pytest.MonkeyPatch
@@ -137,7 +138,7 @@ def test_a_solver_names_the_usual_environment_of_its_programs_and_the_option_ove
 
 
 def test_an_unknown_environment_is_one_message(suite: Suite) -> None:
-    result = suite.run("--program-env", "treb-1999", fresh=True)
+    result = suite.run("-oevalsuite_program_env=treb-1999", fresh=True)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--program-env treb-1999: no environment has this name (own, treb-2025)" in result.stderr.str()
+    assert "evalsuite_program_env treb-1999: no environment has this name (own, treb-2025)" in result.stderr.str()
     assert suite.runs() == []

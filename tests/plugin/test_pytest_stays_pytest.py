@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -156,8 +157,25 @@ def test_help_teaches_every_option(suite: Suite) -> None:
 
     text = suite.run("--help", model=False).stdout.str()
     for option in OPTIONS:
-        assert option.flag in text
+        assert (f"{option.flag}=" in text or f"{option.flag} " in text) != option.per_project
         assert option.ini in text
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_an_option_that_became_a_setting_works_and_names_the_setting(suite: Suite, workers: tuple[str, ...]) -> None:
+    result = suite.run("--max-error-share=0.5", "--margin=exact_match=0.5", "--run=r", *workers)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "evalsuite: --margin is a setting *: write evalsuite_margin into the ini file, or -o evalsuite_margin=*",
+            "evalsuite: --max-error-share is a setting *-o evalsuite_max_error_share=SHARE for one run",
+        ]
+    )
+    options = ("-oevalsuite_max_error_share=0.5", "-oevalsuite_margin=exact_match=0.5")
+    suite.run(*options, "--run=new", *workers).stdout.no_fnmatch_line("*is a setting*")
+    runs = [json.loads((suite.path / "reports" / name / "run.json").read_text("utf-8")) for name in ("r", "new")]
+    assert [run["settings"]["max_error_share"] for run in runs] == [0.5, 0.5]
+    assert [run["settings"]["margin"] for run in runs] == [["exact_match=0.5"]] * 2
 
 
 def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(suite: Suite, chat_server: ChatServer) -> None:

@@ -24,7 +24,7 @@ until = 2999-12-31
 
 def test_a_case_in_quarantine_is_asked_and_shown_and_fails_nothing(suite: Suite, workers: tuple[str, ...]) -> None:
     (suite.path / "quarantine.toml").write_text(FILE, encoding="utf-8")
-    result = suite.run(*workers, "--quarantine=quarantine.toml", "-rx")
+    result = suite.run(*workers, "-oevalsuite_quarantine=quarantine.toml", "-rx")
     assert result.ret == 0
     result.assert_outcomes(passed=2, xfailed=1)
     result.stdout.fnmatch_lines(["*in quarantine until 2999-12-31: 1 case of capitals jp*"])
@@ -39,13 +39,13 @@ def test_a_gate_and_an_early_stop_leave_it_out(suite: Suite) -> None:
     (suite.path / "quarantine.toml").write_text(FILE, encoding="utf-8")
     gate = "--gate=capitals.exact_match >= 1"
     assert suite.run(gate).ret == 10
-    result = suite.run(gate, "--quarantine=quarantine.toml", "--stop-when-decided")
+    result = suite.run(gate, "-oevalsuite_quarantine=quarantine.toml", "--stop-when-decided")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*met  capitals.exact_match >= 1*1.0000*"])
 
 
 def test_a_file_that_cannot_be_read_stops_before_anything_is_asked(suite: Suite) -> None:
-    result = suite.run("--quarantine=nowhere.toml")
+    result = suite.run("-oevalsuite_quarantine=nowhere.toml")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--quarantine *nowhere.toml: No such file*"])
+    result.stderr.fnmatch_lines(["*evalsuite_quarantine *nowhere.toml: No such file*"])
     assert not suite.runs()

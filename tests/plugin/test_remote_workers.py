@@ -50,7 +50,9 @@ def test_a_worker_behind_a_socket_on_loopback_asks_the_model_of_the_controlling_
 def test_a_plain_socket_to_another_host_is_refused_before_anything_is_sent(suite: Suite, spec: str) -> None:
     result = suite.run("-d", "--tx", spec, fresh=True)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: worker socket=*:8888: prompts, answers*Use --tx ssh=*--allow-plain-workers"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: worker socket=*:8888: prompts, answers*Use --tx ssh=*evalsuite_allow_plain_workers"]
+    )
     assert not suite.runs()
 
 

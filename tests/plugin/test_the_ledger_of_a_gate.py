@@ -214,7 +214,7 @@ def test_rated(scores):
 @pytest.mark.parametrize("pattern", ["quality", "q*"])
 def test_a_score_outside_its_declared_range_is_an_error_of_the_case(suite: Suite, pattern: str) -> None:
     suite.pytester.makepyfile(test_rated=RANGED.replace("VALUE", "5.0").replace("PATTERN", pattern))
-    ended = suite.run("test_rated.py", "--gate=rated.quality >= 0.8", "--max-error-share=0.5")
+    ended = suite.run("test_rated.py", "--gate=rated.quality >= 0.8", "-oevalsuite_max_error_share=0.5")
     assert ended.ret == 0
     record = next(record for record in suite.records() if record["sample"] == "1")
     assert (record["outcome"], record["scores"]) == ("error", {"other": 1.0})

@@ -126,7 +126,9 @@ def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = l
     try:
         code, earlier, is_last = _load(names)
     except ModuleNotFoundError as error:
-        _report_error(f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that --program-env names")
+        _report_error(
+            f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that evalsuite_program_env names"
+        )
         return NO_TABLE
     except Exception as error:  # noqa: BLE001 - pandas may raise anything for a table
         _report_error(f"{type(error).__name__}: {error}")

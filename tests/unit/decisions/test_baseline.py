@@ -133,7 +133,7 @@ def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
     pair = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10))
     assert pair.against("capitals.m > 0", min_paired=0.5).found
     (reason,) = pair.against("capitals.m > 0", min_paired=0.9).lacking()
-    assert "10 of 20 questions are the same in both runs, fewer than --min-paired 0.9" in reason
+    assert "10 of 20 questions are the same in both runs, fewer than evalsuite_min_paired 0.9" in reason
     # A run that was asked for ten cases has not lost the others.
     limited = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10), "limited", settings={"limit": 10})
     assert limited.against("capitals.m > 0", min_paired=0.9).found
@@ -144,7 +144,7 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
     before, after = [1.03] * 40 + [60.0], [0.67] * 40 + [60.0]
     pair = Pair(desk, scored(desk, before), scored(desk, after), metrics={})
     (reason,) = pair.against("capitals.m > 0").lacking()
-    assert "--margin capitals.m=0.05" in reason
+    assert "evalsuite_margin capitals.m=0.05" in reason
     for margins in ({"m": 0.1}, {"capitals.m": 0.1}):
         ((_, one, verdict),) = pair.against("capitals.m > 0", margins=margins).found
         assert (verdict, round(one.difference, 2)) == ("worse", -0.35)

@@ -70,7 +70,9 @@ def records(pytester: pytest.Pytester) -> dict[str, dict[str, Any]]:
     pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
     pytester.makepyfile(test_treb=SUITE, app=MODEL)
     models = ("--model=function:app:answer", "--judge-model=function:app:judge")
-    pytester.runpytest_subprocess(*models, "--data=data", "--mode=treb=published", "--program-env=own", "--run=one")
+    pytester.runpytest_subprocess(
+        *models, "--data=data", "--mode=treb=published", "-oevalsuite_program_env=own", "--run=one"
+    )
     lines = (pytester.path / "reports" / "one" / "records.jsonl").read_text("utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     return {record["sample"].removeprefix("Table_General_Operations|t|"): record for record in found}
