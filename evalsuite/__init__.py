@@ -42,8 +42,7 @@ _MOVED = {
     "tools": "McpServer Persona Scripted World tool",
 }
 """Names that were at top level before they had a namespace; they keep working, with a warning."""
-_RENAMED = {"calls": "tool_calls", "functions": "tool_loop"}
-"""New names of those that were renamed in their namespace."""
+_RENAMED = {"calls": "tool_calls", "functions": "tool_loop"}  # new names of those that were renamed in their namespace
 
 
 def __getattr__(name: str) -> Any:

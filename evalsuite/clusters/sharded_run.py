@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
 
-GRACE = 30.0
-"""Seconds in which it must end."""
+GRACE = 30.0  # seconds in which it must end
 
 
 @contextmanager
@@ -56,12 +55,10 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
         process.stdout.close()
 
 
-STORE = "gateway.sqlite"
-"""Answers of a run that is not joined yet, if it has a gateway of its own."""
+STORE = "gateway.sqlite"  # answers of a run that is not joined yet, if it has a gateway of its own
 
 NO_TESTS = 5
-ENDED = {0, 1, 10, 11, 12}
-"""Exit statuses of sessions that ran to their end."""
+ENDED = {0, 1, 10, 11, 12}  # exit statuses of sessions that ran to their end
 
 
 class ShardedRun:

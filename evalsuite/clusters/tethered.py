@@ -11,8 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-PR_SET_PDEATHSIG = 1
-"""From linux/prctl.h; kept over `exec`."""
+PR_SET_PDEATHSIG = 1  # from linux/prctl.h; kept over `exec`
 
 
 def main() -> None:

@@ -146,8 +146,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
 
 T = TypeVar("T")
 
-DRIFTED = 11
-"""The exit status where the newest release has fallen behind a reference: a regression's."""
+DRIFTED = 11  # the exit status where the newest release has fallen behind a reference: a regression's
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:

@@ -166,8 +166,7 @@ def run_paper(options: argparse.Namespace) -> int:
     return 0
 
 
-TEXTS = (INFO, RECORDS, SUMMARY, REPORT)
-"""Files in a bundle besides the journal."""
+TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # files in a bundle besides the journal
 
 
 def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:

@@ -67,11 +67,9 @@ def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
 
 
-SECONDS = 30.0
-"""Longest wait for an answer of the forge."""
+SECONDS = 30.0  # longest wait for an answer of the forge
 
-PER_PAGE, MOST_PAGES = 100, 20
-"""Comments that are looked through for an earlier one."""
+PER_PAGE, MOST_PAGES = 100, 20  # comments that are looked through for an earlier one
 
 
 class CommentError(EvalsuiteError):

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 BASELINE = "evals/baseline"
 """Where the first baseline is committed, from the project's root; `reports/` is often ignored by Git."""
 
-KEPT = ("run.json", "records.jsonl", "summary.json")
-"""The files of a run that a baseline needs."""
+KEPT = ("run.json", "records.jsonl", "summary.json")  # the files of a run that a baseline needs
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}

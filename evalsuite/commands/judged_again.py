@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
 
-ScoresByCase = dict[str, dict[str, Score]]
-"""By case and name; a judge that could not be read has none."""
+ScoresByCase = dict[str, dict[str, Score]]  # by case and name; a judge that could not be read has none
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,7 @@ def run_report(options: argparse.Namespace) -> int:
     return 0
 
 
-AGAIN = "again"
-"""The folder, in that of a run, for judgements that are made of it afterwards."""
+AGAIN = "again"  # the folder, in that of a run, for judgements that are made of it afterwards
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -86,8 +85,7 @@ def _empty(target: Path) -> None:
         (target / name).unlink(missing_ok=True)
 
 
-MOST = 20
-"""Cases whose names are listed where a part of a name fits several."""
+MOST = 20  # cases whose names are listed where a part of a name fits several
 
 
 def add_show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,8 +142,7 @@ def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]
     yield f"{'again':10}pytest {shlex.join(map(for_terminal, options))}"
 
 
-BETWEEN_LOOKS = 2.0
-"""Seconds between two looks at a run in progress."""
+BETWEEN_LOOKS = 2.0  # seconds between two looks at a run in progress
 
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-DECLARATION = "__evalsuite__"
-"""The attribute of a test function that holds the argument of `@benchmark`."""
+DECLARATION = "__evalsuite__"  # the attribute of a test function that holds the argument of `@benchmark`
 
 FIXTURE = "evalsuite_case"
 """pytest's parametrised fixture whose parameter is a case; every benchmark's function uses it."""
@@ -44,13 +43,11 @@ FIXTURE = "evalsuite_case"
 being_imported: list[Path] = []
 """Test files that are being imported for their declarations, outside of any pytest session."""
 
-started_sessions: list[str] = []
-"""Root directories of this process's pytest sessions that have loaded the plugin."""
+started_sessions: list[str] = []  # root directories of this process's pytest sessions that have loaded the plugin
 
 TEST_FILES = ("test_*.py", "*_test.py")
 
-RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")
-"""Each of these makes a folder a run's."""
+RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # each of these makes a folder a run's
 
 
 def is_run(folder: Path) -> bool:

@@ -12,8 +12,7 @@ from evalsuite.core.settings import OPTIONS, Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST_EPOCHS = 5
-"""With --until-decided, where --epochs does not say."""
+MOST_EPOCHS = 5  # with --until-decided, where --epochs does not say
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:

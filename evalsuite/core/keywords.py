@@ -33,8 +33,7 @@ GENERATION = frozenset(
         "cache_prompt",
     }
 )
-PARAMS = "params"
-"""The argument that contains parameters whose names are not checked."""
+PARAMS = "params"  # the argument that contains parameters whose names are not checked
 
 CLOSE = 0.9
 """Similarity (`difflib.SequenceMatcher.ratio`) from which a name counts as a misspelling of another:

@@ -19,8 +19,7 @@ SECRET_WORDS = {
 }
 """Text is secret if its name contains one of these words; `max_tokens` and `tokenizer` contain none of them."""
 
-HEADERS = {"headers", "extra_headers", "default_headers"}
-"""Parameters whose values are all secret."""
+HEADERS = {"headers", "extra_headers", "default_headers"}  # parameters whose values are all secret
 
 
 def redact(text: str) -> str:

@@ -361,8 +361,7 @@ OPTIONS = tuple(
 )
 
 
-OWN_PACKAGES = ("auto", "own")
-"""Values of `program_env` for which no environment is built before the cases are known."""
+OWN_PACKAGES = ("auto", "own")  # values of `program_env` for which no environment is built before the cases are known
 
 
 def restore(plain: Mapping[str, Any]) -> Settings:

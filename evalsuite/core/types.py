@@ -330,8 +330,7 @@ class Metric:
             raise ValueError(f"better is 'higher' or 'lower'; got {self.better!r}")
 
 
-SHARE = Metric(range=(0.0, 1.0))
-"""A score from 0 to 1, of which more is better."""
+SHARE = Metric(range=(0.0, 1.0))  # a score from 0 to 1, of which more is better
 
 
 @dataclass(frozen=True, slots=True)

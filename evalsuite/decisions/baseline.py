@@ -182,8 +182,7 @@ def _list_unscored(common: Common, subject: ComparedMetric, name: str) -> list[s
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
 
-_Change = tuple[str, str]
-"""The signature in the baseline, then the signature in this run."""
+_Change = tuple[str, str]  # the signature in the baseline, then the signature in this run
 
 
 def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
@@ -207,8 +206,7 @@ def _signature_changes(common: Common) -> dict[_Change, list[str]]:
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05
-"""Share of canaries that a judge may judge differently by chance before it counts as a different judge."""
+SURELY = 0.05  # share of canaries that a judge may judge differently by chance before it counts as a different judge
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:

@@ -162,11 +162,9 @@ def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 
-FEWEST = 5
-"""Minimum questions in a slice: McNemar's test cannot show anything with fewer."""
+FEWEST = 5  # minimum questions in a slice: McNemar's test cannot show anything with fewer
 
-GROUPING = "cluster"
-"""A tag that groups related cases; its values do not define slices."""
+GROUPING = "cluster"  # a tag that groups related cases; its values do not define slices
 
 
 @dataclass(frozen=True, slots=True)

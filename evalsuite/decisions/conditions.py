@@ -45,8 +45,7 @@ CONDITION = re.compile(
 )
 FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
 
-JUDGE = "judge"
-"""Stands in place of a benchmark for all cases of the run that people have labelled."""
+JUDGE = "judge"  # stands in place of a benchmark for all cases of the run that people have labelled
 
 
 @dataclass(frozen=True, slots=True)

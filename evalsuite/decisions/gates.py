@@ -29,8 +29,7 @@ GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
 """Outcome and cause of a case that --until-decided could not pay for; the cases after it did not start."""
 
-ROUNDING = 1e-12
-"""Relative width of an interval below which it counts as a point with floating-point noise."""
+ROUNDING = 1e-12  # relative width of an interval below which it counts as a point with floating-point noise
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "

@@ -16,8 +16,7 @@ from evalsuite.results.tally import Question, Row, Tally
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SAME_QUESTION = ("input", "target")
-"""Fingerprints that must be equal for two cases to be the same question."""
+SAME_QUESTION = ("input", "target")  # fingerprints that must be equal for two cases to be the same question
 
 TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 """Fingerprints whose changes are reported as differences besides the model."""

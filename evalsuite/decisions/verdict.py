@@ -40,8 +40,7 @@ class Status(IntEnum):
     GATE_MISSED = 10
     REGRESSION = 11
     INCOMPLETE = 12
-    DETACHED = 13
-    """A batch is not finished; a verdict itself never has this status."""
+    DETACHED = 13  # a batch is not finished; a verdict itself never has this status
 
 
 @dataclass(frozen=True, slots=True)

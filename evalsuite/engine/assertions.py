@@ -23,8 +23,7 @@ OPERATORS = {
     ast.NotIn: "not in",
 }
 
-LONGEST_VALUE = 240
-"""Characters of a value, as pytest bounds them."""
+LONGEST_VALUE = 240  # characters of a value, as pytest bounds them
 
 
 def statement_at(lines: Sequence[str], number: int) -> str:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.sandbox import Sandbox
 
-LONGEST_ID = 80
-"""Characters of a sample's id within a case's."""
+LONGEST_ID = 80  # characters of a sample's id within a case's
 
 SampleSource = Sample | LazySample
 T = TypeVar("T")

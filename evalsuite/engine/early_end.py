@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)
-"""The stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit."""
+FIRST = (1, False)  # the stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit
 
 
 class EarlyEnding:

@@ -62,8 +62,7 @@ FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
 
 SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
 
-SELECTION = {"args": [], "keyword": "", "markexpr": ""}
-"""The tests that a command of pytest would have asked for: all."""
+SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # the tests that a command of pytest would have asked for: all
 
 
 def evaluate(

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.bound import Bound
     from evalsuite.engine.cases import Case
 
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""An object's address in memory, which differs from process to process."""
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # an object's address in memory, which differs from process to process
 
 
 def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:

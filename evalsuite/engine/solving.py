@@ -209,8 +209,7 @@ async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseExce
         return None, caught
 
 
-IN_ONE_BATCH = 50_000
-"""Cases in flight at most if requests are sent in batches; the largest batch holds as many."""
+IN_ONE_BATCH = 50_000  # cases in flight at most if requests are sent in batches; the largest batch holds as many
 
 
 def window_of(settings: Settings, workers: int = 1) -> int:

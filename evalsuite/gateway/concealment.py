@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
-ECHOED = 8
-"""Minimum characters of a secret that is masked where a server echoes it."""
+ECHOED = 8  # minimum characters of a secret that is masked where a server echoes it
 
 MARK = "sha256:"
 
@@ -165,8 +164,7 @@ def demand_secrets(settings: Settings, run: str) -> None:
                 )
 
 
-KEY_VERSION = 2
-"""Increase it whenever the same request would get another key."""
+KEY_VERSION = 2  # increase it whenever the same request would get another key
 
 KEY_MARK = f"{KEY_VERSION}-"
 """Beginning of a key, by which keys of older versions are recognized; they are hexadecimal digits alone."""

@@ -141,8 +141,7 @@ class Breaker:
             self._next_try = self.try_at
 
 
-PRECISION = 1e-6
-"""Seconds that a timer may fire early."""
+PRECISION = 1e-6  # seconds that a timer may fire early
 
 
 class Pace:

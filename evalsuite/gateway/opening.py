@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
 
-KEPT_FREE = 40
-"""File descriptors left for the journal, the report, programs in the sandbox and the user's own files."""
+KEPT_FREE = 40  # file descriptors left for the journal, the report, programs in the sandbox and the user's own files
 
-FEWEST = 4
-"""Minimum of connections, even if hardly any descriptor is left."""
+FEWEST = 4  # minimum of connections, even if hardly any descriptor is left
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:
@@ -54,8 +52,7 @@ def _open_now() -> int:
 IN_BATCHES = 10**6
 """Maximum of requests that wait for batches at once; in fact the window of cases in flight bounds them."""
 
-BATCH_SHARE = 0.5
-"""Price of a call in a batch, as a share of its usual price."""
+BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
 
 def credentials_of(settings: Settings) -> Credentials:

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     Work = Callable[[sqlite3.Connection], object]
     Done = Callable[[RunError | None], object]
 
-AT_ONCE = 500
-"""Maximum rows per read."""
+AT_ONCE = 500  # maximum rows per read
 
-PATIENCE = 60.0
-"""Seconds to wait for a file that another process has locked."""
+PATIENCE = 60.0  # seconds to wait for a file that another process has locked
 
 
 class Database:
@@ -277,8 +275,7 @@ class GroupCommit:
             raise error
 
 
-WIDEST_GAP = 1_000_000
-"""Maximum row numbers to try one by one, between the rows that are readable from either end."""
+WIDEST_GAP = 1_000_000  # maximum row numbers to try one by one, between the rows that are readable from either end
 
 
 def salvage(path: Path) -> int:

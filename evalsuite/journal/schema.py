@@ -11,11 +11,9 @@ from evalsuite.core.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 4
-"""Version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes."""
+VERSION = 4  # version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes
 
-OLDEST = 3
-"""The oldest version that can still be read."""
+OLDEST = 3  # the oldest version that can still be read
 
 TABLES = (
     *("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records"),
@@ -145,8 +143,7 @@ CREATE INDEX batch_lines_by_key ON batch_lines (key);
 SCHEMA += OUTCOMES
 
 
-LARGE = 4096
-"""Minimum length of a Base64 string that is stored as a separate part, in characters."""
+LARGE = 4096  # minimum length of a Base64 string that is stored as a separate part, in characters
 # JSON text contains Base64 unescaped and never contains a control character, so the two cannot be confused.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')

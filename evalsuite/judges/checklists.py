@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample
     from evalsuite.judges.criteria import Criteria
 
-Verdicts = dict[int, tuple[float, str]]
-"""Verdict and reason, by the question's number."""
+Verdicts = dict[int, tuple[float, str]]  # verdict and reason, by the question's number
 
 NUMBERED = re.compile(
     rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"

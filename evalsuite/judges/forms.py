@@ -67,8 +67,7 @@ def _answer_pattern(words: str) -> str:
 _FIRST, _SECOND = _answer_pattern("1|a|one|first"), _answer_pattern("2|b|two|second")
 _TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
 CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
-PLAIN = ("1", "2", "tie")
-"""The three verdicts that a prompt offers."""
+PLAIN = ("1", "2", "tie")  # the three verdicts that a prompt offers
 
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,

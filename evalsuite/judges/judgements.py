@@ -25,13 +25,11 @@ PairVerdict = Literal["first", "second", "tie"]
 Lead = Literal["Reply", "End"]
 Log = tuple["Mapping[str, Any]", ...]
 
-PREFERENCE = "preference"
-"""The score of a comparison: the preference for the first of two answers, from 0 to 1."""
+PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
 
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 
-VERSION = 3
-"""Increased when the reading or combining of answers changes, because prompts do not show that."""
+VERSION = 3  # increased when the reading or combining of answers changes, because prompts do not show that
 
 UNDER_TEST = "the model under test"
 

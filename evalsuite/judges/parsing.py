@@ -65,8 +65,7 @@ RECONSIDERED = re.compile(
 """Words that show that the judge may have changed its mind after the first line."""
 
 
-Item = tuple["str | Mapping[str, Any]", bool]
-"""A line or a JSON object of an answer, and whether it is a quotation."""
+Item = tuple["str | Mapping[str, Any]", bool]  # a line or a JSON object of an answer, and whether it is a quotation
 
 
 class NoStatementError(ValueError):

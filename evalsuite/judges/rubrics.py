@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.judges.prompts import Part
 
 Aggregate = Literal["mean", "median", "min", "max", "majority"]
-CONFIRMING_TEMPERATURE = 1.0
-"""The temperature of repeated questions; at 0, a judge would repeat its answer."""
+CONFIRMING_TEMPERATURE = 1.0  # the temperature of repeated questions; at 0, a judge would repeat its answer
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword

@@ -112,8 +112,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-FIRST = "table_score"
-"""The metric that the others are compared with."""
+FIRST = "table_score"  # the metric that the others are compared with
 
 TableMetric = Callable[[str, str, tables.Format], float]
 METRICS: Mapping[str, TableMetric] = {

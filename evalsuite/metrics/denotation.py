@@ -67,8 +67,7 @@ _AMOUNT = re.compile(
 )
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
-_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"
-"""A comma that does not separate thousands."""
+_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"  # a comma that does not separate thousands
 _SEPARATORS = [re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)]
 _AND = re.compile(r",?\s+(?:and|or)\s+|^(?:and|or)\s+|\s*(?:和|以及)\s*")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)、])\s+")

@@ -84,11 +84,9 @@ def exhausted_for(headers: Mapping[str, str]) -> float:
     return 0.0
 
 
-TOKENS = 1000.0
-"""Tokens that a request takes, prompt and answer, as far as a wait for them is concerned."""
+TOKENS = 1000.0  # tokens that a request takes, prompt and answer, as far as a wait for them is concerned
 
-YEAR_2001 = 1e9
-"""Seconds since 1970; a smaller number is a time to wait."""
+YEAR_2001 = 1e9  # seconds since 1970; a smaller number is a time to wait
 
 
 def _window_end(text: str | None) -> float:

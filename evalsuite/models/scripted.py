@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MODEL = "function:evalsuite.models.scripted:answer"
-SCRIPT = "EVALSUITE_SCRIPT"
-"""Environment variable that names the script: a JSON object of answers by question."""
+SCRIPT = "EVALSUITE_SCRIPT"  # environment variable that names the script: a JSON object of answers by question
 
 IGNORANCE = "I do not know."
 

@@ -25,8 +25,7 @@ def inert(value: Exported) -> Exported | str:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-WIDTH = 2 * NormalDist().inv_cdf(0.975)
-"""Width of a 95% interval in standard errors."""
+WIDTH = 2 * NormalDist().inv_cdf(0.975)  # width of a 95% interval in standard errors
 
 
 def lm_eval_results(run: Run) -> dict[str, Any]:

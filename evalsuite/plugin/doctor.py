@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 
-WIDTH = 100
-"""Columns of the table."""
+WIDTH = 100  # columns of the table
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

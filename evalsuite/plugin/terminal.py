@@ -39,14 +39,12 @@ if TYPE_CHECKING:
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
 
-MOST_ANNOTATIONS = 10
-"""GitHub shows no more of one step."""
+MOST_ANNOTATIONS = 10  # GitHub shows no more of one step
 
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
 """pytest's names of outcomes and their descriptions; cases that a gate excuses come last."""
 
-MOST_REASONS = 5
-"""Annotations of reasons that come before those of cases."""
+MOST_REASONS = 5  # annotations of reasons that come before those of cases
 
 
 def show_broken(terminal: pytest.TerminalReporter, reason: str) -> None:

@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
     from evalsuite.results.tally import Row
 
-LabelPair = tuple[float, float]
-"""People's label, then the judge's score."""
+LabelPair = tuple[float, float]  # people's label, then the judge's score
 
-FEWEST = 30
-"""Minimum number of labelled cases, and of unlabelled cases, for correcting a mean."""
+FEWEST = 30  # minimum number of labelled cases, and of unlabelled cases, for correcting a mean
 
 CANARY = "canary"
 """The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
@@ -286,8 +284,7 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
     return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 
-SIGNATURES = "judge_signatures"
-"""The key in a case's facts under which each judged score's signature is stored."""
+SIGNATURES = "judge_signatures"  # the key in a case's facts under which each judged score's signature is stored
 
 
 def signatures_of(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -183,8 +183,7 @@ class _Records(Sequence["Record"]):
         return f"<{len(self)} records of {self._run.folder.name}>"
 
 
-INSTALLED = Declarations()
-"""Finds only the benchmarks of installed packages."""
+INSTALLED = Declarations()  # finds only the benchmarks of installed packages
 
 
 def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTALLED) -> Run:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
-ASSERTS = "asserts"
-"""The fact that says whether a case's test may fail; without it, it may."""
+ASSERTS = "asserts"  # the fact that says whether a case's test may fail; without it, it may
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class Estimate:
         return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
-Question = tuple[str, str]
-"""A sample's id without its mode, then the mode."""
+Question = tuple[str, str]  # a sample's id without its mode, then the mode
 
 
 def whatever_the_mode(sample: str, mode: str) -> str:

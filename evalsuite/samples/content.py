@@ -10,8 +10,7 @@ from typing import Any
 from evalsuite.core.errors import DatasetError, SettingsError
 
 MessagePart = dict[str, Any]
-Source = str | Path | bytes
-"""A file or its bytes; for `image`, also an address that begins with http or data."""
+Source = str | Path | bytes  # a file or its bytes; for `image`, also an address that begins with http or data
 
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 SOUNDS = {".wav": "wav", ".mp3": "mp3"}

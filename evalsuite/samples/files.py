@@ -15,8 +15,7 @@ from evalsuite.core.types import Sample
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-SourceItem = tuple[str, Mapping[str, Any]]
-"""A description of the item's position, and the item."""
+SourceItem = tuple[str, Mapping[str, Any]]  # a description of the item's position, and the item
 
 
 def load_samples(
@@ -227,8 +226,7 @@ def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
         yield f"item {number}", _check_item(item, file, f"item {number}")
 
 
-CSV_LIMIT = 2**31 - 1
-"""Maximum characters of one field."""
+CSV_LIMIT = 2**31 - 1  # maximum characters of one field
 
 
 def _separated_by(separator: str) -> Callable[[Path], Iterator[SourceItem]]:

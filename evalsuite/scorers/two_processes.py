@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_ITEMS = 10_000
-"""Maximum items to take from a generator."""
+MOST_ITEMS = 10_000  # maximum items to take from a generator
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 TOKEN = "EVALSUITE_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with a client's token."""
 
-PORT = 4747
-"""Where a service listens unless told otherwise."""
+PORT = 4747  # where a service listens unless told otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def _check(url: str) -> str:
     return url
 
 
-SHORTEST = 16
-"""Characters of a token."""
+SHORTEST = 16  # characters of a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +90,7 @@ class Client:
     share: float = 1.0  # of the spend limit, above 0 and at most 1
 
 
-ANYBODY = Client("anybody")
-"""Asks on loopback, where no clients are named."""
+ANYBODY = Client("anybody")  # asks on loopback, where no clients are named
 
 ASKING: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
 """Who asks; a call goes on in the context of the client that asked first, and pays."""

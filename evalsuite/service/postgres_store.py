@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VERSION = 1
-LOCK = 4747_0001
-"""Number of the advisory lock under which one gateway alone makes the tables."""
+LOCK = 4747_0001  # number of the advisory lock under which one gateway alone makes the tables
 
 SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS evalsuite;
@@ -78,8 +77,7 @@ WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
 """
 """The part of it that is under way."""
 
-DEAD = 1800.0
-"""Seconds after which a call that never ended was a dead gateway's, and what it may have cost is paid."""
+DEAD = 1800.0  # seconds after which a call that never ended was a dead gateway's, and what it may have cost is paid
 
 ENDED = """
 WITH done AS (

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
 
-SILENCE = 60.0
-"""Seconds without a sign of life after which a gateway is taken for dead."""
+SILENCE = 60.0  # seconds without a sign of life after which a gateway is taken for dead
 
 
 class RemoteBackend:

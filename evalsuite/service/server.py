@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
 
-MOST_MODELS = 100
-"""Names of models in metrics; clients choose them, and each is a series for ever."""
+MOST_MODELS = 100  # names of models in metrics; clients choose them, and each is a series for ever
 
 
 class Counts:
@@ -134,8 +133,7 @@ def _epoch(headers: Mapping[str, str]) -> int:
     return int(text)
 
 
-LARGEST_REQUEST = 256 * 2**20
-"""Bytes; pictures and recordings are large."""
+LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
 
 SIGN_OF_LIFE = 5.0
 """Seconds between the line ends that a waiting session is sent, so that it knows a dead gateway from a slow one."""

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
     from evalsuite.core.types import Sample
 
-ANSWER = "answer"
-"""The field of an application's result that is the answer."""
+ANSWER = "answer"  # the field of an application's result that is the answer
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
@@ -97,10 +96,8 @@ def _fields(result: Any) -> Mapping[str, Any] | None:
     return dumped if isinstance(dumped, Mapping) else None
 
 
-OFFERED = ("client", "endpoint", "model", "sample")
-"""Parameter names by which a function may request further arguments."""
-LONGEST_COMPLAINT = 2000
-"""How many characters of a failed program's standard error its error message repeats."""
+OFFERED = ("client", "endpoint", "model", "sample")  # parameter names by which a function may request further arguments
+LONGEST_COMPLAINT = 2000  # how many characters of a failed program's standard error its error message repeats
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,10 @@ from evalsuite.stats.inputs import numbers, probability, same_length
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
-ROUNDING = 1e-12
-"""Relative spread below which values count as equal except for floating-point noise."""
+ROUNDING = 1e-12  # relative spread below which values count as equal except for floating-point noise
 
 
-_SAME = 1e-9
-"""Relative width of an interval below which its values count as equal."""
+_SAME = 1e-9  # relative width of an interval below which its values count as equal
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FEWEST_CLUSTERS = 2
-"""Minimum clusters for an interval."""
+FEWEST_CLUSTERS = 2  # minimum clusters for an interval
 
-NO_WIDTH = 1e-12
-"""Width of an interval below which the values differ only by rounding."""
+NO_WIDTH = 1e-12  # width of an interval below which the values differ only by rounding
 
 
 def jackknife_interval(

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.stats.inputs import Array
 
-MOST_CASES = 10**9
-"""Limit of the search for the number of cases."""
+MOST_CASES = 10**9  # limit of the search for the number of cases
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -205,8 +204,7 @@ def _fewest(enough: Callable[[int], bool], start: int) -> int:
     return high
 
 
-MOST_EPOCHS = 1000
-"""Limit of the search for the number of epochs."""
+MOST_EPOCHS = 1000  # limit of the search for the number of epochs
 
 POWER = 0.8
 

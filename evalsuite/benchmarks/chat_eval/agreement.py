@@ -168,8 +168,7 @@ def _hidden(question: str, scores: Sequence[tuple[str, float, float]], bounds: t
     return corrected_mean(question, shown, truth, bounds)
 
 
-_Answers = tuple[str, str, str]
-"""The verdicts on one comparison: people's, one mode's, and the other's."""
+_Answers = tuple[str, str, str]  # the verdicts on one comparison: people's, one mode's, and the other's
 
 COLUMNS = (
     Column("Mode"),

@@ -226,11 +226,9 @@ def _events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"
-"""The fact with the overlap of response and reference, by the metric's name."""
+OVERLAP = "overlap"  # the fact with the overlap of response and reference, by the metric's name
 
-ENCODING = Lock()
-"""The lock of the thread that loads or uses the encoder."""
+ENCODING = Lock()  # the lock of the thread that loads or uses the encoder
 
 
 @lru_cache(maxsize=1024)

@@ -206,8 +206,7 @@ ABILITIES = {
     "hallucination_control": "Hallucination control",
 }
 """Metric names, and their labels in the radar chart."""
-SIZE_FACTS = frozenset({"tables", "rows", "columns"})
-"""Facts of form about the size of tables rather than their markup."""
+SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # facts of form about the size of tables rather than their markup
 
 
 def abilities(

@@ -113,8 +113,7 @@ def _join_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[s
 
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
-QUICK = 4
-"""Number of shipped items of each format that run by default."""
+QUICK = 4  # number of shipped items of each format that run by default
 
 
 @dataclass(frozen=True, slots=True)

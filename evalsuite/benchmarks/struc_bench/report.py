@@ -269,8 +269,7 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
     return Passage(heading, text, folded=True)
 
 
-RESAMPLES = 300
-"""Number of resamples; low, because a report has about a hundred such intervals."""
+RESAMPLES = 300  # number of resamples; low, because a report has about a hundred such intervals
 FEWEST = 3
 OTHERS = "A person and the mean of the others"
 

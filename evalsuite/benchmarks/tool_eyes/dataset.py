@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Setup
     from evalsuite.core.types import Transcript
 
-RULES = ("format_alignment", "reality", "finished")
-"""The scores that need no judge."""
+RULES = ("format_alignment", "reality", "finished")  # the scores that need no judge
 CAPABILITIES = (
     "format_alignment",
     "intent_comprehension",

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     Rows = dict[str, dict[str, str]]
 
-LARGER_THAN = 3
-"""The paper keeps tables with more rows and columns than this."""
+LARGER_THAN = 3  # the paper keeps tables with more rows and columns than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +117,7 @@ NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
 SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
 # RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
 WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(UNITS)}))?\b")
-THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")
-"""The name of a shot, not a number of shots."""
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # the name of a shot, not a number of shots
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
 )

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     Put = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10
-"""Maximum items named per reason, and maximum missing values named to the model."""
+MOST_NAMED = 10  # maximum items named per reason, and maximum missing values named to the model
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
@@ -108,8 +107,7 @@ def _report_failures(file: Path, failures: Mapping[int, str]) -> None:
         sys.stderr.write(f"{file}, item {', '.join(map(str, places[:MOST_NAMED]))}{more}: {reason}\n")
 
 
-ATTEMPTS = 3
-"""Maximum requests for a text; each repetition says what was wrong."""
+ATTEMPTS = 3  # maximum requests for a text; each repetition says what was wrong
 ASKED: Mapping[Format, str] = {
     "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
     "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "

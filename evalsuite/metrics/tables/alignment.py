@@ -24,21 +24,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]
-"""Indexes in the first and the second sequence, ascending in the first."""
-LIKENESS = 0.5
-"""The weight of similar characters compared with equal cells."""
+Pairs = list[tuple[int, int]]  # indexes in the first and the second sequence, ascending in the first
+LIKENESS = 0.5  # the weight of similar characters compared with equal cells
 PROFILE_SIZE = 64
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
 MOST_LINES_AT_ONCE = 64
-MOST_CELLS = 40_000
-"""Maximum cells for a full alignment; larger tables are aligned more coarsely, block by block."""
+MOST_CELLS = 40_000  # maximum cells for a full alignment; larger tables are aligned more coarsely, block by block
 MOST_ASSIGNED = 2_500
 """Maximum rows to pair by one assignment if order does not matter; in larger tables, equal rows are paired first."""
-MOST_CHARACTERS = 64
-"""Maximum characters of a value that count in its profile."""
+MOST_CHARACTERS = 64  # maximum characters of a value that count in its profile
 
 
 def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:

@@ -27,10 +27,8 @@ SUBSCRIPT = re.compile("[\u2080-\u2089]+")
 BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-SAME_SIGN = str.maketrans("∗⋆ˆ⁄∕µ✔✘✖✕○◦", "**^//μ✓✗✗✗∘∘")
-"""Maps characters that look alike to one of them."""
-LONGEST_CELL = 2_000
-"""Maximum characters of a cell that are compared; cells in tables for people are shorter."""
+SAME_SIGN = str.maketrans("∗⋆ˆ⁄∕µ✔✘✖✕○◦", "**^//μ✓✗✗✗∘∘")  # maps characters that look alike to one of them
+LONGEST_CELL = 2_000  # maximum characters of a cell that are compared; cells in tables for people are shorter
 
 
 @lru_cache(maxsize=65_536)
@@ -109,8 +107,7 @@ SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Between digits, these spaces separate thousands; an ordinary space may also separate two numbers."""
-LONGEST_NUMBER = 28
-"""Maximum digits of a number; longer ones are compared as text, because they would be rounded."""
+LONGEST_NUMBER = 28  # maximum digits of a number; longer ones are compared as text, because they would be rounded
 
 
 def is_blank(cell: str) -> bool:

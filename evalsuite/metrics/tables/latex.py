@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-MOST_COLUMNS = 1000
-"""Maximum columns, because a short specification can ask for huge numbers: `*{999}{*{999}{...}}`."""
+MOST_COLUMNS = 1000  # maximum columns, because a short specification can ask for huge numbers: `*{999}{*{999}{...}}`
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
-BETWEEN = frozenset("@!><")
-"""Signs before material between columns; neither the signs nor their groups are columns."""
+BETWEEN = frozenset("@!><")  # signs before material between columns; neither the signs nor their groups are columns
 
 
 def read_columns(specification: str) -> tuple[str, ...]:
@@ -81,18 +79,15 @@ def _number(pieces: list[str]) -> int:
 
 
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
-TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})
-"""Macros whose argument contains rows."""
+TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})  # macros whose argument contains rows
 WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,6}\s*")
 SET_CELL = re.compile(r"\b([cr])\s*=\s*([0-9]{1,6})")
 BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
 OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*")
 HORIZONTAL = re.compile(r"\bhv?lines\b")
-VERTICAL = re.compile(r"\b(?:hv|v)lines\b")
-"""Options of tabularray and nicematrix that draw all rules in one direction."""
+VERTICAL = re.compile(r"\b(?:hv|v)lines\b")  # options of tabularray and nicematrix that draw all rules in one direction
 PLAIN = frozenset({"text", "blank", "verbatim"})
-TABS = frozenset("=>")
-"""Signs that separate the cells of a `tabbing`."""
+TABS = frozenset("=>")  # signs that separate the cells of a `tabbing`
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
 
 

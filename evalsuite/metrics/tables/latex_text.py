@@ -288,8 +288,7 @@ TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
 NICE = frozenset({"NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray"})
 """Environments whose options may follow their columns."""
 COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
-FARTHEST_COLUMNS = 8
-"""Maximum tokens between `tabu` and its columns: `\\begin{tabu} to 0.5\\textwidth {lc}`."""
+FARTHEST_COLUMNS = 8  # maximum tokens between `tabu` and its columns: `\begin{tabu} to 0.5\textwidth {lc}`
 DEEPEST_FRACTION = 8
 
 

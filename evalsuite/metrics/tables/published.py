@@ -44,8 +44,7 @@ def _mean_over_tables(
     return sum(compare(predicted, wanted) if predicted else 0.0 for predicted, wanted in pairs) / len(pairs)
 
 
-MOST_STEPS = 1_000_000
-"""Maximum product of the two trees' numbers of nodes; a larger product would take minutes."""
+MOST_STEPS = 1_000_000  # maximum product of the two trees' numbers of nodes; a larger product would take minutes
 
 
 @dataclass(slots=True)

@@ -235,8 +235,7 @@ def _is_ornament(line: str) -> bool:
 
 
 BLANK_LINES = re.compile(r"\n[ \t]*\n|^[ \t]*[`~]{3,}[^\n]*$", re.MULTILINE)
-LONGEST_FIELD = 80
-"""Maximum characters of a field; a longer one is prose, unless fields are separated by tabs."""
+LONGEST_FIELD = 80  # maximum characters of a field; a longer one is prose, unless fields are separated by tabs
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
-TREE_LIMIT = 100_000
-"""Maximum length of a flattened tag tree. Fifteen nested whitelisted tags stay below it."""
+TREE_LIMIT = 100_000  # maximum length of a flattened tag tree. Fifteen nested whitelisted tags stay below it
 
 CELLS = {"table": ("th", "td"), "ul": ("li",), "ol": ("li",), "li": ("li",)}
 """The tags of cells, selected by the first of these tags that the reference contains."""

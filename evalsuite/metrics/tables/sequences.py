@@ -154,8 +154,7 @@ def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
     return size
 
 
-Rectangle = tuple[int, int, int, int]
-"""A range of the first sequence and one of the second: start, end, start, end."""
+Rectangle = tuple[int, int, int, int]  # a range of the first sequence and one of the second: start, end, start, end
 NOT_INDEXED = -1
 
 

@@ -228,8 +228,7 @@ def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
-FEWEST, MOST = 3, 12
-"""Minimum and maximum number of spokes in a readable radar chart."""
+FEWEST, MOST = 3, 12  # minimum and maximum number of spokes in a readable radar chart
 
 
 def radar(
@@ -291,8 +290,7 @@ def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], titl
 
 HISTORY = "history.md"
 
-MOST_FLAKY = 20
-"""Maximum flaky cases that are shown, most flips first."""
+MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
 
 
 def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:

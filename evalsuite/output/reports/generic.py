@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
-MOST_VALUES = 20
-"""A tag with more values than this identifies cases and does not group them."""
+MOST_VALUES = 20  # a tag with more values than this identifies cases and does not group them
 
-MOST_CHARTED = 4
-"""Maximum metrics in one chart."""
+MOST_CHARTED = 4  # maximum metrics in one chart
 
 
 def generic_section(
@@ -141,8 +139,7 @@ def _is_share(run: RunView, metric: str) -> bool:
     return all(0 <= value <= 1 for value in run.tally.values(metric))
 
 
-MOST_ATTEMPTS = 5
-"""Maximum number of attempts for which each number has its own column."""
+MOST_ATTEMPTS = 5  # maximum number of attempts for which each number has its own column
 
 
 def attempts_table(views: Sequence[RunView]) -> Table | None:

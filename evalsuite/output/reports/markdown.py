@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 MENTION = re.compile(r"@(?=[\w-])")
 
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
-LONGEST = 1500
-"""Maximum characters of a model's text that a report shows in one place."""
+LONGEST = 1500  # maximum characters of a model's text that a report shows in one place
 
 
 # Lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from evalsuite.results.tally import Question, Row
 
-MOST_VALUES = 60
-"""A tag with more values identifies cases and does not group them."""
+MOST_VALUES = 60  # a tag with more values identifies cases and does not group them
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.results.judge_labels import LabelPair
     from evalsuite.results.tally import Estimate
 
-PLAIN = "rubric"
-"""The default name of a rubric's score."""
+PLAIN = "rubric"  # the default name of a rubric's score
 
 
 @dataclass(frozen=True, slots=True)
