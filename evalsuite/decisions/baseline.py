@@ -18,7 +18,7 @@ from evalsuite.decisions.comparison import (
     slices,
     subjects,
 )
-from evalsuite.decisions.measured import MOST_GROUPS, select
+from evalsuite.decisions.measured import select
 from evalsuite.decisions.pairing import Common, common_questions
 from evalsuite.results.judge_labels import is_canary, judge_accuracy, signatures_of
 from evalsuite.results.runs import failure_of
@@ -283,30 +283,24 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
-
-    def values(without: frozenset[str] = frozenset()) -> tuple[float, float]:
-        before, after = (compute(tally) for tally in common.tallies(without))
-        return (before.value if before else math.nan), (after.value if after else math.nan)
-
-    whole, names = values(), common.clusters()
+    whole, clusters = common.values(compute), len(common.clusters())
     if failure := failure_of(compute):
         return failure
-    if any(math.isnan(value) for value in whole) or len(names) < 2:
+    if any(math.isnan(value) for value in whole) or clusters < 2:
         return "it is undefined on the cases of both runs"
     metric = find_declaration(run, subject.benchmark, subject.metric)
     sized = _scale(metric, own_margin(subject, rules), whole, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
-    groups = [names[start :: min(MOST_GROUPS, len(names))] for start in range(min(MOST_GROUPS, len(names)))]
-    without = [values(frozenset(group)) for group in groups]
+    without = common.replicates(compute)
     if any(math.isnan(value) for pair in without for value in pair):
         return "without some cases it is undefined, so that its error cannot be told"
     return stats.compare_statistic(
         whole,
         without,
         n=len(common.shared),
-        clusters=len(names),
+        clusters=clusters,
         margin=rules.margin * width if own is None else own,
         scale=width,
         lower_is_better=subject.lower_is_better,

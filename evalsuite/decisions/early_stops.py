@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -307,13 +306,11 @@ def early_comparisons(
 ) -> Callable[[float], Sequence[EarlyComparison]]:
     """Make the comparisons of all gated metrics with all baselines, given each one's share of the error."""
     compared = [(baseline, subject) for baseline in baselines for subject in subjects(baseline, gates, rules)]
-    return partial(_make, compared, rules)
 
+    def make(share: float) -> list[EarlyComparison]:
+        return [_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
-def _make(
-    compared: Sequence[tuple[Run, ComparedMetric]], rules: ComparisonRules, share: float
-) -> list[EarlyComparison]:
-    return [_comparison(baseline, subject, rules, share) for baseline, subject in compared]
+    return make
 
 
 def _comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:

@@ -116,26 +116,22 @@ def _against(
 def _release(
     run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, Standing]]]
 ) -> Release:
-    name = run.folder.name
+    name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
     return Release(
         name,
         str(run.info.get("model") or ""),
         str(run.info.get("started") or ""),
-        _estimate(run, subject),
+        Measured.of(run, subject.benchmark).with_interval(
+            subject.metric, select(bench.tally, subject.tag, subject.value)
+        )
+        if bench
+        else None,
         {
             reference: by_run[name][str(subject)]
             for reference, by_run in standings.items()
             if str(subject) in by_run.get(name, {})
         },
     )
-
-
-def _estimate(run: Run, subject: ComparedMetric) -> Estimate | None:
-    bench = run.benchmarks.get(subject.benchmark)
-    if bench is None:
-        return None
-    measured = Measured(bench.tally, bench.derived, run.metrics(subject.benchmark))
-    return measured.with_interval(subject.metric, select(bench.tally, subject.tag, subject.value))
 
 
 SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")

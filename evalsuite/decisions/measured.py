@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Metric, Outcome
+    from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate, Row
 
 MOST_GROUPS = 60
@@ -79,6 +80,12 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: Run, benchmark: str) -> Measured:
+        """Collect one benchmark's cases with its derived metrics and declarations."""
+        bench = run.benchmarks[benchmark]
+        return cls(bench.tally, bench.derived, run.metrics(benchmark))
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all metrics."""

@@ -10,11 +10,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.measured import score_of
+from evalsuite.decisions.measured import MOST_GROUPS, score_of
 from evalsuite.results.tally import Question, Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evalsuite.results.tally import Estimate
+
+    Compute = Callable[[Tally], Estimate | None]
 
 SAME_QUESTION = ("input", "target")  # fingerprints that must be equal for two cases to be the same question
 
@@ -91,6 +95,17 @@ class Common:
             Tally.of(row for question in kept for row in self.before[question]),
             Tally.of(row for question in kept for row in self.after[question]),
         )
+
+    def replicates(self, compute: Compute) -> list[tuple[float, float]]:
+        """Compute a metric in both runs without each of at most `MOST_GROUPS` groups of clusters; nan if undefined."""
+        names = self.clusters()
+        count = min(MOST_GROUPS, len(names))
+        return [self.values(compute, frozenset(names[start::count])) for start in range(count)]
+
+    def values(self, compute: Compute, without: frozenset[str] = frozenset()) -> tuple[float, float]:
+        """Compute a metric in both runs on the shared questions, except those in the given clusters."""
+        before, after = (compute(tally) for tally in self.tallies(without))
+        return (before.value if before else math.nan), (after.value if after else math.nan)
 
     def clusters(self) -> list[str]:
         """List the clusters of the shared questions, in order."""

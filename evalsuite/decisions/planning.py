@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
 from evalsuite.decisions.comparison import find_declaration, subjects
-from evalsuite.decisions.measured import MOST_GROUPS, score_of, select
+from evalsuite.decisions.measured import score_of, select
 from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
 
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.comparison import ComparedMetric
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.decisions.pairing import Common
+    from evalsuite.decisions.pairing import Common, Compute
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate, Question, Row, Tally
+    from evalsuite.results.tally import Question, Row, Tally
     from evalsuite.stats.power import DifferenceVariance
-
-    Compute = Callable[[Tally], Estimate | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +177,8 @@ def _derived_sight(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
     """Compute what can be shown of a metric that is not a mean over cases; None if its range is not declared."""
-    bench, limits = (
-        baseline.benchmarks[subject.benchmark],
-        find_declaration(baseline, subject.benchmark, subject.metric).range,
-    )
+    bench = baseline.benchmarks[subject.benchmark]
+    limits = find_declaration(baseline, subject.benchmark, subject.metric).range
     tally = select(bench.tally, subject.tag, subject.value)
     before = earlier.benchmarks.get(subject.benchmark) if earlier else None
     expected = derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
@@ -298,15 +294,9 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
 
 def _squared_error(compute: Compute, common: Common, *, alone: bool) -> float | None:
     """Compute the squared jackknife error of the metric, or of its difference between the two runs."""
-    names = common.clusters()
-    count = min(MOST_GROUPS, len(names))
-    values = []
-    for start in range(count):
-        before, after = (compute(tally) for tally in common.tallies(frozenset(names[start::count])))
-        if before is None or after is None or math.isnan(after.value - before.value):
-            return None
-        values.append(after.value if alone else after.value - before.value)
-    if count < 2:
+    values = [after if alone else after - before for before, after in common.replicates(compute)]
+    count = len(values)
+    if count < 2 or any(math.isnan(value) for value in values):
         return None
     centre = math.fsum(values) / count
     return math.fsum((value - centre) ** 2 for value in values) * (count - 1) / count

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.conditions import near
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Tally
 
 KEYS = ("benchmark", "sample", "reason", "until")
 _FORM = '[[case]] with benchmark = "capitals", sample = "fr", reason = "...", until = 2026-12-31'
@@ -118,14 +118,10 @@ def deciding(run: Run, quarantine: Quarantine) -> Run:
     if not quarantine.entries:
         return run
     benchmarks = {
-        name: replace(bench, tally=_without_held(quarantine, name, bench.tally))
+        name: replace(bench, tally=Tally.of(row for row in bench.tally if not quarantine.entry_of(name, row.sample)))
         for name, bench in run.benchmarks.items()
     }
     return replace(run, benchmarks=benchmarks)
-
-
-def _without_held(quarantine: Quarantine, benchmark: str, cases: Tally) -> Tally:
-    return cases.where(lambda row: quarantine.entry_of(benchmark, row.sample) is None)
 
 
 def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:

@@ -25,7 +25,7 @@ from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Outcome
     from evalsuite.results.runs import Run
@@ -99,16 +99,6 @@ class _Findings:
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _StatusRule:
-    """A status that applies if its rule finds reasons for it."""
-
-    status: Status
-    headline: str
-    reasons: Callable[[_Findings], Iterable[str]]  # finds the reasons, one line each
-    plural: str = ""  # the headline if there are several reasons and it differs
-
-
 def _incomplete(findings: _Findings) -> Iterator[str]:
     stopped = interruption(findings.run.info)
     # A fault of the run itself is already the verdict's first line.
@@ -128,36 +118,19 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
-def _find_missed(findings: _Findings) -> Iterator[str]:
-    for decision in findings.decisions:
-        if decision.verdict == "missed":
-            yield f"gate {decision.gate.text} is missed{_by(decision)}"
-
-
-def _worse(findings: _Findings) -> list[str]:
-    return [line for against in findings.against for line in against.regressions()]
-
-
-def _find_undecided(findings: _Findings) -> list[str]:
-    return [line for against in findings.against if findings.strict for line in against.find_undecided()]
-
-
-# Most serious first: the first rule that finds reasons sets the status; the reasons of all rules are listed.
-_STATUS_RULES = (
-    _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
-    _StatusRule(Status.GATE_MISSED, "a gate is missed", _find_missed, plural="gates are missed"),
-    _StatusRule(Status.REGRESSION, "a regression", _worse),
-    _StatusRule(Status.REGRESSION, "undecided against the baseline, which fails here (on_undecided)", _find_undecided),
-    _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
-    _StatusRule(Status.FAILED, "other tests failed", lambda findings: _other_tests(findings.run)),
-    _StatusRule(Status.FAILED, "a metric failed", lambda findings: _find_failed_metrics(findings.run)),
-)
-
-
-def _other_tests(run: Run) -> Iterator[str]:
-    """Report failed tests that are not cases, which fail their session."""
-    if failed := run.info.get("other_failures"):
-        yield f"{number_of(failed, 'failure')} of tests that are not cases"
+def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[str]]]:
+    """Yield each status with its headline and the reasons for it, the most serious first."""
+    run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
+    yield Status.INCOMPLETE, "incomplete: no decision", [*_incomplete(findings)]
+    headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
+    yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
+    yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.regressions()]
+    undecided = [line for each in findings.against if findings.strict for line in each.find_undecided()]
+    yield Status.REGRESSION, "undecided against the baseline, which fails here (on_undecided)", undecided
+    yield Status.FAILED, "cases failed", failures(run, findings.gates)
+    if other := run.info.get("other_failures"):
+        yield Status.FAILED, "other tests failed", [f"{number_of(other, 'failure')} of tests that are not cases"]
+    yield Status.FAILED, "a metric failed", [*_find_failed_metrics(run)]
 
 
 def _find_failed_metrics(run: Run) -> Iterator[str]:
@@ -298,13 +271,12 @@ def _describe_draw(run: Run, benchmark: str) -> str:
 
 
 def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
-    by_rule = [(rule, tuple(rule.reasons(findings))) for rule in _STATUS_RULES]
-    reasons = tuple(reason for _, lines in by_rule for reason in lines)
-    for rule, lines in by_rule:
-        if lines:
-            headline = rule.plural if rule.plural and len(lines) > 1 else rule.headline
-            return rule.status, _join_undecided(findings) or headline, reasons
-    return Status.GOOD, "passed", reasons
+    """Find the most serious status with reasons; the reasons of all statuses are listed."""
+    found = [(status, headline, lines) for status, headline, lines in _find_reasons(findings) if lines]
+    if not found:
+        return Status.GOOD, "passed", ()
+    status, headline, _ = found[0]
+    return status, _join_undecided(findings) or headline, tuple(reason for *_, lines in found for reason in lines)
 
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
@@ -321,7 +293,7 @@ def _may_end_early(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
 
 
-def _by(decision: GateDecision) -> str:
+def _name_metric(decision: GateDecision) -> str:
     """Name the metric that failed the gate, if the gate covers several."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
@@ -349,18 +321,15 @@ def _has_cases(gate: Gate, run: Run) -> bool:
 def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
     share, early_end = settings.get("max_error_share", 0.01), _may_end_early(settings)
-    measured = measure(run)
-    decisions = [
-        replace(decision, gate=gate)
-        for gate in gates
-        for decision in decide([_at_the_end(gate) if early_end else gate], {**_judges(run, gate), **measured}, share)
-    ]
+    measured, decisions = measure(run), []
+    for gate in gates:
+        last = gate
+        if early_end and gate.confidence is not None:
+            # In a run that could have been decided early, the final check has a confidence of its own.
+            last = replace(gate, confidence=at_the_end(gate.confidence))
+        decided = decide([last], {**_judges(run, gate), **measured}, share)
+        decisions += [replace(decision, gate=gate) for decision in decided]
     return early_gates(run.info.get("early"), decisions)
-
-
-def _at_the_end(gate: Gate) -> Gate:
-    """Set a gate's confidence to that of the final check, in a run that could have been decided early."""
-    return gate if gate.confidence is None else replace(gate, confidence=at_the_end(gate.confidence))
 
 
 def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
@@ -373,20 +342,14 @@ def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
 
 def measure(run: Run) -> dict[str, Measured]:
     """Collect each benchmark's cases with its derived metrics and declarations."""
-    return {name: measured_benchmark(run, name) for name in run.benchmarks}
-
-
-def measured_benchmark(run: Run, name: str) -> Measured:
-    """Collect one benchmark's cases with its derived metrics and declarations."""
-    bench = run.benchmarks[name]
-    return Measured(bench.tally, bench.derived, run.metrics(name))
+    return {name: Measured.of(run, name) for name in run.benchmarks}
 
 
 def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
     """Estimate a metric of a benchmark with its interval; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
-    measured = measured_benchmark(run, name)
+    measured = Measured.of(run, name)
     return measured.estimate(metric, measured.tally)
 
 
