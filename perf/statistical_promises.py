@@ -23,8 +23,8 @@ from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.early_stops import EarlyComparison, EarlyStop, PlannedOrder, at_the_end
 from evalsuite.results.judge_labels import rho
 from evalsuite.results.tally import Row
+from evalsuite.stats.clustering import interval_of_replicates
 from evalsuite.stats.correlation import without_each_cluster
-from evalsuite.stats.jackknife import interval_of_replicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.comparison import (
     Against,
-    ComparedMetric,
     ComparisonRules,
     Flip,
+    common_questions,
     find_declaration,
     is_derived,
     own_margin,
@@ -19,7 +19,6 @@ from evalsuite.decisions.comparison import (
     subjects,
 )
 from evalsuite.decisions.measured import select
-from evalsuite.decisions.pairing import Common, common_questions
 from evalsuite.results.judge_labels import is_canary, judge_accuracy, signatures_of
 from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Metric
-    from evalsuite.decisions.comparison import ComparedMetric
+    from evalsuite.decisions.comparison import Common, ComparedMetric, Pair
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.decisions.pairing import Common, Pair
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority
 

@@ -18,9 +18,8 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from evalsuite.decisions.comparison import find_declaration, own_margin, subjects
+from evalsuite.decisions.comparison import by_question, find_declaration, own_margin, same_question, subjects
 from evalsuite.decisions.measured import PASS_RATE, is_selected, score_of
-from evalsuite.decisions.pairing import by_question, same_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

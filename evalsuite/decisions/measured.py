@@ -38,8 +38,7 @@ def add_jackknife_interval(
         The estimate has no interval if the metric is undefined without some of the clusters. If nothing varies, it also
         has none without a declared range, or if the metric computes its own interval, which is more accurate.
     """
-    from evalsuite.stats.clustering import interval_of_sameness
-    from evalsuite.stats.jackknife import interval_of_replicates
+    from evalsuite.stats.clustering import interval_of_replicates, interval_of_sameness
 
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))

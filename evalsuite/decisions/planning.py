@@ -8,17 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import find_declaration, subjects
+from evalsuite.decisions.comparison import by_question, common_questions, find_declaration, subjects
 from evalsuite.decisions.measured import score_of, select
-from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.comparison import ComparedMetric
+    from evalsuite.decisions.comparison import Common, ComparedMetric, Compute
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.decisions.pairing import Common, Compute
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally
     from evalsuite.stats.power import DifferenceVariance

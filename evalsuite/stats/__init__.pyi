@@ -10,7 +10,7 @@ from .agreement import (
     krippendorff_alpha,
     pairwise_kappas,
 )
-from .clustering import ClusteredMean, Interval, clustered_mean, mean_interval
+from .clustering import ClusteredMean, Interval, clustered_mean, jackknife_interval, mean_interval
 from .correlation import Significance, kendall, pearson, spearman, welch_anova
 from .intervals import (
     amount_interval,
@@ -22,7 +22,6 @@ from .intervals import (
     unpaired_difference,
     wilson_interval,
 )
-from .jackknife import jackknife_interval
 from .noninferiority import NonInferiority, NonInferiorityVerdict, compare_paired, compare_statistic, holm, verdicts
 from .paired import PairedDifference, mcnemar, paired_difference, tango_interval, tango_pvalue
 from .power import detectable_mean, detectable_share, power_mean, power_share, required_n_mean, required_n_share

@@ -10,9 +10,9 @@ from numbers import Real
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.stats.clustering import jackknife_interval
 from evalsuite.stats.inputs import check_labels, is_missing, probability, same_length
 from evalsuite.stats.intervals import share_interval
-from evalsuite.stats.jackknife import jackknife_interval
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence

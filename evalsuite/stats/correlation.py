@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evalsuite.stats.clustering import Interval
+from evalsuite.stats.clustering import Interval, interval_of_replicates
 from evalsuite.stats.inputs import numbers, same_length
-from evalsuite.stats.jackknife import interval_of_replicates
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

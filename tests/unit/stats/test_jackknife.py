@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.stats import mean_interval
-from evalsuite.stats.jackknife import jackknife_interval
+from evalsuite.stats.clustering import jackknife_interval
 
 
 def mean(values: list[float]) -> float:

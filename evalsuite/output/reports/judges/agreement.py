@@ -161,7 +161,7 @@ def measure_agreement(kind: RaterKind, questions: Iterable[Question]) -> list[Ra
 
 def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
     from evalsuite.stats.agreement import alpha_without_each_cluster
-    from evalsuite.stats.jackknife import interval_of_replicates
+    from evalsuite.stats.clustering import interval_of_replicates
 
     values: dict[Hashable, list[JudgedValue]] = {}
     clusters: dict[Hashable, str] = {}

@@ -121,7 +121,7 @@ NOTE = (
 
 def gain(value: float, without: Sequence[float], n: int) -> Gain:
     """Estimate a gain by the jackknife."""
-    from evalsuite.stats.jackknife import interval_of_replicates, pvalue_of_replicates
+    from evalsuite.stats.clustering import interval_of_replicates, pvalue_of_replicates
 
     if math.isnan(value):
         return None, None
