@@ -1,8 +1,8 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
-`dump_reader` decompresses a dump into a pipe, and `workspace` reads it as a table. The source's own module (`imdb`,
-`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions, and `drawing` cuts entities by popularity, draws lots,
-and chooses equally many questions of each template.
+`dump_reader` decompresses a dump into a pipe, and `workspace` reads the pipe as a table. The module of a source (`imdb`,
+`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` cuts entities by popularity, draws lots, and chooses
+the same number of questions in each bucket.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("source", choices=sorted(SOURCES), help="the knowledge source")
     parser.add_argument(
-        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="where its files lie, as downloaded"
+        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="the folder of the downloaded files"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
     parser.add_argument(
         "--per-template",
         type=_at_least_one,
         metavar="N",
-        help="the most questions of a template in each of head, torso and tail; by default as many as it "
-        "takes to come to 1,000 there (3,000 for dbpedia)",
+        help="maximum number of questions of each template in head, torso and tail each; by default as many as are "
+        "needed for 1,000 questions in each (3,000 for dbpedia)",
     )
     parser.add_argument(
         "--mix",
         choices=("own", "paper"),
         default="own",
-        help="own (by default): what people may well ask; paper: the paper's templates, ISBN, ISSN and DOI "
-        "included, and as many questions of each as its scripts make",
+        help="own (the default): questions that people may ask; paper: the paper's templates, including ISBN, ISSN "
+        "and DOI, and as many questions of each template as the paper's scripts make",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the choice among questions; 0 by default")
-    parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates a predicate, for dbpedia")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the choice of questions; 0 by default")
+    parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates by predicate, for dbpedia")
 
 
 def run(args: Namespace) -> int:
@@ -93,7 +93,7 @@ def _count(selection: Selection, folder: Path) -> int:
     count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
     if not count:
         problem = "no template with a question for each of head, torso and tail"
-        raise DatasetError(folder, "", problem, "a dump that is large enough to be asked about")
+        raise DatasetError(folder, "", problem, "a larger dump")
     return count
 
 
@@ -114,21 +114,21 @@ class Origin:
     read: Read
 
 
-def _plain(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
-    def reads(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
+def _refuse_templates(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
+    def read_without_templates(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
         if templates:
             raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
         return read(workspace, folder)
 
-    return reads
+    return read_without_templates
 
 
 SOURCES = {
-    "dblp": Origin(dblp.FILES, 1000, 100, _plain(dblp.Dblp)),
+    "dblp": Origin(dblp.FILES, 1000, 100, _refuse_templates(dblp.Dblp)),
     "dbpedia": Origin(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
-    "goodreads": Origin(goodreads.FILES, 1000, 250, _plain(goodreads.Goodreads)),
-    "imdb": Origin(imdb.FILES, 1000, 85, _plain(imdb.Imdb)),
-    "mag": Origin(mag.FILES, 1000, 100, _plain(mag.Mag)),
+    "goodreads": Origin(goodreads.FILES, 1000, 250, _refuse_templates(goodreads.Goodreads)),
+    "imdb": Origin(imdb.FILES, 1000, 85, _refuse_templates(imdb.Imdb)),
+    "mag": Origin(mag.FILES, 1000, 100, _refuse_templates(mag.Mag)),
 }
 
 
@@ -136,7 +136,7 @@ def _write_published(selection: Selection, partitions: Mapping[str, Partition]) 
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
     Within a bucket, questions are sorted by popularity, most popular first. Entities of different types are compared by
-    the share of popularity above them. Several right answers are a list.
+    the share of popularity that more popular entities of their type have. Several right answers form a list.
     """
     return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 
@@ -151,21 +151,13 @@ def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: 
 
 
 def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
-    questions = [
-        (template, candidate) for template, buckets in selection.questions.items() for candidate in buckets[bucket]
-    ]
-
-    def by_popularity(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
-        template, candidate = entry
-        return (
-            partitions[template.entities].above(candidate.popularity),
-            candidate.entity,
-            template.id,
-            candidate.turn,
-        )
-
     lines = ",\n".join(
-        f"  {_write_line(template, candidate)}" for template, candidate in sorted(questions, key=by_popularity)
+        f"  {_write_line(template, candidate)}"
+        for _, _, _, _, template, candidate in sorted(
+            (partitions[template.entities].above(each.popularity), each.entity, template.id, each.turn, template, each)
+            for template, buckets in selection.questions.items()
+            for each in buckets[bucket]
+        )
     )
     return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
 
@@ -178,11 +170,8 @@ def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
 def _write_stats(
     source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
 ) -> str:
-    """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates.
-
-    `dropped` has the reason for each template that is not used, by id.
-    """
-    reasons = {**dropped, **{template.id: _lacking(buckets) for template, buckets in selection.empty.items()}}
+    """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates."""
+    reasons = {**dropped, **{template.id: _name_empty(buckets) for template, buckets in selection.empty.items()}}
     parts = [
         f"# Head-to-Tail from {source}",
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
@@ -202,7 +191,7 @@ def _write_stats(
     return "\n\n".join(parts) + "\n"
 
 
-def _lacking(buckets: Sequence[str]) -> str:
+def _name_empty(buckets: Sequence[str]) -> str:
     return f"no question about an entity in {' or '.join(buckets)} that the rules allow"
 
 
@@ -217,16 +206,8 @@ def _entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
             least = f"{partition.floor(bucket):,}" if share.entities else "-"
-            rows.append(
-                [
-                    name,
-                    bucket,
-                    f"{share.entities:,}",
-                    _percent(share.entities, entities),
-                    _percent(share.popularity, partition.total),
-                    least,
-                ]
-            )
+            percents = _percent(share.entities, entities), _percent(share.popularity, partition.total)
+            rows.append([name, bucket, f"{share.entities:,}", *percents, least])
     return rows
 
 

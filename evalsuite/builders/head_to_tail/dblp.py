@@ -5,6 +5,8 @@ be made to expand a small file into gigabytes, or to read other files. So the do
 reference is replaced by its character's number before parsing. dblp's own DTD declares nothing but characters.
 """
 
+# ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
+
 from __future__ import annotations
 
 import re
@@ -14,15 +16,7 @@ from html.entities import name2codepoint
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.head_to_tail.drawing import (
-    QuestionSource,
-    QuestionTemplate,
-    candidates_drawn,
-    cut_by_popularity,
-    draw,
-    lot_sql,
-    start_draw,
-)
+from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import decompress, locate
 from evalsuite.builders.head_to_tail.workspace import rows_as_table
 from evalsuite.core.errors import DatasetError
@@ -31,11 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
-
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
 
 
 FILES = ("dblp.xml",)
@@ -55,7 +46,7 @@ _SEPARATOR = "\x1f"
 
 @dataclass(frozen=True, slots=True)
 class Thesis:
-    """The only thesis of its kind by a person."""
+    """A person's only thesis of its kind."""
 
     person: str
     kind: str
@@ -64,7 +55,7 @@ class Thesis:
     schools: tuple[str, ...]
 
     def question(self, subject: str) -> RawQuestion:
-        """Make the question about its title, year or school, and the answers."""
+        """Make the question about the `title`, `year` or `school` of the thesis, and the answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
         questions: dict[str, tuple[str, Iterable[Answer | None]]] = {
@@ -78,31 +69,35 @@ class Thesis:
         return questions[subject]
 
 
-class Dblp(QuestionSource):
-    """The dump, read into a workspace."""
+class Dblp(DumpSource):
+    """The dump in a workspace."""
 
     templates = paper_templates = tuple(TEMPLATES)
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
-        self._workspace = workspace
+        super().__init__(workspace, folder)
         self._read(locate(folder, FILES[0]))
         self.partitions = {"person": cut_by_popularity(workspace, "person")}
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw people who wrote a thesis of the template's kind."""
-        start_draw(self._workspace)
-        for template in sizes:
-            kind, _ = TEMPLATES[template]
-            pool = f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{kind}') USING (id))"
-            draw(self._workspace, template, pool, self.partitions["person"], sizes[template])
-        theses = self._theses_drawn()
+    def _pool(self, template: QuestionTemplate) -> str:
+        return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
+
+    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
+        rows = self._workspace.sql("""
+            SELECT id, name, kind, title, year, schools
+            FROM thesis SEMI JOIN drawn USING (id)
+        """)
+        theses = {
+            (id_, kind): Thesis(name, kind, title, year, tuple(schools.split(_SEPARATOR) if schools else ()))
+            for id_, name, kind, title, year, schools in rows
+        }
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             kind, subject = TEMPLATES[template]
             if thesis := theses.get((entity, kind)):
                 yield thesis.question(subject)
 
-        return candidates_drawn(self._workspace, sizes, ask)
+        return ask
 
     def _read(self, path: Path) -> None:
         self._workspace.progress.begin(path.name)
@@ -112,10 +107,10 @@ class Dblp(QuestionSource):
             self._workspace.sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.sql(f"""
             CREATE TABLE person AS
-            SELECT name AS id, count(*) AS popularity, {lot_sql(self._workspace.seed, "name")} AS lot
+            SELECT name AS id, count(*) AS popularity, {self._lot("name")} AS lot
             FROM credited GROUP BY name
         """)
-        # A second thesis of the kind, or a second person of the name, would be ambiguous.
+        # Leave out people with a second thesis of the same kind, and people who share a name.
         self._workspace.sql(f"""
             CREATE TABLE thesis AS
             WITH author AS (
@@ -134,19 +129,9 @@ class Dblp(QuestionSource):
             GROUP BY id, kind HAVING count(*) = 1
         """)
 
-    def _theses_drawn(self) -> dict[tuple[str, str], Thesis]:
-        rows = self._workspace.sql("""
-            SELECT id, name, kind, title, year, schools
-            FROM thesis SEMI JOIN drawn USING (id)
-        """)
-        return {
-            (id_, kind): Thesis(name, kind, title, year, tuple(schools.split(_SEPARATOR) if schools else ()))
-            for id_, name, kind, title, year, schools in rows
-        }
-
 
 def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row for each person of each work up to the last year; a thesis by one person has more columns."""
+    """Yield a row for each person of each work up to the last year; only a thesis by one person has all columns."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -159,7 +144,7 @@ def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-# Pages about persons, which are removed from the tree like works.
+# Elements that are not works. They are parsed only to free their memory.
 _OTHERS = ("person", "www")
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
@@ -186,41 +171,41 @@ class Work:
 
 
 def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
-    """Yield the works of dblp.xml; a `dblp.dtd` beside it may declare further characters."""
+    """Yield the works in dblp.xml; a file `dblp.dtd` in the same folder may declare further characters."""
     from lxml import etree
 
     # The input has no entities and no DTD; these options are a second defence.
     parser = etree.XMLPullParser(
         events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities=False, no_network=True, load_dtd=False
     )
-    fed = 0
+    pending = 0
     try:
-        for block in _characters(blocks, path):
+        for block in _number_characters(blocks, path):
             parser.feed(block)
-            fed += len(block)
-            for record in _taken(parser):
-                fed = 0
+            pending += len(block)
+            for record in _take_records(parser):
+                pending = 0
                 if record:
                     yield record
-            if fed > _LONGEST_RECORD:
-                raise DatasetError(path, "", f"{fed >> 20} MB without a record", f"one of {', '.join(WORKS)}")
+            if pending > _LONGEST_RECORD:
+                raise DatasetError(path, "", f"{pending >> 20} MB without a record", f"one of {', '.join(WORKS)}")
         parser.close()
     except etree.XMLSyntaxError as error:
         place = f"line {error.lineno}" if error.lineno else ""
         raise DatasetError(path, place, error.msg or "a fault", "well-formed XML") from error
 
 
-def _taken(parser: Any) -> Iterator[Work | None]:
-    """Yield the records that have ended: works, and None for others."""
+def _take_records(parser: Any) -> Iterator[Work | None]:
+    """Yield the complete records that the parser holds: a work, or None for any other record."""
     for _, element in parser.read_events():
-        yield _work(element) if element.tag in WORKS else None
-        # Free the element, and its predecessors in the parent.
+        yield _read_work(element) if element.tag in WORKS else None
+        # Free the memory of the element and of its predecessors in the parent.
         element.clear()
         while (before := element.getprevious()) is not None:
             element.getparent().remove(before)
 
 
-def _work(element: Any) -> Work:
+def _read_work(element: Any) -> Work:
     texts: dict[str, list[str]] = {"author": [], "editor": [], "title": [], "year": [], "school": []}
     for child in element:
         if child.tag in texts:
@@ -231,26 +216,23 @@ def _work(element: Any) -> Work:
     return Work(element.tag, people, title, year, tuple(filter(None, texts["school"])))
 
 
-def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """Yield the document without its type, with a number for each named character."""
-    prologue, blocks = _prologue(iter(blocks), path)
-    declared = _read_declared(prologue, path)
+def _number_characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """Yield the document without its DTD, and with a number in place of each named character."""
+    prologue, blocks = _split_prologue(iter(blocks), path)
+    declared = _read_declarations(prologue, path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
     # Keep the number of lines, so that the parser's line numbers are those of the file.
     yield head + b"\n" * (line := prologue.count(b"\n"))
-    for text, is_literal in _sections(blocks):
-        yield (
-            text
-            if is_literal
-            else _REFERENCE.sub(partial(_number_reference, declared=declared, path=path, line=line), text)
-        )
+    for text, is_literal in _split_literals(blocks):
+        number = partial(_number_reference, declared=declared, path=path, line=line)
+        yield text if is_literal else _REFERENCE.sub(number, text)
         line += text.count(b"\n")
 
 
-def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the document in pieces, each with whether it is literal (a comment or CDATA, without references).
+def _split_literals(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield the document in pieces, and for each piece whether it is literal (a comment or CDATA, without references).
 
-    No piece ends within a mark or reference.
+    No piece ends within a tag or a reference.
     """
     closing, rest = b"", b""
     for block in chain(blocks, (b"",)):
@@ -268,19 +250,19 @@ def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
                 yield opening[0], True
                 text, closing = text[opening.end() :], _CLOSING[opening[0]]
             else:
-                cut = _uncut(text) if block else len(text)
+                cut = _find_cut(text) if block else len(text)
                 yield text[:cut], False
                 text, rest = b"", text[cut:]
 
 
-def _uncut(text: bytes) -> int:
-    """Find the end of the text that has no incomplete mark or reference."""
+def _find_cut(text: bytes) -> int:
+    """Find the start of an incomplete tag or reference at the end of the text, or else the end of the text."""
     mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
     begun = ((mark, b">"), (reference, b";"))
     return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))
 
 
-def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
+def _split_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
     start = b""
     for block in blocks:
         start += block
@@ -292,8 +274,8 @@ def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[byte
     raise DatasetError(path, "its beginning", beginning, "an XML document of <dblp>")
 
 
-def _read_declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
-    """Map names to characters: those of HTML, and those that a DTD declares."""
+def _read_declarations(prologue: bytes, path: Path) -> Mapping[bytes, int]:
+    """Map the names of characters in HTML and in the DTD to the characters' numbers."""
     beside = path.with_name("dblp.dtd")
     dtd = beside.read_bytes() if beside.is_file() else b""
     characters = {name.encode(): number for name, number in name2codepoint.items()}

@@ -1,7 +1,9 @@
 """DBpedia: all entities by the number of their triples, asked about their predicates.
 
-As in the paper, attributes are not used that are unspecific, dynamic, specific to the source, or not text.
+As in the paper, predicates are left out that are unspecific, dynamic, specific to the source, or not text.
 """
+
+# ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 from __future__ import annotations
 
@@ -12,15 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import expect, read_json
-from evalsuite.builders.head_to_tail.drawing import (
-    QuestionSource,
-    QuestionTemplate,
-    candidates_drawn,
-    cut_by_popularity,
-    draw_all,
-    lot_sql,
-    start_draw,
-)
+from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity, draw_entities
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import quote, triples
 from evalsuite.core.errors import DatasetError
@@ -28,11 +22,8 @@ from evalsuite.core.errors import DatasetError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalsuite.builders.head_to_tail.drawing import Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import QuestionMaker, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
-
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
 
 
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
@@ -44,14 +35,14 @@ _MORE = 4
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 
 
-class Dbpedia(QuestionSource):
-    """The dump, read into a workspace.
+class Dbpedia(DumpSource):
+    """The dump in a workspace.
 
-    `templates` is a JSON object with a question for each predicate, where `_` is replaced by the entity.
+    `templates` is a JSON file with a question for each predicate; `_` stands for the entity.
     """
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
-        self._workspace = workspace
+        super().__init__(workspace, folder)
         self._questions = read_templates(templates or TEMPLATES)
         self.templates = self.paper_templates = tuple(self._questions)
         self.dropped = dropped_templates(templates or TEMPLATES)
@@ -62,22 +53,22 @@ class Dbpedia(QuestionSource):
         }
         self.template_popularity = dict(workspace.sql("SELECT id, popularity FROM predicate"))
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw entities that have the template's predicate."""
-        start_draw(self._workspace)
+    def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
         more = {template: size * _MORE for template, size in sizes.items()}
-        draw_all(self._workspace, pool, self.partitions["entity"], more)
-        values, twice = self._values_drawn(), self._indistinct()
+        draw_entities(self._workspace, pool, self.partitions["entity"], more)
+
+    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
+        values, ambiguous = self._load_values(), self._find_ambiguous()
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if entity not in twice and not _is_list(name := _name_of(entity)):
+            if entity not in ambiguous and not _is_list(name := _name_of(entity)):
                 yield self._questions[template].replace("_", name), _answers_of(values[template.id, entity])
 
-        return candidates_drawn(self._workspace, sizes, ask)
+        return ask
 
     def _read(self, path: Path) -> None:
-        """Read triples; entities are named without the common prefix, other objects are null."""
+        """Read the triples. The common prefix is removed from entities; objects that are not entities become null."""
         skip = len(_RESOURCE)
         with triples(self._workspace, path) as stream:
             self._workspace.sql(f"""
@@ -86,10 +77,10 @@ class Dbpedia(QuestionSource):
                        CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
                 FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
             """)
-        # A name with two underscores in a row is an intermediate node of the extraction, not an entity.
+        # A name with two successive underscores is an intermediate node of the extraction, not an entity.
         self._workspace.sql(f"""
             CREATE TABLE entity AS
-            SELECT id, count(*) AS popularity, {lot_sql(self._workspace.seed, "id")} AS lot
+            SELECT id, count(*) AS popularity, {self._lot("id")} AS lot
             FROM (
                 SELECT subject AS id FROM triple
                 UNION ALL SELECT object FROM triple WHERE object IS NOT NULL AND object <> subject
@@ -107,7 +98,7 @@ class Dbpedia(QuestionSource):
             FROM triple SEMI JOIN (VALUES {wanted}) AS wanted (predicate) USING (predicate)
         """)
 
-    def _values_drawn(self) -> dict[tuple[str, str], list[str | None]]:
+    def _load_values(self) -> dict[tuple[str, str], list[str | None]]:
         rows = self._workspace.sql("""
             SELECT template, subject, list(object ORDER BY object)
             FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject
@@ -115,8 +106,8 @@ class Dbpedia(QuestionSource):
         """)
         return {(template, subject): objects for template, subject, objects in rows}
 
-    def _indistinct(self) -> set[str]:
-        """Find drawn entities whose name differs from another's in case only."""
+    def _find_ambiguous(self) -> set[str]:
+        """Find the drawn entities whose name differs from another entity's name only in case."""
         rows = self._workspace.sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
             JOIN (
@@ -132,8 +123,8 @@ class Dbpedia(QuestionSource):
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question is
-    used, because it asks for somebody who is or was, so every value is right.
+    Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question
+    replaces the file's, because the shipped one asks for past and present values, so every value is right.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
@@ -152,7 +143,7 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
 
 
 def dropped_templates(path: Path) -> dict[str, str]:
-    """List the predicates of a file of templates that are not used, each with the reason."""
+    """Map each predicate of a template file that is not used to the reason."""
     return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
@@ -165,7 +156,7 @@ def _is_list(name: str) -> bool:
 
 
 def _answers_of(objects: list[str | None]) -> list[str | None]:
-    """Return all names of all values; none if a value is not an entity with a name."""
+    """Return all names of all values; an empty list if a value is not an entity with a name."""
     if any(each is None or "__" in each or _is_list(_name_of(each)) for each in objects):
         return []
     names = [_name_of(each) for each in objects if each]
@@ -203,8 +194,7 @@ _ELSEWHERE = {
 }
 # Unsuitable predicates with their reasons.
 UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
-# Predicates whose values change or vary in kind. The shipped file's question, whose answer stays right, replaces the
-# one in a user's file.
+# Predicates whose values change or vary in kind.
 CHANGING = {
     _ONTOLOGY.format(name)
     for name in (

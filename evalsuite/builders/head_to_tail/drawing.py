@@ -1,4 +1,4 @@
-"""Candidate questions, the paper's rules for their wording, and the choice among them by popularity and lot."""
+"""Candidate questions, the paper's rules for their wording, and their choice by popularity and by random lots."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.workspace import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 Answer = str | int
 # A question, or None if its subject would be ambiguous, and the raw answers.
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
+# Makes a template's questions about an entity.
+QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]
 # Maximum number of right answers of a specific question.
 MOST_ANSWERS = 12
 # The replacement for a character that a dump has lost.
@@ -32,7 +36,7 @@ LOST = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A kind of question, by its id in the file; the type of entity determines the buckets."""
+    """A kind of question, identified by its id in the file; each type of entity has its own buckets."""
 
     id: str
     entities: str
@@ -40,7 +44,7 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that the data can answer."""
+    """A question that the data can answer; the candidates with the lowest `turn`, then the lowest `lot` come first."""
 
     entity: str
     popularity: int
@@ -51,13 +55,13 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """Return a key that is equal for questions that differ in case and spacing only."""
+        """A key that is equal for questions that differ only in case and spacing."""
         return " ".join(self.question.casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The candidates of one template and bucket in order; `exhausted` if the data have no further ones."""
+    """The sorted candidates of one template and bucket; `exhausted` tells that the data have no further ones."""
 
     candidates: tuple[Candidate, ...]
     exhausted: bool
@@ -68,7 +72,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, Drawn]"]
 
 
 def is_fit(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has few, textual answers and does not reveal them."""
+    """Tell whether a question has few answers, whether all are text, and whether the question reveals none."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
@@ -105,67 +109,47 @@ def distinct(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
     return tuple(dict.fromkeys(answer for answer in cleaned if answer not in {None, ""}))
 
 
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+# ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 
-# Maximum number of entities that the database keeps in order; for a larger draw, all are taken.
+# Maximum number of entities that the database sorts; a larger draw takes all entities.
 _MOST_IN_ORDER = 1_000_000
 
 
 def lot(seed: int, *parts: str) -> int:
-    """Compute the lot of an entity, or the salt of a template: 64 bits."""
-    return int.from_bytes(hashlib.md5(_text(seed, parts), usedforsecurity=False).digest()[8:], "little")
+    """Compute a pseudorandom number of 64 bits: the lot of an entity, or the salt of a template."""
+    text = ":".join((str(seed), *parts)).encode()
+    return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
 def lot_sql(seed: int, expression: str) -> str:
     """Write the SQL of `lot` for an SQL expression of type text."""
-    # This function reads the second half of the sum's 16 bytes as a little-endian number.
+    # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
 def _bucket_sql(cut: Partition) -> str:
-    """Write the SQL that finds the bucket by the column `popularity`."""
-    floors = [(bucket, cut.floor(bucket)) for bucket in BUCKETS[:-1]]
-    cases = " ".join(f"WHEN popularity >= {floor} THEN '{bucket}'" for bucket, floor in floors)
+    cases = " ".join(f"WHEN popularity >= {cut.floor(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1])
     return f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
 
 
 def cut_by_popularity(workspace: Workspace, entities: str) -> Partition:
-    """Cut the entities of a relation by their column `popularity`."""
-    rows = workspace.sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")
-    return Partition(dict(rows))
+    """Cut the entities of a relation into buckets by their column `popularity`."""
+    return Partition(dict(workspace.sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
 
 
-def start_draw(workspace: Workspace) -> None:
-    """Create the empty tables `drawn`, and `pools`, which marks exhausted pools."""
-    workspace.sql(
-        "CREATE OR REPLACE TABLE drawn (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)"
-    )
-    workspace.sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
+def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
+    """Add to the table `drawn` the first `sizes[template]` entities of each template and bucket.
 
-
-def draw(workspace: Workspace, template: QuestionTemplate, pool: str, cut: Partition, size: int) -> None:
-    """Add to `drawn` the first `size` entities of a pool in each bucket.
-
-    The pool is a relation with the columns `id`, `popularity` and `lot`; `cut` is the partition of its type of entity.
+    `pool` is a relation with the columns `template` (a template's id), `id`, `popularity` and `lot`.
     """
-    columns = f"{quote(template.id)} AS template, {lot(workspace.seed, template.id)}::UBIGINT AS salt"
-    _draw(workspace, f"(SELECT *, {columns}, {size} AS size FROM {pool})", cut, size)
-
-
-def draw_all(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
-    """Do what `draw` does, for many templates at once; the pool also has a column `template` with the template's id."""
     salts = ", ".join(
         f"({quote(template.id)}, {lot(workspace.seed, template.id)}::UBIGINT, {size})"
         for template, size in sizes.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
-    _draw(workspace, salted, cut, max(sizes.values()))
-
-
-def _draw(workspace: Workspace, salted: str, cut: Partition, size: int) -> None:
     pool = f"(SELECT *, xor(lot, salt) AS ticket, {_bucket_sql(cut)} AS bucket FROM {salted})"
-    if size < _MOST_IN_ORDER:
+    if (size := max(sizes.values())) < _MOST_IN_ORDER:
         workspace.sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS
             SELECT template, bucket, count(*) <= any_value(size) AS exhausted,
@@ -184,17 +168,33 @@ def _draw(workspace: Workspace, salted: str, cut: Partition, size: int) -> None:
 
 
 def ids_drawn_for(*templates: QuestionTemplate) -> str:
-    """Write the SQL of a relation of the `id` of every entity that was drawn for one of these templates."""
+    """Write the SQL of a relation with the `id` of every entity that was drawn for one of these templates."""
     names = ", ".join(quote(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
-def candidates_drawn(
-    workspace: Workspace,
-    templates: Iterable[QuestionTemplate],
-    ask: Callable[[QuestionTemplate, str], Iterable[RawQuestion]],
-) -> Draw:
-    """Make the candidates of all entities drawn; `ask` makes a template's questions about an entity."""
+def add_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
+    """Return the rows of the query `shown`, each with the numbers of entities of its name and of its name and year.
+
+    `shown` and the relation `entities` have the columns `called`, which is equal for equal names, and `year`.
+    """
+    workspace.sql(f"CREATE OR REPLACE TABLE shown AS {shown}")
+    workspace.sql(f"""
+        CREATE OR REPLACE TABLE namesake AS
+        SELECT called, year, count(*) AS many
+        FROM {entities} SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
+        GROUP BY called, year
+    """)
+    return workspace.sql("""
+        SELECT shown.* EXCLUDE (called), everyone.many, twin.many
+        FROM shown
+             JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone USING (called)
+             JOIN namesake AS twin ON twin.called = shown.called AND twin.year IS NOT DISTINCT FROM shown.year
+    """)
+
+
+def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], ask: QuestionMaker) -> Draw:
+    """Make the candidates of all entities in the table `drawn`."""
     left = {(template, bucket) for template, bucket, done in workspace.sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
@@ -220,10 +220,6 @@ def _fitting(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, 
             yield question, clean
 
 
-def _text(seed: int, parts: tuple[str, ...]) -> bytes:
-    return ":".join((str(seed), *parts)).encode()
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
     """The number of a bucket's entities and the sum of their popularity."""
@@ -236,8 +232,8 @@ class Partition:
     """Entities of one type in three buckets, each with about a third of all popularity.
 
     By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
-    least a third of the total popularity, the torso goes on to two thirds, the tail is the rest. Entities of equal
-    popularity are in one bucket. If all popularity is zero, all are in the tail.
+    least a third of the total popularity. The torso extends to two thirds, and the tail is the rest. Entities of equal
+    popularity are in the same bucket. If all popularity is zero, all entities are in the tail.
     """
 
     def __init__(self, entities: Mapping[int, int]) -> None:
@@ -247,7 +243,7 @@ class Partition:
         self.total = max(self._until.values(), default=0)
 
     def above(self, popularity: int) -> Fraction:
-        """Return the share in [0, 1] of all popularity that more popular entities have; 0 for the top."""
+        """Return the share of all popularity, in [0, 1], that more popular entities have."""
         own = popularity * self._entities[popularity]
         return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
 
@@ -256,16 +252,13 @@ class Partition:
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:
-        """Return the least popularity in this bucket or a higher one.
-
-        If these buckets are empty, it is greater than all popularities.
-        """
+        """Return the lowest popularity in this bucket and those above; if all are empty, more than any popularity."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
     def shares(self) -> dict[str, Share]:
-        """Return the share of each bucket."""
+        """Sum the entities and the popularity of each bucket."""
         shares = dict.fromkeys(BUCKETS, Share())
         for each, count in self._entities.items():
             name = self.bucket(each)
@@ -274,7 +267,7 @@ class Partition:
         return shares
 
 
-# Growth of a template's draw if its candidates do not suffice.
+# Factor on the size of a template's draw if it yielded too few candidates.
 GROWTH = 4
 
 
@@ -292,12 +285,45 @@ class QuestionSource(ABC):
 
     @abstractmethod
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about at least so many entities in each bucket, or all of them, in the order of the seed."""
+        """Draw questions about at least `sizes[template]` entities in each bucket, or about all of them."""
+
+
+class DumpSource(QuestionSource):
+    """A question source whose entities are in the tables of a workspace."""
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self._workspace, self._folder = workspace, folder
+
+    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """See `QuestionSource.draw`."""
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE drawn
+            (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)
+        """)
+        self._workspace.sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
+        self._draw_entities(sizes)
+        return make_candidates(self._workspace, sizes, self._prepare_questions(sizes))
+
+    def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
+        for template, size in sizes.items():
+            pool = f"(SELECT *, {quote(template.id)} AS template FROM {self._pool(template)})"
+            draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
+
+    def _pool(self, template: QuestionTemplate) -> str:
+        """Write the SQL of the entities that may have a value for the template."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+        """Read the facts about the drawn entities."""
+
+    def _lot(self, expression: str) -> str:
+        return lot_sql(self._workspace.seed, expression)
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen questions."""
+    """The chosen questions; each template has the same number of questions in every bucket."""
 
     # by template and bucket; a template has equally many in each bucket
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
@@ -308,10 +334,10 @@ class Selection:
 def choose(
     source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
 ) -> Selection:
-    """Draw until every template has all questions that it may ask, or all that exist.
+    """Draw until every template has as many questions as are allowed, or as many as exist.
 
-    A template asks at most `per_template` questions in a bucket, or, if that is None, as many as it takes to reach
-    `target` questions in a bucket over all templates.
+    A template asks at most `per_template` questions in a bucket. If `per_template` is None, the limit is the least
+    number with which all templates together reach `target` questions in a bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)
@@ -329,7 +355,7 @@ def find_cap(available: Sequence[int], target: int) -> int:
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
         if reached >= target:
-            # Just below this cap, each template with at least `cap` questions contributes one per step.
+            # Lowering the cap by 1 removes one question of each template with at least `cap` questions.
             return cap - (reached - target) // sum(each >= cap for each in available)
     return target
 
@@ -344,7 +370,7 @@ def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
 
 
 def _select(drawn: Draw, cap: int) -> Selection:
-    """Choose the first candidates of each template, without questions of earlier templates."""
+    """Choose the first candidates of each template, except questions that an earlier template asks."""
     asked: set[str] = set()
     chosen, empty = {}, {}
     for template, buckets in drawn.items():

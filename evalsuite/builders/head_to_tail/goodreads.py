@@ -1,6 +1,7 @@
 """Goodreads: books by the ratings of all their editions."""
 
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
+# ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 from __future__ import annotations
 
@@ -8,15 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.head_to_tail.drawing import (
-    QuestionSource,
-    QuestionTemplate,
-    candidates_drawn,
-    cut_by_popularity,
-    draw,
-    lot_sql,
-    start_draw,
-)
+from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import json_lines
 
@@ -24,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
@@ -66,7 +59,7 @@ class Edition:
     isbn10: str | None
 
     def is_asked(self) -> bool:
-        """Tell whether it was published by the last year of the questions."""
+        """Tell whether the edition was published up to the last year of the questions."""
         return self.year is not None and self.year <= LAST_YEAR
 
 
@@ -98,7 +91,7 @@ class Book:
         }[template]
 
     def answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return all right answers, by any edition that fits the question; none if an author has no name."""
+        """Return the answers for all editions that fit the question; no answers if the name of an author is missing."""
         same_publisher = [each for each in self.editions if each.is_asked() and self._same_publisher(each)]
         same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
@@ -117,32 +110,36 @@ class Book:
         return (other.publisher or "").lower() == (self.main.publisher or "").lower()
 
 
-class Goodreads(QuestionSource):
-    """The dump, read into a workspace."""
+class Goodreads(DumpSource):
+    """The dump in a workspace."""
 
     # Identifiers are asked for in the paper's mix only.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
-        self._workspace = workspace
+        super().__init__(workspace, folder)
         self._read_authors(locate(folder, AUTHORS))
         self._read_books(locate(folder, BOOKS))
         self.partitions = {"book": cut_by_popularity(workspace, "book")}
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw books that have what the template asks for."""
-        start_draw(self._workspace)
-        for template in sizes:
-            pool = f"(FROM book WHERE {_BOOKS[template]})"
-            draw(self._workspace, template, pool, self.partitions["book"], sizes[template])
-        books, names = self._books_drawn(), self._names()
+    def _pool(self, template: QuestionTemplate) -> str:
+        return f"(FROM book WHERE {_BOOKS[template]})"
+
+    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
+        books = self._load_books()
+        names = dict(
+            self._workspace.sql("""
+                SELECT id, name FROM author
+                SEMI JOIN (SELECT DISTINCT unnest(authors) AS id FROM shown) USING (id)
+            """)
+        )
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             book = books[entity]
             yield book.question(template), book.answers(template, names)
 
-        return candidates_drawn(self._workspace, sizes, ask)
+        return ask
 
     def _read_authors(self, path: Path) -> None:
         with json_lines(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
@@ -152,7 +149,7 @@ class Goodreads(QuestionSource):
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
         with json_lines(self._workspace, path, fields) as stream:
-            # Illustrators, translators and the like have a role; authors have none.
+            # Authors have an empty role; illustrators, translators and others do not.
             self._workspace.sql(f"""
                 CREATE TABLE edition AS
                 SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
@@ -162,15 +159,15 @@ class Goodreads(QuestionSource):
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
                        nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
                        coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
-                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {lot_sql(self._workspace.seed, "book_id")} AS rank,
+                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._lot("book_id")} AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # The best edition is found by a number, because the database can spill numeric aggregates, but not texts.
+        # Find the best edition by a number, because the database can spill aggregates of numbers but not of texts.
         self._workspace.sql(f"""
             CREATE TABLE book AS
-            SELECT book AS id, popularity, {lot_sql(self._workspace.seed, "book")} AS lot,
+            SELECT book AS id, popularity, {self._lot("book")} AS lot,
                    lower(name) AS called, year, series, publisher, pages, isbn13, isbn10, authors
             FROM edition JOIN (
                 SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank
@@ -178,7 +175,7 @@ class Goodreads(QuestionSource):
             ) USING (rank)
         """)
 
-    def _books_drawn(self) -> dict[str, Book]:
+    def _load_books(self) -> dict[str, Book]:
         self._workspace.sql("""
             CREATE OR REPLACE TABLE shown AS
             SELECT id, called, year, authors FROM book SEMI JOIN drawn USING (id)
@@ -203,15 +200,8 @@ class Goodreads(QuestionSource):
                  JOIN (SELECT called, year, count(*) AS many FROM namesake GROUP BY called, year) AS twin
                  ON twin.called = shown.called AND twin.year = shown.year
         """)
-        # Editions are sorted, so the first that questions may be about is the main one.
+        # Editions are sorted by ratings, so the first one up to the last year is the main edition.
         return {
             id_: Book(next(filter(Edition.is_asked, editions[id_])), tuple(editions[id_]), namesakes, twins)
             for id_, namesakes, twins in rows
         }
-
-    def _names(self) -> dict[str, str]:
-        rows = self._workspace.sql("""
-            SELECT id, name FROM author
-            SEMI JOIN (SELECT DISTINCT unnest(authors) AS id FROM shown) USING (id)
-        """)
-        return dict(rows)

@@ -1,5 +1,7 @@
 """IMDb: titles by votes, and people by the votes of the titles they are known for."""
 
+# ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
+
 from __future__ import annotations
 
 import json
@@ -9,15 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
-    QuestionSource,
+    DumpSource,
     QuestionTemplate,
-    candidates_drawn,
+    add_namesakes,
     cut_by_popularity,
-    draw,
     ids_drawn_for,
     lot,
-    lot_sql,
-    start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import tsv
@@ -25,9 +24,10 @@ from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 KINDS = {
@@ -63,8 +63,8 @@ DEPARTMENT = QuestionTemplate("imdb-person-department", "person")
 SPECIALTY = QuestionTemplate("imdb-person-specialty", "person")
 KNOWN_FOR = QuestionTemplate("imdb-person-known-for", "person")
 
-# Roles that are not characters.
-_NOBODY = re.compile(
+# Entries in the list of roles that are not characters.
+_NOT_A_CHARACTER = re.compile(
     r"(?:self|himself|herself|themsel(?:f|ves)|itself)\b.*|"
     r"(?:various|additional|other|multiple)(?: (?:characters?|roles?|voices?))?|"
     r"extras?|ensemble|unknown|uncredited",
@@ -88,39 +88,35 @@ class Title:
     twins: int  # number of titles with this name and year
 
     def is_asked(self) -> bool:
-        """Tell whether it was released by the last year of the questions."""
+        """Tell whether the title was released up to the last year of the questions."""
         return self.year is not None and self.year <= LAST_YEAR
 
-    @property
-    def work(self) -> str:
-        """Return the kind of work in words."""
-        return KINDS.get(self.kind, "title")
-
     def known_as(self) -> str | None:
-        """Return the name, with the year if others share the name; None if that is ambiguous, too."""
+        """Return the name, with the year if other titles share the name; None if others share both."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
 
     def question(self, template: QuestionTemplate, role: str = "") -> str | None:
-        """Make the question (about a role, if given), or None if the title is ambiguous."""
+        """Make the question, or None if the title is ambiguous; `role` is the character of the template CHARACTER."""
+        kind = KINDS.get(self.kind, "title")
         if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
-            # The question must not reveal the year, so the name must be unique.
+            # The question must not reveal the year, so the name alone must identify the title.
             verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
-            return f'In which year did the {self.work} "{self.name}" {verb}?' if self.namesakes == 1 else None
+            return f'In which year did the {kind} "{self.name}" {verb}?' if self.namesakes == 1 else None
         name = self.known_as()
         if name is None:
             return None
         if template == RUNNING_TIME:
-            return f"How many minutes does the {self.work} {name} run?"
+            return f"How many minutes does the {kind} {name} run?"
         if template == CHARACTER:
-            return f"Which actor or actress played {role} in the {self.work} {name}?"
-        return f"Who {'directed' if template == DIRECTOR else 'wrote'} the {self.work} {name}?"
+            return f"Which actor or actress played {role} in the {kind} {name}?"
+        return f"Who {'directed' if template == DIRECTOR else 'wrote'} the {kind} {name}?"
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person with a unique name, and the best known work, or None if the work is ambiguous."""
+    """A person with a unique name, and the person's best-known work, or None if the work is ambiguous."""
 
     name: str
     work: str | None
@@ -143,12 +139,12 @@ class Person:
 
 
 def is_somebody(role: str) -> bool:
-    """Tell whether a role's name is that of a character."""
-    return bool(role.strip()) and not _NOBODY.fullmatch(role.strip())
+    """Tell whether a role is a character."""
+    return bool(role.strip()) and not _NOT_A_CHARACTER.fullmatch(role.strip())
 
 
 def professions(listed: str | None) -> list[str]:
-    """Write IMDb's list of professions (`actress,camera_department`) in words; an actress is also an actor."""
+    """Convert IMDb's list of professions (`actress,camera_department`) to words; an actress is also an actor."""
     words = [word for word in (listed or "").split(",") if word and word not in _NO_PROFESSIONS]
     if "actress" in words and "actor" not in words:
         words.append("actor")
@@ -156,18 +152,12 @@ def professions(listed: str | None) -> list[str]:
 
 
 def only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
-    """Return the profession of a person who has only one, if the template asks for its kind."""
+    """Return a person's only profession if the template asks for this kind of profession, else an empty list."""
     if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
         return []
-    kind = SPECIALTY if listed in _SPECIALTIES else DEPARTMENT if _is_department(listed) else JOB
+    is_department = listed.endswith("_department") or listed == "location_management"
+    kind = SPECIALTY if listed in _SPECIALTIES else DEPARTMENT if is_department else JOB
     return [listed.replace("_", " ")] if kind == template else []
-
-
-def _is_department(profession: str) -> bool:
-    return profession.endswith("_department") or profession == "location_management"
-
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
 
 
 FILES = (
@@ -183,7 +173,7 @@ _TITLES = {
     START_YEAR: f"kind IN ({_SERIES})",
     RELEASE_YEAR: f"kind NOT IN ({_SERIES})",
     END_YEAR: f"end_year <= {LAST_YEAR}",
-    # Not for a series, because it may mean one episode or all of them.
+    # The running time of a series may mean one episode or all episodes.
     RUNNING_TIME: f"minutes > 0 AND kind NOT IN ({_SERIES})",
     DIRECTOR: "true",
     WRITER: "true",
@@ -192,26 +182,26 @@ _TITLES = {
 _PEOPLE = {
     BIRTH_YEAR: f"birth_year <= {LAST_YEAR}",
     DEATH_YEAR: f"death_year <= {LAST_YEAR}",
-    PROFESSION: "",
+    PROFESSION: "true",
     JOB: "NOT contains(professions, ',')",
     DEPARTMENT: "regexp_full_match(professions, '[a-z_]+_department|location_management')",
     SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
-    KNOWN_FOR: "",
+    KNOWN_FOR: "true",
 }
-# Templates that need other files. Many titles have no such credits, so more are drawn at once, because reading those
-# files again is slow.
+# Templates whose answers are in other files. Many titles lack these credits, and reading the files again is slow, so
+# more titles are drawn at once.
 _CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8
 
 
-class Imdb(QuestionSource):
-    """The dump, read into a workspace."""
+class Imdb(DumpSource):
+    """The dump in a workspace."""
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
     paper_templates = (*(*_TITLES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
-        self._workspace, self._folder = workspace, folder
+        super().__init__(workspace, folder)
         self._credits_read: list[int] = []
         self._read_titles()
         self._read_people()
@@ -220,38 +210,33 @@ class Imdb(QuestionSource):
             "person": cut_by_popularity(workspace, "fame"),
         }
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw titles and people that may have what the template asks for."""
-        start_draw(self._workspace)
-        for template, size in sizes.items():
-            if template in _TITLES:
-                more = _MORE if template in _CREDITS else 1
-                pool = f"(FROM asked WHERE {_TITLES[template]})"
-                draw(self._workspace, template, pool, self.partitions["title"], size * more)
-            else:
-                condition = _PEOPLE[template] or "true"
-                pool = f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {condition}) USING (id))"
-                draw(self._workspace, template, pool, self.partitions["person"], size)
+    def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
+        super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
+
+    def _pool(self, template: QuestionTemplate) -> str:
+        if template in _TITLES:
+            return f"(FROM asked WHERE {_TITLES[template]})"
+        return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PEOPLE[template]}) USING (id))"
+
+    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         wanted = [sizes.get(template, 0) for template in _CREDITS]
         if wanted != self._credits_read:
             self._read_credits()
             self._credits_read = wanted
-        return candidates_drawn(self._workspace, sizes, Facts(self._workspace, self._folder).ask)
+        return Facts(self._workspace, self._folder).ask
 
     def _read_titles(self) -> None:
-        rating = tsv(self._workspace, self._file("title.ratings.tsv.gz"), {"tconst": "VARCHAR", "numVotes": "UINTEGER"})
-        with rating as stream:
+        with self._stream("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
             self._workspace.sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
-        # A few rows of the real file have words in the columns of years and minutes; they are left out.
+        # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes them null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
-        basics = tsv(self._workspace, self._file("title.basics.tsv.gz"), dict.fromkeys(wanted, "VARCHAR"))
-        with basics as stream:
+        with self._stream("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.sql(f"""
                 CREATE TABLE title AS
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
                        TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
                        TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
-                       coalesce(votes, 1) AS popularity, {lot_sql(self._workspace.seed, "tconst")} AS lot
+                       coalesce(votes, 1) AS popularity, {self._lot("tconst")} AS lot
                 FROM {stream} LEFT JOIN rating USING (tconst)
                 WHERE primaryTitle IS NOT NULL
             """)
@@ -259,8 +244,7 @@ class Imdb(QuestionSource):
 
     def _read_people(self) -> None:
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
-        names = tsv(self._workspace, self._file("name.basics.tsv.gz"), dict.fromkeys(wanted, "VARCHAR"))
-        with names as stream:
+        with self._stream("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.sql(f"""
                 CREATE TABLE person AS
                 SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
@@ -271,24 +255,24 @@ class Imdb(QuestionSource):
         self._workspace.sql(f"""
             CREATE TABLE fame AS
             SELECT person AS id, sum(popularity)::BIGINT AS popularity,
-                   {lot_sql(self._workspace.seed, "person")} AS lot
+                   {self._lot("person")} AS lot
             FROM (SELECT id AS person, unnest(string_split(works, ',')) AS id FROM person) JOIN asked USING (id)
             GROUP BY person
         """)
 
-    def _file(self, name: str) -> Path:
-        return locate(self._folder, name)
+    def _stream(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+        return tsv(self._workspace, locate(self._folder, f"{name}.tsv.gz"), columns)
 
     def _read_credits(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
-        with tsv(self._workspace, self._file("title.crew.tsv.gz"), wanted) as stream:
+        with self._stream("title.crew", wanted) as stream:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
                 FROM {stream} SEMI JOIN {ids_drawn_for(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
-        with tsv(self._workspace, self._file("title.principals.tsv.gz"), wanted) as stream:
+        with self._stream("title.principals", wanted) as stream:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
@@ -298,70 +282,68 @@ class Imdb(QuestionSource):
 
 
 class Facts:
-    """The facts about the entities in the tables `drawn`, `crew` and `part`, in memory."""
+    """The facts in memory about the entities in the tables `drawn`, `crew` and `part`."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
-        self._works = self._known_works()
-        self._titles, self._popularity = self._titles_shown()
-        self._people = self._people_shown()
+        self._works = self._load_works()
+        self._titles, self._popularity = self._load_titles()
+        self._people = self._load_people()
         self._crew = {id_: people for id_, *people in workspace.sql("FROM crew")}
-        self._parts = self._characters()
-        self._names = self._names_credited()
+        self._parts = self._load_characters()
+        self._names = self._load_names()
 
     def ask(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         """Yield the questions of a template about a title or a person."""
         if template.entities == "person":
-            yield self._about_person(template, entity)
+            yield self._ask_about_person(template, entity)
         elif template == CHARACTER:
-            yield from self._about_characters(entity)
+            yield from self._ask_about_characters(entity)
         else:
-            yield self._about_title(template, entity)
+            yield self._ask_about_title(template, entity)
 
-    def _about_title(self, template: QuestionTemplate, entity: str) -> RawQuestion:
+    def _ask_about_title(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         title = self._titles[entity]
-        answers: Iterable[Answer | None]
-        if template == RUNNING_TIME:
-            answers = [title.minutes]
-        elif template == END_YEAR:
-            answers = [title.end_year]
-        elif template in {DIRECTOR, WRITER}:
-            directors, writers = self._crew.get(entity, (None, None))
-            answers = self._all_named(directors if template == DIRECTOR else writers)
-        else:
-            answers = [title.year]
-        return title.question(template), answers
+        directors, writers = self._crew.get(entity, (None, None))
+        answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
+            START_YEAR: [title.year],
+            RELEASE_YEAR: [title.year],
+            END_YEAR: [title.end_year],
+            RUNNING_TIME: [title.minutes],
+            DIRECTOR: self._name_all(directors),
+            WRITER: self._name_all(writers),
+        }
+        return title.question(template), answers[template]
 
-    def _about_characters(self, entity: str) -> Iterator[RawQuestion]:
+    def _ask_about_characters(self, entity: str) -> Iterator[RawQuestion]:
         title, parts = self._titles[entity], self._parts.get(entity, {})
         seed = self._workspace.seed
         for role in sorted(parts, key=lambda role: lot(seed, CHARACTER.id, entity, role)):
             if is_somebody(role):
-                yield title.question(CHARACTER, role), self._all_named(",".join(parts[role]))
+                yield title.question(CHARACTER, role), self._name_all(",".join(parts[role]))
 
-    def _about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
+    def _ask_about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]
         if namesakes > 1:
             return None, ()
         works = [self._titles.get(work) for work in self._works[entity]]
-        listed_works = [work for work in self._works[entity] if work in self._titles]
-        asked = (work for work in listed_works if self._titles[work].is_asked())
+        asked = (work for work in self._works[entity] if work in self._titles and self._titles[work].is_asked())
         best = max(asked, key=lambda work: self._popularity[work])
-        answers: dict[str, Iterable[Answer | None]] = {
-            BIRTH_YEAR.id: [birth_year],
-            DEATH_YEAR.id: [death_year],
-            PROFESSION.id: professions(listed),
-            **{kind.id: only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
-            KNOWN_FOR.id: [] if None in works else [work.name for work in works if work],
+        answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
+            BIRTH_YEAR: [birth_year],
+            DEATH_YEAR: [death_year],
+            PROFESSION: professions(listed),
+            **{kind: only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
+            KNOWN_FOR: [] if None in works else [work.name for work in works if work],
         }
-        return Person(name, self._titles[best].known_as()).question(template), answers[template.id]
+        return Person(name, self._titles[best].known_as()).question(template), answers[template]
 
-    def _all_named(self, people: str | None) -> list[Answer | None]:
-        """Return the names of a list of people; none if one is unknown, because that name would be right, too."""
+    def _name_all(self, people: str | None) -> list[Answer | None]:
+        """Return the people's names; an empty list if a name is unknown, because this name would be right, too."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 
-    def _known_works(self) -> dict[str, list[str]]:
+    def _load_works(self) -> dict[str, list[str]]:
         self._workspace.sql("""
             CREATE OR REPLACE TABLE work AS
             SELECT id AS person, unnest(string_split(works, ',')) AS id,
@@ -373,53 +355,33 @@ class Facts:
             works[person].append(work)
         return works
 
-    def _titles_shown(self) -> tuple[dict[str, Title], dict[str, int]]:
-        self._workspace.sql("""
-            CREATE OR REPLACE TABLE shown AS
-            SELECT *, lower(name) AS called
+    def _load_titles(self) -> tuple[dict[str, Title], dict[str, int]]:
+        shown = """
+            SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
             FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT id FROM work) USING (id)
-        """)
-        self._workspace.sql("""
-            CREATE OR REPLACE TABLE namesake AS
-            SELECT called, year, count(*) AS many
-            FROM (SELECT lower(name) AS called, year FROM title)
-                 SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
-            GROUP BY called, year
-        """)
-        rows = self._workspace.sql("""
-            SELECT id, popularity, kind, name, shown.year, end_year, minutes, everyone.many, twin.many
-            FROM shown
-                 JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone
-                 USING (called)
-                 JOIN namesake AS twin
-                 ON twin.called = shown.called AND twin.year IS NOT DISTINCT FROM shown.year
-        """)
-        titles = {id_: Title(*rest) for id_, _, *rest in rows}
+        """
+        rows = add_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
+        titles = {id_: Title(*columns) for id_, _, *columns in rows}
         return titles, {id_: popularity for id_, popularity, *_ in rows}
 
-    def _people_shown(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
-        rows = self._workspace.sql("""
-            WITH shown AS (SELECT *, lower(name) AS called FROM person SEMI JOIN drawn USING (id))
-            SELECT id, name, professions, birth_year, death_year, many
-            FROM shown JOIN (
-                SELECT called, count(*) AS many
-                FROM (SELECT lower(name) AS called FROM person)
-                     SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
-                GROUP BY called
-            ) USING (called)
-        """)
-        return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, many in rows}
+    def _load_people(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
+        shown = """
+            SELECT id, name, professions, birth_year, death_year, lower(name) AS called, NULL AS year
+            FROM person SEMI JOIN drawn USING (id)
+        """
+        rows = add_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
+        return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, _, many, _ in rows}
 
-    def _characters(self) -> dict[str, dict[str, list[str]]]:
+    def _load_characters(self) -> dict[str, dict[str, list[str]]]:
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for id_, person, characters in self._workspace.sql(
             "SELECT id, person, characters FROM part ORDER BY id, ordering, person"
         ):
-            for role in self._roles(id_, characters):
+            for role in self._read_roles(id_, characters):
                 parts[id_][" ".join(role.split())].append(person)
         return parts
 
-    def _roles(self, id_: str, characters: str) -> list[str]:
+    def _read_roles(self, id_: str, characters: str) -> list[str]:
         try:
             roles = json.loads(characters)
         except (ValueError, RecursionError):
@@ -429,7 +391,7 @@ class Facts:
             raise DatasetError(path, f"characters of {id_}", repr(characters[:60]), "a JSON list of names")
         return roles
 
-    def _names_credited(self) -> dict[str, str]:
+    def _load_names(self) -> dict[str, str]:
         rows = self._workspace.sql("""
             SELECT id, name FROM person SEMI JOIN (
                 SELECT unnest(string_split(directors, ',')) AS id FROM crew

@@ -1,6 +1,7 @@
 """The Microsoft Academic Graph: conferences, journals and papers by citations."""
 
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
+# ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 from __future__ import annotations
 
@@ -9,14 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
-    QuestionSource,
+    DumpSource,
     QuestionTemplate,
-    candidates_drawn,
+    add_namesakes,
     cut_by_popularity,
-    draw,
     ids_drawn_for,
-    lot_sql,
-    start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import tsv
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.drawing import Answer, Draw, RawQuestion
+    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 LAST_YEAR = 2020
@@ -49,7 +47,7 @@ COLUMNS = {
     "PaperAuthorAffiliations.txt.zst": "PaperId AuthorId AffiliationId AuthorSequenceNumber",
     "Authors.txt.zst": "AuthorId Rank NormalizedName DisplayName",
 }
-# Papers are read twice: to count them, and for those that were drawn.
+# The file of papers is read twice: to count all papers, and to read the drawn ones.
 FILES = (*list(COLUMNS)[:3], *list(COLUMNS)[2:])
 
 LOCATION = QuestionTemplate("mag-conference-location", "conference")
@@ -61,7 +59,7 @@ DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
 _PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# The column of the answer, and the question, for conferences and journals.
+# The column with the answer, and the question, for each template about conferences and journals.
 _VENUES = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
@@ -77,8 +75,8 @@ _KINDS = {
     "Repository": "preprint",
     "Thesis": "thesis",
 }
-# Identifies equal titles by MAG's form without case and punctuation. A hash replaces the text to save memory; two
-# titles collide with a probability of about 1 in 10^19.
+# Equal titles have an equal hash of MAG's form without case and punctuation. The hash saves memory; two titles
+# collide with a probability of about 1 in 10^19.
 _CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 
@@ -97,7 +95,7 @@ class Paper:
 
     def question(self, template: QuestionTemplate) -> str | None:
         """Make the question, or None if the paper is ambiguous."""
-        # A question for the year must not reveal it, so the name must be unique.
+        # A question about the year must not reveal the year, so the title must be unique.
         if self.namesakes > 1 and (template == YEAR or self.twins > 1):
             return None
         name = self.name.rstrip(".").strip()
@@ -112,14 +110,14 @@ class Paper:
         }[template]
 
 
-class Mag(QuestionSource):
-    """The dump, read into a workspace."""
+class Mag(DumpSource):
+    """The dump in a workspace."""
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
-        self._workspace, self._folder = workspace, folder
+        super().__init__(workspace, folder)
         self._read_venues("conference", "ConferenceInstances", "Location", "StartDate")
         self._read_venues("journal", "Journals", "Publisher", "CreatedDate")
         self._read_papers()
@@ -128,15 +126,13 @@ class Mag(QuestionSource):
             for entities in ("conference", "journal", "paper")
         }
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw conferences, journals and papers that have what the template asks for."""
-        start_draw(self._workspace)
-        for template in sizes:
-            condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
-            pool = f"(FROM {template.entities} WHERE up_to_date AND {condition})"
-            draw(self._workspace, template, pool, self.partitions[template.entities], sizes[template])
-        papers, authors = self._papers_drawn(), self._authors_drawn()
-        venues = {template: self._venues_drawn(template) for template in _VENUES if template in sizes}
+    def _pool(self, template: QuestionTemplate) -> str:
+        condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
+        return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
+
+    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+        papers, authors = self._load_papers(), self._load_authors()
+        venues = {template: self._load_venues(template) for template in _VENUES if template in sizes}
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
@@ -153,7 +149,7 @@ class Mag(QuestionSource):
                 name, answer, namesakes = venues[template][entity]
                 yield _VENUES[template][1].format(name) if namesakes == 1 else None, [answer]
 
-        return candidates_drawn(self._workspace, sizes, ask)
+        return ask
 
     def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
         issn = "Issn" if entities == "journal" else answer
@@ -171,7 +167,7 @@ class Mag(QuestionSource):
             """)
 
     def _read_papers(self) -> None:
-        """Read only the columns needed to count and draw, because there are hundreds of millions of papers."""
+        """Read only columns for counting and drawing, because there are hundreds of millions of papers."""
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
         )
@@ -180,40 +176,27 @@ class Mag(QuestionSource):
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_CALLED} AS called, Year AS year,
                        coalesce(CitationCount, 0) AS popularity,
-                       {lot_sql(self._workspace.seed, "PaperId")} AS lot,
+                       {self._lot("PaperId")} AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
                        OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
                        Doi IS NOT NULL AS has_doi
                 FROM {stream}
             """)
 
-    def _papers_drawn(self) -> dict[str, Paper]:
+    def _load_papers(self) -> dict[str, Paper]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
         with self._stream("Papers", columns) as stream:
-            self._workspace.sql(f"""
-                CREATE OR REPLACE TABLE shown AS
+            shown = f"""
                 SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
                 FROM {stream} SEMI JOIN {ids_drawn_for(*_PAPERS)} ON id = PaperId
-            """)
-        self._workspace.sql("""
-            CREATE OR REPLACE TABLE namesake AS
-            SELECT called, year, count(*) AS many
-            FROM paper SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
-            GROUP BY called, year
-        """)
-        rows = self._workspace.sql("""
-            SELECT id, name, kind, shown.year, publisher, venue, doi, everyone.many, twin.many
-            FROM shown
-                 JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone
-                 USING (called)
-                 JOIN namesake AS twin ON twin.called = shown.called AND twin.year = shown.year
-        """)
-        return {id_: Paper(*rest) for id_, *rest in rows}
+            """
+            rows = add_namesakes(self._workspace, shown, "paper")
+        return {id_: Paper(*columns) for id_, *columns in rows}
 
-    def _authors_drawn(self) -> dict[str, list[str | None]]:
-        """Map papers to the names of their authors in order; empty if a name is missing."""
+    def _load_authors(self) -> dict[str, list[str | None]]:
+        """Map each paper to the names of its authors in order; an empty list if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
         with self._stream("PaperAuthorAffiliations", columns) as stream:
             # An author with several affiliations has several rows.
@@ -237,21 +220,15 @@ class Mag(QuestionSource):
             authors[paper].append(name)
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
-    def _venues_drawn(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
-        """Map identifiers to name, answer, and number of entities with the name."""
-        rows = self._workspace.sql(f"""
-            WITH shown AS (
-                SELECT *, lower(name) AS called FROM {template.entities} SEMI JOIN {ids_drawn_for(template)} USING (id)
-            )
-            SELECT id, name, {_VENUES[template][0]}, many
-            FROM shown JOIN (
-                SELECT called, count(*) AS many
-                FROM (SELECT lower(name) AS called FROM {template.entities})
-                     SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
-                GROUP BY called
-            ) USING (called)
-        """)
-        return {id_: (name, answer, many) for id_, name, answer, many in rows}
+    def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
+        """Map each id to the name, the answer, and the number of entities with the name."""
+        shown = f"""
+            SELECT id, name, {_VENUES[template][0]} AS answer, lower(name) AS called, NULL AS year
+            FROM {template.entities} SEMI JOIN {ids_drawn_for(template)} USING (id)
+        """
+        everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"
+        rows = add_namesakes(self._workspace, shown, everyone)
+        return {id_: (name, answer, namesakes) for id_, name, answer, _, namesakes, _ in rows}
 
     def _stream(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
