@@ -1,7 +1,6 @@
-"""Models that score. Each function here makes a scorer: `scorers=[panel(["critic", "scientist"], turns=2)]`."""
+"""Judges: models that score answers. Each function makes a scorer: `scorers=[panel(["critic", "scientist"])]`."""
 
-from evalsuite.judges.checklists import Checklist, Tree
-from evalsuite.judges.criteria import Each, Likert, YesNo
+from evalsuite.judges.criteria import Checklist, Each, Likert, Tree, YesNo
 from evalsuite.judges.forms import Aspect
 from evalsuite.judges.panels import DebaterRole
 from evalsuite.judges.rubrics import conversation, factual, faithful, follows, relevant, rubric

@@ -1,20 +1,24 @@
-"""Criteria of a rubric: one question, or one about every claim or turn. `checklists` has several questions.
+"""Criteria of a rubric: questions on a scale, by item, in a checklist or in a tree, and criteria as cases write them.
 
-Each criterion requests a JSON object with the reason before the score, because a judge that first gives
-reasons judges better. Labelled lines of text can also be read.
+Each criterion requests a JSON object with the reason before the score, because a judge that gives reasons first
+judges better. Labelled lines of text can also be read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
 from evalsuite.judges.forms import SCORE_SYNONYMS, Aspect, read_scores
 from evalsuite.judges.parsing import (
+    CLOSING,
+    OPENING,
+    REASON,
     YES_OR_NO,
     AnswerField,
     AnswerForm,
@@ -27,6 +31,9 @@ from evalsuite.judges.parsing import (
     remove_thoughts,
 )
 
+if TYPE_CHECKING:
+    from evalsuite.core.types import Sample
+
 TEXT = {"type": "string"}
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
@@ -36,40 +43,34 @@ VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment",
 class Reading:
     """The content of a judge's answer."""
 
-    value: float  # the value on the criteria's own scale
-    reason: str  # the reason, in one line
-    parts: Mapping[str, float] = field(default_factory=dict)  # value by criterion, claim or turn
+    value: float
+    reason: str  # in one line
+    parts: Mapping[str, float] = field(default_factory=dict)  # the value of each criterion, claim or turn
 
 
 class Criteria(Protocol):
-    """The question that a judge answers, and the scale of its answer."""
+    """The question that a judge answers, and the scale of the answer from `worst` to `best`."""
 
     @property
-    def worst(self) -> float:
-        """The lowest value."""
-        ...
+    def worst(self) -> float: ...
 
     @property
-    def best(self) -> float:
-        """The highest value."""
-        ...
+    def best(self) -> float: ...
 
     def request(self) -> str:
-        """Write what to judge and the form of the answer."""
+        """Write the question and the requested form of the answer."""
         ...
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the answer."""
         ...
 
-    def read(self, text: str) -> Reading:
-        """Read the judge's answer."""
-        ...
+    def read(self, text: str) -> Reading: ...
 
 
 @dataclass(frozen=True, slots=True)
 class YesNo:
-    """One question; yes is 1.0, no is 0.0."""
+    """One question; the value is 1.0 for yes and 0.0 for no."""
 
     question: str
     worst, best = 0.0, 1.0
@@ -92,7 +93,7 @@ class YesNo:
 
 
 class OnScale:
-    """Criteria on a scale of whole numbers, whose lower end is the worst."""
+    """Criteria on a scale of whole numbers; the lowest is the worst."""
 
     __slots__ = ()
     low: int
@@ -100,18 +101,16 @@ class OnScale:
 
     @property
     def worst(self) -> float:
-        """The lower end."""
         return float(self.low)
 
     @property
     def best(self) -> float:
-        """The upper end."""
         return float(self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Likert(OnScale):
-    """One question on a scale of whole numbers, with descriptions of all points or of some."""
+    """One question on a scale of whole numbers; `anchors` describes some or all points of the scale."""
 
     question: str
     low: int = 1
@@ -119,7 +118,6 @@ class Likert(OnScale):
     anchors: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a scale without two ends, and descriptions of points that are not on the scale."""
         if not self.low < self.high:
             raise SettingsError(f"a scale goes from a lower to a higher number; got {self.low} to {self.high}")
         if off := [point for point in self.anchors if not self.low <= point <= self.high]:
@@ -144,13 +142,13 @@ class Likert(OnScale):
 
 @dataclass(frozen=True, slots=True)
 class Each(OnScale):
-    """A score for every claim, turn or other item that the judge finds; the value is their mean."""
+    """A score for every claim, turn or other item that the judge finds; the value is the mean of these scores."""
 
     item: str  # the kind of item, in the singular: `claim`, `turn`
     question: str  # the question to ask about each item
     low: int = 0  # the worst score
-    high: int = 1  # the best score; on a scale from 0 to 1, each item gets yes or no
-    none: float = 1.0  # the value if the judge finds no such item
+    high: int = 1  # the best score; if it is 1, the judge answers yes or no for each item
+    none: float = 1.0  # the value if the judge finds no item
 
     def request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
@@ -167,8 +165,8 @@ class Each(OnScale):
         return object_schema(items={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
-        found = (item.get("items") for item, _, _ in find_objects(remove_thoughts(text)))
-        entries = next((items for items in found if isinstance(items, list)), None)
+        lists = (item.get("items") for item, _, _ in find_objects(remove_thoughts(text)))
+        entries = next((items for items in lists if isinstance(items, list)), None)
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         if not entries:
@@ -196,3 +194,171 @@ def read_yes_or_no(value: Any) -> float:
     if read is None:
         raise ValueError(f"{value!r:.40} is neither yes nor no.")
     return read
+
+
+Verdicts = dict[int, tuple[float, str]]  # the verdict and the reason, by the question's number
+
+NUMBERED = re.compile(
+    rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
+    rf"[*`_]{{0,3}}{CLOSING}({REASON})\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Matches a line such as `2. no - it evades`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """Weighted yes/no questions; the value is the share of the total weight that has the answer yes."""
+
+    weights: Mapping[str, float]
+    worst, best = 0.0, 1.0
+
+    def __post_init__(self) -> None:
+        if not self.weights or any(not 0 < weight < math.inf for weight in self.weights.values()):
+            raise SettingsError(f"a checklist has criteria with weights above 0; got {dict(self.weights)!r:.200}")
+
+    def request(self) -> str:
+        listed = "\n".join(f"{at}. {question}" for at, question in enumerate(self.weights, 1))
+        return (
+            f"Decide each of these, by itself:\n{listed}\n"
+            'Reply with one JSON object: {"answers": [{"criterion": 1, "reason": "<one sentence>", "verdict": "yes" or '
+            '"no"}, ...]}, with one entry for each criterion.'
+        )
+
+    def schema(self) -> dict[str, Any]:
+        entry = object_schema(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO_SCHEMA)
+        return object_schema(answers={"type": "array", "items": entry})
+
+    def read(self, text: str) -> Reading:
+        answers = self.answers(text)
+        total = math.fsum(self.weights.values())
+        value = math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / total
+        missed = [f"not met: {one}{f' ({why})' if why else ''}" for one, (met, why) in answers.items() if not met]
+        return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
+
+    def answers(self, text: str) -> dict[str, tuple[float, str]]:
+        """Read the verdict (1.0 or 0.0) and the reason for each question."""
+        text = remove_thoughts(text)
+        verdicts = _read_entries(text) or _read_lines(text)
+        questions = list(self.weights)
+        missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
+        if missing:
+            raise ValueError(f"it has no verdict, yes or no, for criterion {', '.join(missing)}.")
+        return {question: verdicts[at] for at, question in enumerate(questions, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A decision tree: yes/no questions whose answers lead to further questions or to a score.
+
+    The judge answers all questions at once; the answers then select the path through the tree.
+    """
+
+    root: Mapping[str, Any]  # `{"question": ..., "yes": <node or number>, "no": <node or number>}`
+
+    def __post_init__(self) -> None:
+        _find_leaves(self.root)
+
+    @property
+    def worst(self) -> float:
+        return min(_find_leaves(self.root))
+
+    @property
+    def best(self) -> float:
+        return max(_find_leaves(self.root))
+
+    def request(self) -> str:
+        return self._checklist().request()
+
+    def schema(self) -> dict[str, Any]:
+        return self._checklist().schema()
+
+    def read(self, text: str) -> Reading:
+        answers = self._checklist().answers(text)
+        node: Any = self.root
+        parts: dict[str, float] = {}
+        reasons: list[str] = []
+        while isinstance(node, Mapping):
+            met, why = answers[node["question"]]
+            parts[node["question"]] = met
+            reasons.append(f"{node['question']} {'yes' if met else 'no'}{f' ({why})' if why else ''}")
+            node = node["yes" if met else "no"]
+        return Reading(float(node), "; ".join(reasons), parts)
+
+    def _checklist(self) -> Checklist:
+        return Checklist(dict.fromkeys(_find_questions(self.root), 1.0))
+
+
+def _read_entries(text: str) -> Verdicts:
+    for item, _, _ in find_objects(text):
+        entries = item.get("answers")
+        if isinstance(entries, Sequence) and not isinstance(entries, str):
+            numbered = [
+                (int(read_value(entry.get("criterion"), NumberForm(math.inf)) or at), entry)
+                for at, entry in enumerate(entries, 1)
+                if isinstance(entry, Mapping)
+            ]
+            return _collect_verdicts(
+                (number, entry.get("verdict", entry.get("met", entry.get("answer"))), entry.get("reason"))
+                for number, entry in numbered
+            )
+    return {}
+
+
+def _read_lines(text: str) -> Verdicts:
+    lines = (match.groups() for match in NUMBERED.finditer(text))
+    return _collect_verdicts((int(number), word, reason.strip(" -:.,()\n")) for number, word, reason, *_ in lines)
+
+
+def _collect_verdicts(answers: Any) -> Verdicts:
+    verdicts: Verdicts = {}
+    for number, word, reason in answers:
+        verdict = read_yes_or_no(word)
+        if verdicts.get(number, (verdict, ""))[0] != verdict:
+            raise ValueError(f"it has two verdicts for criterion {number}.")
+        verdicts[number] = (verdict, one_line(reason))
+    return verdicts
+
+
+def _find_questions(node: Any) -> list[str]:
+    if not isinstance(node, Mapping):
+        return []
+    return [node["question"], *_find_questions(node["yes"]), *_find_questions(node["no"])]
+
+
+def _find_leaves(node: Any) -> list[float]:
+    if isinstance(node, Mapping):
+        if set(node) != {"question", "yes", "no"}:
+            raise SettingsError(f"a node of a decision tree has question, yes and no; got {', '.join(map(str, node))}")
+        return [*_find_leaves(node["yes"]), *_find_leaves(node["no"])]
+    if isinstance(node, bool) or not isinstance(node, (int, float)):
+        raise SettingsError(f"a leaf of a decision tree is a number; got {node!r:.80}")
+    return [float(node)]
+
+
+def as_criteria(
+    criteria: str | Sequence[str] | Mapping[str, Any] | Criteria,
+    scale: tuple[int, int] | None = None,
+    anchors: Mapping[int, str] | None = None,
+) -> Criteria:
+    """Convert the criteria of a case (a question, a list, weights or a tree) to `Criteria`; see `rubric`."""
+    if isinstance(criteria, str):
+        if scale or anchors:
+            low, high = scale or (min(anchors or ()), max(anchors or ()))
+            return Likert(criteria, low, high, anchors or {})
+        return YesNo(criteria)
+    if scale or anchors:
+        raise SettingsError("scale and anchors need a single question; a checklist or a tree has several")
+    if isinstance(criteria, Mapping):
+        return Tree(criteria) if "question" in criteria else Checklist(criteria)
+    if isinstance(criteria, Sequence):
+        return Checklist(dict.fromkeys(criteria, 1.0))
+    return criteria
+
+
+def criteria_of(sample: Sample) -> Criteria:
+    """Read the checklist in a sample's metadata."""
+    criteria = sample.metadata.get("criteria")
+    if not isinstance(criteria, (str, list, tuple, Mapping)) or not criteria:
+        raise ScoringError(f"sample {sample.id} has no checklist under 'criteria' in its metadata")
+    return as_criteria([criteria] if isinstance(criteria, str) else criteria)

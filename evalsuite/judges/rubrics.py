@@ -1,4 +1,4 @@
-"""`rubric`: one judge for your own cases. Also ready-made rubrics, each of which accepts the options of `rubric`."""
+"""`rubric`, a judge with your own criteria, and ready-made rubrics that accept the options of `rubric`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import StructuredAnswers, wait_for_all
-from evalsuite.judges.checklists import as_criteria, criteria_of
-from evalsuite.judges.criteria import Each, Likert, OnScale
+from evalsuite.judges.criteria import Each, Likert, OnScale, as_criteria, criteria_of
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import describe, signature
 from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields
@@ -53,27 +52,27 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     Each judge is called once per sample; its reason becomes the score's note.
 
     Args:
-        criteria: a question, answered by yes (1.0) or no (0.0), or on a `scale`; several questions, or questions
-            with weights: a checklist, whose value is the weight of those met as a share; a decision tree of
-            `{"question": ..., "yes": ..., "no": ...}` whose leaves are scores; or one of the criteria in
-            `evalsuite.judges`: `YesNo`, `Likert`, `Checklist`, `Tree`, `Each`. None takes the checklist from the
+        criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
+            perhaps with weights, form a checklist; its value is the share of the weight that has the answer yes. A
+            decision tree consists of nodes `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores.
+            `YesNo`, `Likert`, `Checklist`, `Tree` and `Each` are accepted, too. None takes the checklist from the
             sample's metadata, under `criteria`.
         name: the name of the score.
-        scale: lowest and highest point for a question that is not answered by yes or no.
-        anchors: descriptions of the scale's points; without `scale` they define the scale.
+        scale: the lowest and the highest point of the scale; None for a question with the answers yes and no.
+        anchors: descriptions of points; without `scale`, the lowest and the highest of them define the scale.
         steps: the steps that the judge follows before it judges.
         examples: example judgements, each a mapping of names to texts.
         fields: the parts of the case that the judge sees: `input`, `answer`, `reasoning`, `target` (all
             references), `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare
-            key; a mapping names the sections. By default the question, the answer and the references, if any.
-        model: the judge model, if it is not the run's; or a list of several models.
-        samples: the number of judgements of each judge, at temperature 1.
+            key. A mapping also names the sections. The default is the question, the answer and the references, if any.
+        model: the judge model, or a list of judge models; the default is the run's judge model.
+        samples: the number of judgements of each judge, at temperature 1 if there are several.
         aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`.
         quorum: the minimum number of readable judgements; None requires more than half.
-        passes: the lowest value that passes; None for the best value, or, on a scale such as 1 to 5, for no
-            verdict at all.
-        confirm_failures: total number of votes if the first verdict is a failure, which counts only if most
-            of them agree; 0 keeps the first verdict.
+        passes: the lowest value that passes. None requires the best value; on a scale such as 1 to 5, None means
+            that cases neither pass nor fail.
+        confirm_failures: the number of votes if the first verdict is a failure; the failure counts only if most
+            votes agree. With 0, the first verdict counts.
         attempts: maximum answers to request, until one can be read.
         params: generation parameters; the temperature is 0 by default.
 
@@ -81,12 +80,12 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         SettingsError: the criteria, the scale, the aggregate or a number is invalid.
     """
     if aggregate not in get_args(Aggregate):
-        raise SettingsError(f"a rubric's values are joined by {', '.join(get_args(Aggregate))}; got {aggregate!r}")
+        raise SettingsError(f"aggregate is one of {', '.join(get_args(Aggregate))}; got {aggregate!r}")
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
     read = None if criteria is None else as_criteria(criteria, scale, anchors or {})
     if isinstance(read, Likert) and confirm_failures and passes is None:
-        raise SettingsError("confirm_failures needs to know what fails: give passes=, the least value that does not")
+        raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
     return Rubric(
         read,
         name,
@@ -106,7 +105,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One judge's parsed judgement, or the problem with its answer."""
+    """One judge's parsed judgement, or the problem if the judge's answer could not be read."""
 
     judge: str
     model: str
@@ -115,14 +114,14 @@ class Vote:
     log: Log
 
     def plain(self, name: str) -> dict[str, Any]:
-        """Return the vote in the form in which records store ballots; see `Ballot.plain`."""
+        """Return the vote in the form of a ballot in records; see `Ballot.plain`."""
         value = {name: self.reading.value} if self.reading else {}
         return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
 
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A judge with your own criteria; `rubric` creates it and describes its attributes."""
+    """A judge with your own criteria; the function `rubric` describes the attributes."""
 
     criteria: Criteria | None
     name: str
@@ -152,7 +151,7 @@ class Rubric:
         return {self.name: self._score(value, votes, models, people)}
 
     def find_passing_score(self, criteria: Criteria) -> float | None:
-        """Find the lowest score that passes; None if scores are points on a scale and `passes` is not set."""
+        """Return the lowest score that passes; None if `passes` is not set and scores are points on a scale."""
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
@@ -165,16 +164,16 @@ class Rubric:
     async def _confirm(
         self, criteria: Criteria, parts: Sequence[Part], model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
-        """Ask again after a failure, until there are `confirm_failures` votes."""
+        """Request more votes after a failure, until there are `confirm_failures` votes."""
         value, passing = self._settle(votes), self.find_passing_score(criteria)
         if passing is None or value >= passing or len(votes) >= self.confirm_failures:
             return value, votes
         again = range(len(votes), self.confirm_failures)
         votes += await wait_for_all(self._ask(criteria, parts, model, at, again=True) for at in again)
         values = [vote.reading.value for vote in votes if vote.reading]
-        failing = [vote for vote in values if vote < passing]
-        holding = [vote for vote in values if vote >= passing]
-        return AGGREGATES[self.aggregate](failing if len(failing) > len(holding) else holding), votes
+        failed = [value for value in values if value < passing]
+        passed = [value for value in values if value >= passing]
+        return AGGREGATES[self.aggregate](failed if len(failed) > len(passed) else passed), votes
 
     def _settle(self, votes: Sequence[Vote]) -> float:
         values = [vote.reading.value for vote in votes if vote.reading]
@@ -218,7 +217,7 @@ class Rubric:
         return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))
 
     def instruction(self, criteria: Criteria | None) -> str:
-        """Write the text below the marked sections: steps, examples, criteria and the form of the answer."""
+        """Write the text after the marked sections: steps, examples, criteria and the form of the answer."""
         steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
         examples = "".join(
             "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items()) for example in self.examples
@@ -231,14 +230,14 @@ class Rubric:
         return "\n\n".join(block for block in blocks if block)
 
     def signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature (see `signature`); criteria from the samples' metadata are not part of it."""
+        """Write the judge's signature, without criteria from the samples' metadata; see `judgements.signature`."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         return signature("rubric", models, shown, describe(self.criteria), settings)
 
 
 def _majority(values: Sequence[float]) -> float:
-    """Return the most frequent value; the lowest one if several are equally frequent."""
+    """Return the most frequent value; if several are equally frequent, the lowest of them."""
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
 
@@ -269,7 +268,7 @@ faithful = partial(
         "For each claim, look for the passage that says it.",
     ),
 )
-"""Scores the share of the answer's claims that the passages support (`passages` of the metadata or the facts)."""
+"""Scores the share of the answer's claims that the passages support; metadata or facts contain `passages`."""
 
 relevant = partial(
     rubric,
@@ -295,7 +294,7 @@ factual = partial(
 """Scores 1.0 if the answer agrees with a reference, otherwise 0.0."""
 
 follows = partial(rubric, None, name="follows", fields={"instruction": "input", "answer": "answer"})
-"""Scores the weight of the criteria that are met, as a share; the sample's metadata contains them under `criteria`."""
+"""Scores the share of the weight of all criteria that the answer meets; the metadata contain `criteria`."""
 
 conversation = partial(
     rubric,
@@ -303,4 +302,4 @@ conversation = partial(
     name="conversation",
     fields=("conversation",),
 )
-"""Scores the whole dialogue from 1 to 5, the mean over its turns."""
+"""Scores each turn of the dialogue from 1 to 5; the score is the mean over the turns."""

@@ -1,8 +1,8 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
-`dump_reader` decompresses a dump into a pipe, and `workspace` reads the pipe as a table. The module of a source (`imdb`,
-`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` cuts entities by popularity, draws lots, and chooses
-the same number of questions in each bucket.
+`dump_reader` decompresses a dump into a pipe, and `workspace` reads the pipe as a table. The module of each source
+(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` cuts entities by popularity, draws lots, and
+chooses the same number of questions in each bucket.
 """
 
 from __future__ import annotations
@@ -151,14 +151,13 @@ def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: 
 
 
 def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
-    lines = ",\n".join(
-        f"  {_write_line(template, candidate)}"
-        for _, _, _, _, template, candidate in sorted(
-            (partitions[template.entities].above(each.popularity), each.entity, template.id, each.turn, template, each)
-            for template, buckets in selection.questions.items()
-            for each in buckets[bucket]
-        )
-    )
+    questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
+
+    def rank(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+        template, each = question
+        return partitions[template.entities].above(each.popularity), each.entity, template.id, each.turn
+
+    lines = ",\n".join(f"  {_write_line(*question)}" for question in sorted(questions, key=rank))
     return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
 
 
@@ -170,7 +169,7 @@ def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
 def _write_stats(
     source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
 ) -> str:
-    """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates."""
+    """Write the statistics as Markdown: shares of head, torso and tail, questions by template, dropped templates."""
     reasons = {**dropped, **{template.id: _name_empty(buckets) for template, buckets in selection.empty.items()}}
     parts = [
         f"# Head-to-Tail from {source}",

@@ -149,7 +149,7 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
     pool = f"(SELECT *, xor(lot, salt) AS ticket, {_bucket_sql(cut)} AS bucket FROM {salted})"
-    if (size := max(sizes.values())) < _MOST_IN_ORDER:
+    if max(sizes.values()) < _MOST_IN_ORDER:
         workspace.sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS
             SELECT template, bucket, count(*) <= any_value(size) AS exhausted,

@@ -1,7 +1,7 @@
-"""Compressed dumps as blocks of bytes, as lines, and as a pipe that a database can read.
+"""Reads compressed dumps as blocks of bytes, as lines, and through a pipe that a database can read.
 
-With a named pipe, one thread decompresses while the database parses. Nothing is written to the disk, and the number
-of compressed bytes read so far is always known.
+With a named pipe, one thread decompresses while the database parses. The decompressed data are not written to the
+disk, and the number of compressed bytes read so far is always known.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from evalsuite.core.errors import DatasetError, EvalsuiteError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    # Returns what is found and what is expected if a line (without its end) is wrong; else None.
+    # Checks a line without its end: returns None, or the fault and the expected content.
     Check = Callable[[str], "tuple[str, str] | None"]
 
 
-# Larger blocks exceed the processor's cache and measured 10% slower.
+# Larger blocks exceed the processor's cache; measurements were 10% slower.
 BLOCK = 1 << 16
 # Maximum size of a decompressed piece, because a few malicious kilobytes can expand to gigabytes.
 PIECE = 1 << 20
-# MAG's files use the longest window of zstd.
+# The files of MAG use zstd's largest window.
 _ZSTD_WINDOW = 1 << 31
 _ZSTD_SLICE = 1 << 10
 
 
 def locate(folder: Path, name: str) -> Path:
-    """Find a file as it is downloaded, or the same file decompressed or compressed by the user."""
+    """Find a downloaded file, or the same file if the user has decompressed it or compressed it in another format."""
     plain = name.removesuffix(Path(name).suffix) if Path(name).suffix in _DECODERS else name
     for candidate in (name, plain, *(plain + suffix for suffix in _DECODERS)):
         if (folder / candidate).is_file():
             return folder / candidate
     problem = "no such file" if folder.is_dir() else "no such folder"
-    raise DatasetError(folder / name, "", problem, "the file as it is downloaded")
+    raise DatasetError(folder / name, "", problem, "the downloaded file")
 
 
 def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Yield the content of a file, decompressed by its suffix (.gz, .bz2, .zst; other files as they are).
+    """Yield the content of a file; the suffix .gz, .bz2 or .zst decides how it is decompressed.
 
     The file may consist of several compressed streams. `advance` is called with the number of compressed bytes read.
     """
@@ -58,7 +58,7 @@ def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
                 at += len(block)
                 advance(len(block))
     except FileNotFoundError:
-        raise DatasetError(path, "", "no such file", "the file as it is downloaded") from None
+        raise DatasetError(path, "", "no such file", "the downloaded file") from None
     except OSError as error:
         # bz2 reports damaged data as an OSError without a number.
         problem = error.strerror or str(error)
@@ -92,7 +92,7 @@ class _Decoding:
 
 
 class _Decoder:
-    """Decompresses one compressed stream, in pieces of bounded size."""
+    """Decompresses one stream, in pieces of bounded size."""
 
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder
@@ -137,7 +137,7 @@ class _Zstd(_Decoder):
         super().__init__(zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        # This decoder has no output limit, but a few bytes expand to a few of its blocks of 128 KiB.
+        # This decoder has no limit on its output. But a few bytes of input expand to at most a few blocks of 128 KiB.
         ready: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
             ready.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
@@ -161,10 +161,10 @@ def _zstd_error() -> type[Exception]:
 
 @contextmanager
 def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
-    """Write blocks into a new named pipe, in another thread, while the body of the `with` reads from it once.
+    """Write blocks into a new named pipe, in another thread, while the body of the `with` reads the pipe once.
 
-    A failure of the blocks is raised at the end of the body and replaces the body's error, because a reader's complaint
-    about the end of its data is a consequence.
+    If the iteration over the blocks fails, its error is raised at the end of the body. It replaces an error of the
+    body, because the failure ends the data early, and the reader complains about that.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
@@ -176,7 +176,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
                     out.write(block)
         except BrokenPipeError:
             pass  # The reader has finished, or has failed and raises its own error.
-        except BaseException as error:  # noqa: BLE001 - handed over to the thread that waits
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             failures.append(error)
 
     feeder = Thread(target=feed, name=f"feed {pipe.name}", daemon=True)
@@ -185,7 +185,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         yield
     finally:
         while feeder.is_alive():
-            # Unblock a feeder that waits for a reader, because the body may have failed before it opened the pipe.
+            # Open the pipe for a feeder that still waits for a reader; the body may have failed before it did so.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()
@@ -195,14 +195,15 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
 
 # Maximum length of a line; a longer one is damaged or malicious.
 LONGEST = 1 << 21
-# Escapes of JSON. Whole surrogate pairs and escaped backslashes match first, so the group `half` is a lone half.
+# Escapes in JSON. Complete surrogate pairs and escaped backslashes match first, so the group `half` matches only a
+# surrogate without its other half.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 
 
 def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines without their ends; a line longer than the limit comes in pieces."""
+    """Yield the lines without their ends; a line that is longer than the limit is split."""
     rest = b""
     for block in blocks:
         first, *others = block.split(b"\n")
@@ -228,13 +229,13 @@ def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes
     line, _, rest = start.partition(b"\n")
     if not line:
         raise DatasetError(path, "line 1", "an empty file" if not start else "an empty line", "data")
-    if wrong := _encoding(line):
+    if wrong := _check_encoding(line):
         raise DatasetError(path, "line 1", *wrong)
     return line.decode(), chain((rest,), blocks)
 
 
 def check_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks while their lines are not too long."""
+    """Yield the blocks; raise an error if a line is too long."""
     length = 0
     for block in blocks:
         end = block.rfind(b"\n")
@@ -245,7 +246,7 @@ def check_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def without_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield blocks without the lines that begin with `#`, split at line ends."""
+    """Remove the lines that begin with `#`; yield blocks that end at line ends."""
     rest = b""
     for block in chain(blocks, (b"\n",)):
         whole, end, rest = (rest + block).rpartition(b"\n")
@@ -260,9 +261,9 @@ def without_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def whole_characters(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Yield blocks of JSON, split at line ends, with U+FFFD for each escaped half of a surrogate pair (`\ud800`).
+    r"""Replace each lone half of a surrogate pair (`\ud800`) in JSON by U+FFFD; yield blocks that end at line ends.
 
-    Such halves do not invalidate a dump, because most occur in truncated descriptions that are not read.
+    Such halves do not make a dump invalid, because most occur in truncated descriptions that are not read.
     """
     rest = b""
     for block in chain(blocks, (b"",)):
@@ -279,16 +280,16 @@ def _replace_half(escape: re.Match[bytes]) -> bytes:
 def first_fault(path: Path, check: Check, skip: int) -> DatasetError | None:
     """Read a file again to find its first malformed line; the first `skip` lines are not checked."""
     for number, line in enumerate(lines(without_returns(decompress(path, int))), 1):
-        if number > skip and (wrong := _length(line) or _encoding(line) or check(line.decode())):
+        if number > skip and (wrong := _check_length(line) or _check_encoding(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
     return None
 
 
-def _length(line: bytes) -> tuple[str, str] | None:
+def _check_length(line: bytes) -> tuple[str, str] | None:
     return ("a line without end", f"at most {LONGEST:,} bytes") if len(line) > LONGEST else None
 
 
-def _encoding(line: bytes) -> tuple[str, str] | None:
+def _check_encoding(line: bytes) -> tuple[str, str] | None:
     try:
         line.decode()
     except UnicodeDecodeError as error:

@@ -160,7 +160,7 @@ class Mag(DumpSource):
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
                        {answer} AS answer, {issn} AS issn,
-                       coalesce(CitationCount, 0) AS popularity, {lot_sql(self._workspace.seed, number)} AS lot,
+                       coalesce(CitationCount, 0) AS popularity, {self._lot(number)} AS lot,
                        name IS NOT NULL AND coalesce(regexp_extract({date}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
                        AS up_to_date
                 FROM {stream}

@@ -1,7 +1,7 @@
-"""A build's database, and dumps as tables in it: tab-separated values, JSON objects, triples.
+"""The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
 
-The database's errors name only a pipe, in words that vary between versions. So if it fails, the file is read again to
-find the malformed line.
+The database's errors name only a pipe, and their wording varies between versions. So if reading fails, the file is
+read again to find the malformed line.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.dump_reader import Check
 
 
-# Half of the 2 GB that a build may use; Python and the readers' buffers need the rest.
+# Half of the 2 GB that a build may use; Python and the buffers of the readers need the other half.
 MEMORY = "1GB"
 
 
 class Workspace:
-    """A database in a private folder (see `building`) that reads dumps; the seed is that of every draw."""
+    """A database in a private folder (see `building`) that reads dumps; every draw uses its seed."""
 
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
         self.folder, self.progress, self.seed = folder, progress, seed
@@ -46,7 +46,7 @@ class Workspace:
         self._database = _connect(folder)
 
     def close(self) -> None:
-        """Free memory and spilled data."""
+        """Free the memory and the spilled data."""
         self._database.close()
 
     def sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
@@ -60,9 +60,9 @@ class Workspace:
 
     @contextmanager
     def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Provide the text to put after FROM, in exactly one query of the body, to read blocks of bytes.
+        """Write blocks to a pipe; yield the SQL to put after FROM, in exactly one query, to read the pipe.
 
-        `relation` makes the SQL from the quoted path of a pipe.
+        `relation` makes this SQL from the quoted path of the pipe.
         """
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
@@ -91,13 +91,10 @@ def _connect(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # The planner does not know the size of a stream and would hold it in memory instead of the few rows that it is
-    # joined with. Queries here name the larger side first.
+    # The planner does not know the size of a stream. In a join with few rows, it would hold the stream in memory
+    # instead of the rows. Queries here name the larger side first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
-
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
 
 
 _LIMITS = {"INTEGER": (-1 << 31, 1 << 31), "UINTEGER": (0, 1 << 32)}
@@ -110,80 +107,86 @@ def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: 
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
-        names: the first columns in order, if the file has no header; more may follow.
+        names: the first columns in order, if the file has no header; the file may have more columns.
     """
     line, blocks = first_line(without_returns(decompress(path, workspace.progress.advance)), path)
     if names:
         blocks = chain((f"{line}\n".encode(),), blocks)
-    heads = _name_columns(names, line.split("\t"), path) if names else _header(line.split("\t"), columns, path)
+    heads = _name_columns(names, line.split("\t"), path) if names else _read_header(line.split("\t"), columns, path)
     types = {head: columns.get(head, "VARCHAR") for head in heads}
-    read = _Reading(workspace, path, lambda text: _row(text, types), skip=0 if names else 1)
-    with read(check_lengths(blocks), lambda file: _csv(file, "\t", types)) as relation:
-        yield relation
+    check = partial(_check_row, types=types)
+    relation = partial(_csv, delimiter="\t", types=types)
+    with _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
+        yield stream
 
 
 @contextmanager
 def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> Iterator[str]:
-    """Read a file with a JSON object in each line; yield the text to put after FROM, in exactly one query.
+    """Read a file with a JSON object in each line; yield the SQL to put after FROM, in exactly one query.
 
-    `fields` has the wanted fields with their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
-    must have them; null is allowed.
+    `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
+    must have these fields; null is allowed.
     """
     blocks = whole_characters(check_lengths(decompress(path, workspace.progress.advance)))
-    # Read lines as one column and parse them, because the database's JSON reader keeps a whole pipe in memory. The
-    # delimiter cannot occur in JSON.
+    # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
+    # memory. The delimiter cannot occur in JSON.
     table = partial(_csv, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote(json.dumps(fields))}))"
-    with _Reading(workspace, path, lambda text: _object(text, fields))(
-        blocks, lambda file: f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"
-    ) as relation:
-        yield relation
+
+    def relation(file: str) -> str:
+        return f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
+
+    with _stream_dump(workspace, path, blocks, relation, partial(_check_object, fields=fields)) as stream:
+        yield stream
 
 
 @contextmanager
 def triples(workspace: Workspace, path: Path) -> Iterator[str]:
-    """Read RDF triples of IRIs, one per line; yield the text to put after FROM, in exactly one query.
+    """Read RDF triples of IRIs, one per line; yield the SQL to put after FROM, in exactly one query.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
     `#` are comments.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = without_comments(check_lengths(decompress(path, workspace.progress.advance)))
-    with _Reading(workspace, path, _triple)(blocks, lambda file: _csv(file, " ", types)) as relation:
-        yield relation
+    with _stream_dump(workspace, path, blocks, partial(_csv, delimiter=" ", types=types), _check_triple) as stream:
+        yield stream
 
 
 @contextmanager
 def rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> Iterator[str]:
-    """Read rows made by another reader as a table; yield the text to put after FROM, in exactly one query.
+    """Read the rows of another reader as a table; yield the SQL to put after FROM, in exactly one query.
 
-    `columns` has names and SQL types. Texts must not have tabs and line ends.
+    `columns` maps names to SQL types. Texts must not contain tabs or line ends.
     """
-    with workspace.stream(_blocks(rows), lambda file: _csv(file, "\t", columns)) as relation:
-        yield relation
+    with workspace.stream(_write_blocks(rows), partial(_csv, delimiter="\t", types=columns)) as stream:
+        yield stream
 
 
-class _Reading:
-    """Reads a dump, and finds its first fault if reading fails."""
+@contextmanager
+def _stream_dump(
+    workspace: Workspace,
+    path: Path,
+    blocks: Iterable[bytes],
+    relation: Callable[[str], str],
+    check: Check,
+    *,
+    skip: int = 0,
+) -> Iterator[str]:
+    """Read a dump with `Workspace.stream`; if that fails, raise an error that names the first malformed line."""
+    workspace.progress.begin(path.name)
+    try:
+        with workspace.stream(blocks, relation) as stream:
+            yield stream
+    except DatasetError:
+        raise
+    except EvalsuiteError as error:
+        raise (first_fault(path, check, skip) or error) from error
 
-    def __init__(self, workspace: Workspace, path: Path, check: Check, *, skip: int = 0) -> None:
-        self._workspace, self._path, self._check, self._skip = workspace, path, check, skip
 
-    @contextmanager
-    def __call__(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        self._workspace.progress.begin(self._path.name)
-        try:
-            with self._workspace.stream(blocks, relation) as name:
-                yield name
-        except DatasetError:
-            raise
-        except EvalsuiteError as error:
-            raise (first_fault(self._path, self._check, self._skip) or error) from error
-
-
-def _blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
+def _write_blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
     rows = iter(rows)
     while batch := list(islice(rows, 1000)):
         lines = ("\t".join("\\N" if value is None else str(value) for value in row) for row in batch)
@@ -199,7 +202,7 @@ def _csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
     )
 
 
-def _header(heads: list[str], wanted: Iterable[str], path: Path) -> list[str]:
+def _read_header(heads: list[str], wanted: Iterable[str], path: Path) -> list[str]:
     for name in wanted:
         if name not in heads:
             columns_there = f"only the columns {', '.join(map(repr, heads))}"
@@ -214,7 +217,7 @@ def _name_columns(names: Sequence[str], cells: list[str], path: Path) -> list[st
     return [*names, *(f"further_{number}" for number in range(len(names), len(cells)))]
 
 
-def _row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
+def _check_row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
     cells = text.split("\t")
     if text and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
@@ -231,7 +234,7 @@ def _is_whole(cell: str, least: int, limit: int) -> bool:
         return False
 
 
-def _object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
+def _check_object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
         value: Any = json.loads(text or "null")
     except RecursionError:
@@ -255,7 +258,7 @@ def _is_list(value: Any, fields: Iterable[str]) -> bool:
     )
 
 
-def _triple(text: str) -> tuple[str, str] | None:
+def _check_triple(text: str) -> tuple[str, str] | None:
     parts = text.split(" ")
     iris = all(part.startswith("<") and part.endswith(">") for part in parts[:3])
     fine = not text or text.startswith("#") or (len(parts) == 4 and parts[3] == "." and iris)
