@@ -180,12 +180,9 @@ class EarlyGate:
         if self._impossible or self._sequence is None:
             return "open"
         low, high, threshold = self._sequence.low, self._sequence.high, self.gate.threshold
-        if not math.isfinite(low) or not math.isfinite(high):
-            return "open"
-        above, below = low >= threshold, high < threshold
         if not self.gate.wants_more:
-            above, below = high <= threshold, low > threshold
-        return "met" if above else "missed" if below else "open"
+            low, high, threshold = -high, -low, -threshold
+        return "met" if low >= threshold else "missed" if high < threshold else "open"
 
 
 class EarlyComparison:
@@ -196,6 +193,8 @@ class EarlyComparison:
     the run.
 
     Args:
+        before: the baseline's score of each question, with the question's fingerprints.
+        margin: the smallest loss that matters, on the metric's own scale.
         share: this comparison's share of the error that all decisions together may make.
     """
 

@@ -145,14 +145,10 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
     """Yield the entries that match no case; those for benchmarks that the run covers only in part are skipped."""
+    in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
-            yield (
-                f"the quarantine names {entry}, and no case of {entry.benchmark} is here"
-                f"{near(entry.benchmark, run.benchmarks)}"
-            )
-    if run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early"):
-        return
-    for entry in quarantine.entries:
-        if entry not in named and entry.benchmark in run.benchmarks and entry not in quarantine.ended:
+            suggestion = near(entry.benchmark, run.benchmarks)
+            yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
+        elif not in_part and entry not in named and entry not in quarantine.ended:
             yield f"the quarantine names {entry}, which this suite does not have"

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from evalsuite.stats.clustering import ClusteredMean, cluster_totals, interval_within, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
 from evalsuite.stats.paired import discordant, mcnemar, tango_interval, tango_pvalue
@@ -168,8 +170,6 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
     that of the binomial test in which every loss is of the whole scale: the probability of such a small net loss among
     this many clusters.
     """
-    import numpy as np
-
     size, count = float(sizes.mean()), len(totals)
     guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
     net = math.fsum(totals) / (size * scale)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evalsuite.stats.inputs import probability
 
 if TYPE_CHECKING:
@@ -33,8 +35,6 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     Raises:
         ValueError: n is not above 0, or a share is out of range.
     """
-    import numpy as np
-
     _check_share(n, discordance, difference, confidence)
     discordance = max(discordance, difference)
     spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
@@ -56,7 +56,6 @@ def _check_share(n: int, discordance: float, difference: float, confidence: floa
 
 def _binomial(k: Array, n: int, share: float) -> Array:
     """Compute the probability of k successes in n."""
-    import numpy as np
     from scipy.special import gammaln, xlog1py, xlogy
 
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
@@ -65,7 +64,6 @@ def _binomial(k: Array, n: int, share: float) -> Array:
 
 def _at_most(k: Array, n: Array, share: float) -> Array:
     """Compute the probability of at most k successes in n; 0 for k = -1. `betainc` is 20 times as fast as `bdtr`."""
-    import numpy as np
     from scipy.special import betainc
 
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
@@ -73,8 +71,6 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
 
 def _most_wins(changed: Array, level: float) -> Array:
     """Find for each number of discordant cases the largest number of wins with a significant drop, else -1."""
-    import numpy as np
-
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
     while (many - few > 1).any():
         middle = (few + many) // 2

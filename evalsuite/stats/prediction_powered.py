@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evalsuite.stats.inputs import numbers, probability, same_length, within
 
 if TYPE_CHECKING:
@@ -86,7 +88,6 @@ def _range(*scores: Array) -> tuple[float, float]:
 
 def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
     """Compute a bound with an additional case; a negative level gives the lower bound."""
-    import numpy as np
     from scipy.special import stdtrit
 
     guarded = np.append(rectified, worst)
@@ -97,8 +98,6 @@ def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: fl
 
 def _tuning(human: Array, machine: Array, rest: Array) -> float:
     """Compute the weight that makes the interval shortest, clipped to [0, 1]: cov(Y, f) / ((1 + n/N) var(f))."""
-    import numpy as np
-
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:
         return 0.0

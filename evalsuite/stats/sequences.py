@@ -53,14 +53,10 @@ def left_by_counting(total: float, n: int, population: int | None) -> tuple[floa
     return total / population, (total + population - n) / population
 
 
-def check_population(population: int | None) -> None:
-    """Refuse an empty population."""
+def check_population(population: int | None, n: int = -1) -> None:
+    """Refuse an empty population, and more values than its cases."""
     if population is not None and population < 1:
         raise ValueError(f"a population has at least one case; got {population}")
-
-
-def check_room(n: int, population: int | None) -> None:
-    """Refuse more values than there are cases."""
     if n == population:
         raise ValueError(f"all {population} cases of the population have been added already")
 
@@ -91,7 +87,9 @@ class BinarySequence:
         self.n, self.low, self.high = 0, 0.0, 1.0
         self._ones = 0
         self._population = population
-        self._below, self._above = _lower_end(level, population), _lower_end(level, population)
+        self._below, self._above = (
+            _InfiniteShare(level) if population is None else _FiniteShare(level, population) for _ in range(2)
+        )
 
     @property
     def mean(self) -> float:
@@ -106,7 +104,7 @@ class BinarySequence:
         """
         if value not in (0, 1):
             raise ValueError(f"a binary sequence takes 0 and 1; got {value}")
-        check_room(self.n, self._population)
+        check_population(self._population, self.n)
         self.n += 1
         self._ones += int(value)
         low = self._below.bound_after(self._ones, self.n)
@@ -114,10 +112,6 @@ class BinarySequence:
         if low > high or self.n == self._population:
             low, high = left_by_counting(self._ones, self.n, self._population)
         self.low, self.high = low, high
-
-
-def _lower_end(level: float, population: int | None) -> _InfiniteShare | _FiniteShare:
-    return _InfiniteShare(level) if population is None else _FiniteShare(level, population)
 
 
 class _InfiniteShare:
@@ -229,29 +223,20 @@ class BoundedSequence:
         score = (value - self._least) / self._range
         if not 0 <= score <= 1:
             raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
-        check_room(self.n, self._population)
-        bet = self._bet()
+        check_population(self._population, self.n)
+        # The variance v of the scores before, regularised, is (1/4 + squares) / t, so that t cancels.
+        bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
         low, high = self._below.play(score, bet), 1 - self._above.play(1 - score, bet)
-        self._take(score)
+        self.n += 1
+        self._sum += score
+        # The distance is that from the regularised mean, (1/2 + sum) / (t + 1).
+        self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high or self.n == self._population:
             low, high = left_by_counting(self._sum, self.n, self._population)
         else:
             self._below.leave(high)
             self._above.leave(1 - low)
         self.low, self.high = self._least + self._range * low, self._least + self._range * high
-
-    def _bet(self) -> float:
-        """Compute the t-th bet, sqrt(2 log(2 / alpha) / (v t log(t + 1))); v: variance of the t - 1 scores before.
-
-        v = (1/4 + squares) / t, so that t cancels.
-        """
-        return math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
-
-    def _take(self, score: float) -> None:
-        """Add to the squares the distance from the regularised mean, (1/2 + sum) / (t + 1)."""
-        self.n += 1
-        self._sum += score
-        self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
 
 
 class _Gambler:
