@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 class LoggedCall:
     """One answered call."""
 
-    model: str  # who was asked
-    messages: tuple[Message, ...]  # the conversation as it was sent
-    completion: Completion  # the answer
-    seconds: float  # wall time, waiting for the limiter included
-    number: int = 0  # its place among the calls that were sent, from 1
+    model: str  # Who was asked.
+    messages: tuple[Message, ...]  # The conversation as it was sent.
+    completion: Completion  # The answer.
+    seconds: float  # Wall time, waiting for the limiter included.
+    number: int = 0  # Its place among the calls that were sent, from 1.
 
     @property
     def reply(self) -> Message:
@@ -69,8 +69,8 @@ class _Conversation:
 class CallLog:
     """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
-    calls: list[LoggedCall] = field(default_factory=list)  # those that were answered
-    # the errors of calls that failed for good; each means that nothing was measured
+    calls: list[LoggedCall] = field(default_factory=list)  # Those that were answered.
+    # The errors of calls that failed for good; each means that nothing was measured.
     failures: list[Exception] = field(default_factory=list)
     # numbers for the calls, taken when they are sent
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))

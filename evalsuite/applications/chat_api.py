@@ -45,9 +45,9 @@ class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error o
 class HttpAnswer:
     """What goes back to a client."""
 
-    status: int  # HTTP status
-    chunks: tuple[bytes, ...]  # the body, in the pieces in which it is sent
-    content_type: str = JSON  # of the body
+    status: int  # HTTP status.
+    chunks: tuple[bytes, ...]  # The body, in the pieces in which it is sent.
+    content_type: str = JSON  # Of the body.
 
     @property
     def headers(self) -> dict[str, str]:
@@ -107,9 +107,9 @@ NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", 
 class ChatRequest:
     """What a request asks."""
 
-    messages: tuple[Message, ...]  # the conversation
-    tools: tuple[Mapping[str, Any], ...]  # tools on offer, in the OpenAI format
-    params: Mapping[str, Any]  # generation parameters
+    messages: tuple[Message, ...]  # The conversation.
+    tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
+    params: Mapping[str, Any]  # Generation parameters.
 
 
 def read_chat(body: Mapping[str, Any]) -> ChatRequest:
@@ -207,10 +207,10 @@ def logprobs_of(completion: Completion) -> dict[str, Any] | None:
 class EmbeddingRequest:
     """What a request asks."""
 
-    model: str  # by the application's name
-    texts: tuple[str, ...]  # the texts to embed, in order
-    params: Mapping[str, Any]  # further parameters (`dimensions`)
-    as_base64: bool  # whether vectors are wanted as base64, not as lists of numbers
+    model: str  # By the application's name.
+    texts: tuple[str, ...]  # The texts to embed, in order.
+    params: Mapping[str, Any]  # Further parameters (`dimensions`).
+    as_base64: bool  # Whether vectors are wanted as base64, not as lists of numbers.
 
 
 def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:

@@ -33,12 +33,12 @@ LATEST = 20  # pages of batches to search for one whose id was never received
 class BatchState:
     """The state of a batch."""
 
-    batch: str  # the server's id
-    status: str  # the server's word for it
-    done: int  # requests that are finished, well or not
-    total: int  # requests
-    files: tuple[str, ...]  # ids of the files with answers and with errors, as far as there are any
-    errors: tuple[Mapping[str, Any], ...]  # why the server took nothing of it: code, message and perhaps line of each
+    batch: str  # The server's id.
+    status: str  # The server's word for it.
+    done: int  # Requests that are finished, well or not.
+    total: int  # Requests.
+    files: tuple[str, ...]  # Ids of the files with answers and with errors, as far as there are any.
+    errors: tuple[Mapping[str, Any], ...]  # Why the server took nothing of it: code, message and perhaps line of each.
 
     @property
     def over(self) -> bool:

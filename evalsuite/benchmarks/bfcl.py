@@ -35,8 +35,8 @@ CATEGORIES = (
     "live_relevance",
 )  # fmt: skip
 """Single-turn categories; version 3 calls the first one `simple`."""
-NO_CALL = ("irrelevance", "live_irrelevance")  # categories in which no function applies, so none should be called
-ANY_CALL = "live_relevance"  # the category in which any call is right
+NO_CALL = ("irrelevance", "live_irrelevance")  # Categories in which no function applies, so none should be called.
+ANY_CALL = "live_relevance"  # The category in which any call is right.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 
 

@@ -37,9 +37,9 @@ TASKS, POLICY = "tasks.json", "policy.md"
 class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
-    world: Any = None  # a class with the domain's tools, or a function that makes such an object from the sample
-    domain: str | None = None  # the domain's folder within that of the data, as in the published repository
-    max_turns: int = 30  # maximum number of the customer's messages
+    world: Any = None  # A class with the domain's tools, or a function that makes such an object from the sample.
+    domain: str | None = None  # The domain's folder within that of the data, as in the published repository.
+    max_turns: int = 30  # Maximum number of the customer's messages.
 
     @classmethod
     def of(cls, setup: Setup) -> Tau2Options:

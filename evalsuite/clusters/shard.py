@@ -31,18 +31,18 @@ class ShardJob:
     part: int  # its number, from 1
     parts: int
     arguments: Sequence[str]
-    gateway: str  # addresses of the gateway services that all shards use
-    token: str | None  # the client token for them; None where none is needed
+    gateway: str  # Addresses of the gateway services that all shards use.
+    token: str | None  # The client token for them; None where none is needed.
 
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
     """The result of a shard."""
 
-    part: int  # its number, from 1
-    status: int  # pytest's exit status
-    folder: bytes  # the run's folder as a tar file; empty where there is none
-    output: str  # the end of what the session printed
+    part: int  # Its number, from 1.
+    status: int  # Pytest's exit status.
+    folder: bytes  # The run's folder as a tar file; empty where there is none.
+    output: str  # The end of what the session printed.
 
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:

@@ -151,11 +151,11 @@ def read_comment(folder: Path, wanted: str | None) -> str:
 class Forge:
     """The comments of one pull request or merge request."""
 
-    comments: str  # the address of the list of comments
-    one: Callable[[int], str]  # returns the address of a comment, given its id
+    comments: str  # The address of the list of comments.
+    one: Callable[[int], str]  # Returns the address of a comment, given its id.
     headers: Mapping[str, str]
-    edit: str  # the HTTP method that replaces a comment
-    own: Callable[[Mapping[str, Any]], bool]  # tells whether a comment may be an earlier one by evalsuite
+    edit: str  # The HTTP method that replaces a comment.
+    own: Callable[[Mapping[str, Any]], bool]  # Tells whether a comment may be an earlier one by evalsuite.
 
     def post(self, body: str, marker: str) -> str:
         """Replace the earlier comment that holds the marker, or add one; return what was done."""

@@ -92,9 +92,9 @@ class Installer:
     """How a project's requirements are installed, and how its programs are then started."""
 
     install: str
-    prefix: str  # what stands before each further command
-    reason: str  # the file that it follows from
-    lacking: str = ""  # what must be added to that file; empty where evalsuite is in it
+    prefix: str  # What stands before each further command.
+    reason: str  # The file that it follows from.
+    lacking: str = ""  # What must be added to that file; empty where evalsuite is in it.
 
 
 def find_repository(root: Path) -> Path:

@@ -84,8 +84,8 @@ def place_of(benchmark: Benchmark, nodeid: str) -> str:
 class Declarations:
     """Finds the benchmarks that records name."""
 
-    root: Path | None = None  # the directory whose test files may be imported; None forbids importing test files
-    # this session's declarations, by the node id of the test function
+    root: Path | None = None  # The directory whose test files may be imported; None forbids importing test files.
+    # This session's declarations, by the node id of the test function.
     live: Mapping[str, Benchmark] = field(default_factory=dict)
     trusted: AbstractSet[str] = frozenset()  # node ids that this session's own workers reported
 

@@ -14,14 +14,14 @@ from evalsuite.core.errors import SettingsError
 class Option:
     """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`."""
 
-    help: str  # one or two lines, with an example if the form of the value is not obvious
-    metavar: str  # placeholder for the value in `--help`
-    kind: type[str | int | float | bool] = str  # type of the value, or of each value if the option may be repeated
-    repeat: bool = False  # whether the option may be given several times; the values form a tuple
-    least: float = 0  # the smallest number that is allowed
-    per_project: bool = False  # whether it is an ini key without an option, because a project gives it once
-    kept: bool = True  # whether a resumed or replayed run keeps the earlier run's value
-    name: str = ""  # the setting's name, filled in from the field
+    help: str  # One or two lines, with an example if the form of the value is not obvious.
+    metavar: str  # Placeholder for the value in `--help`.
+    kind: type[str | int | float | bool] = str  # Type of the value, or of each value if the option may be repeated.
+    repeat: bool = False  # Whether the option may be given several times; the values form a tuple.
+    least: float = 0  # The smallest number that is allowed.
+    per_project: bool = False  # Whether it is an ini key without an option, because a project gives it once.
+    kept: bool = True  # Whether a resumed or replayed run keeps the earlier run's value.
+    name: str = ""  # The setting's name, filled in from the field.
 
     @property
     def flag(self) -> str:

@@ -171,11 +171,11 @@ def _mean(rows: Sequence[Row], metric: str) -> float | None:
 class ComparisonRules:
     """How a run is compared with its baseline."""
 
-    margin: float = 0.02  # the smallest loss that matters, as a share of a metric's range
-    # the smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`
+    margin: float = 0.02  # The smallest loss that matters, as a share of a metric's range.
+    # The smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`.
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9  # the share of questions that both runs must have
-    confidence: float = 0.95  # the joint confidence of all verdicts
+    min_paired: float = 0.9  # The share of questions that both runs must have.
+    confidence: float = 0.95  # The joint confidence of all verdicts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ class ComparedMetric:
     """One metric, on all or some of a benchmark's cases."""
 
     benchmark: str
-    tag: str | None  # the tag's name, if the gate has one
-    value: str | None  # the tag's value; None for all cases
+    tag: str | None  # The tag's name, if the gate has one.
+    value: str | None  # The tag's value; None for all cases.
     metric: str
     lower_is_better: bool  # whether a rise is a loss
 
@@ -216,14 +216,14 @@ class Against:
     rules: ComparisonRules
     # each subject with its comparison and verdict
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
-    flips: Sequence[Flip]  # cases whose score changed, the greatest losses first
-    left_out: Mapping[str, Sequence[str]]  # cases that only one of the runs has, by run
-    # subjects that could not be compared, each with the reason
+    flips: Sequence[Flip]  # Cases whose score changed, the greatest losses first.
+    left_out: Mapping[str, Sequence[str]]  # Cases that only one of the runs has, by run.
+    # Subjects that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
     # descriptions of further differences between the runs, by benchmark; the model is not listed
     changed: Sequence[str] = ()
-    unscored: Sequence[str] = ()  # one line for each subject whose pairs lack cases because of errors
-    slices: Sequence[Slice] = ()  # the questions grouped by the values of each tag, the greatest losses first
+    unscored: Sequence[str] = ()  # One line for each subject whose pairs lack cases because of errors.
+    slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
 
     @property
     def margin(self) -> float:

@@ -53,13 +53,13 @@ class Gate:
     """One condition."""
 
     text: str
-    benchmark: str  # the benchmark's name; `*` for all benchmarks
-    tag: str | None  # the tag's name, if the gate has one
-    value: str | None  # the tag's value; None for all cases
-    metric: str  # the metric's name; `*` for all metrics
-    comparison: str  # one of `COMPARISONS`
-    threshold: float  # on the metric's own scale
-    confidence: float | None  # a number in (0, 1); None if the point estimate decides
+    benchmark: str  # The benchmark's name; `*` for all benchmarks.
+    tag: str | None  # The tag's name, if the gate has one.
+    value: str | None  # The tag's value; None for all cases.
+    metric: str  # The metric's name; `*` for all metrics.
+    comparison: str  # One of `COMPARISONS`.
+    threshold: float  # On the metric's own scale.
+    confidence: float | None  # A number in (0, 1); None if the point estimate decides.
 
     @property
     def wants_more(self) -> bool:

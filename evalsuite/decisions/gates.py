@@ -47,10 +47,10 @@ class GateDecision:
     """The decision on a gate for one metric of one benchmark."""
 
     gate: Gate
-    subject: str  # the benchmark, tag and metric that were checked
-    verdict: GateOutcome  # `met`, or the reason for failing
-    estimate: Estimate | None = None  # the metric's estimate; None without data
-    reason: str = ""  # an explanation, if the numbers alone do not explain the verdict
+    subject: str  # The benchmark, tag and metric that were checked.
+    verdict: GateOutcome  # `met`, or the reason for failing.
+    estimate: Estimate | None = None  # The metric's estimate; None without data.
+    reason: str = ""  # An explanation, if the numbers alone do not explain the verdict.
 
 
 def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01) -> list[GateDecision]:

@@ -35,9 +35,9 @@ def level_at(look: int, level: float = 0.05) -> float:
 class Standing:
     """One release, compared with one reference by one metric."""
 
-    result: NonInferiority | None  # the paired comparison; None if the release cannot be compared
-    level: float  # the p-value up to which this look counts a fall as shown
-    drifted: bool = False  # whether a fall is shown and a loss of the margin is not excluded
+    result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
+    level: float  # The p-value up to which this look counts a fall as shown.
+    drifted: bool = False  # Whether a fall is shown and a loss of the margin is not excluded.
     reason: str = ""
 
 
@@ -47,9 +47,9 @@ class Release:
 
     run: str
     model: str
-    started: str  # the start of the run, as ISO 8601
-    estimate: Estimate | None  # the metric's estimate; None if the run does not have the metric
-    # the comparison with each reference by its name; empty for references and for runs before them
+    started: str  # The start of the run, as ISO 8601.
+    estimate: Estimate | None  # The metric's estimate; None if the run does not have the metric.
+    # The comparison with each reference by its name; empty for references and for runs before them.
     standings: Mapping[str, Standing] = field(default_factory=dict)
 
 
@@ -145,8 +145,8 @@ class FlakyCase:
     model: str
     benchmark: str
     sample: str
-    passed: int  # the number of epochs, over all runs, in which the test passed
-    failed: int  # the number of epochs in which the test failed; errors do not count
+    passed: int  # The number of epochs, over all runs, in which the test passed.
+    failed: int  # The number of epochs in which the test failed; errors do not count.
 
     @property
     def flips(self) -> int:

@@ -28,8 +28,8 @@ class PlannedBenchmark:
 
     benchmark: str
     cases: int
-    questions: int  # the number of different samples among the cases
-    epochs: int  # the largest number of epochs of any sample
+    questions: int  # The number of different samples among the cases.
+    epochs: int  # The largest number of epochs of any sample.
 
 
 def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
@@ -59,10 +59,10 @@ class Sight:
     """The loss of one metric that a planned run can show."""
 
     subject: ComparedMetric
-    questions: int  # the number of the suite's questions that the subject covers
-    before: int  # epochs per sample in the baseline
-    after: int  # epochs per sample in the planned run
-    loss: float  # the loss that the run should be able to show, on the metric's own scale
+    questions: int  # The number of the suite's questions that the subject covers.
+    before: int  # Epochs per sample in the baseline.
+    after: int  # Epochs per sample in the planned run.
+    loss: float  # The loss that the run should be able to show, on the metric's own scale.
     variance: DifferenceVariance
     source: str
     noise_known: bool  # whether the earlier run has several epochs, which show how much further epochs would help

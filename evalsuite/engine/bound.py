@@ -30,16 +30,16 @@ class Bound:
     Cases are solved in the event loop's thread and scored in the thread that runs the tests, so all is made before.
     """
 
-    declaration: Declaration  # what `@benchmark` was given
-    setup: Setup  # what the benchmark may know of the run
-    epochs: int  # how often each sample is asked
-    nodeid: str  # node id of the decorated test function
-    place: str  # place of the declaration, as records hold it
-    dataset: Dataset  # all samples, checked
-    solver: AnySolver | None  # None if the test itself asks
-    scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # in the order of their declaration
-    sorted_scorers: SortedScorers  # the same by how they are run
-    declared_metrics: Mapping[str, Mapping[str, Any]]  # declarations of metrics by scorers and benchmark, as plain data
+    declaration: Declaration  # What `@benchmark` was given.
+    setup: Setup  # What the benchmark may know of the run.
+    epochs: int  # How often each sample is asked.
+    nodeid: str  # Node id of the decorated test function.
+    place: str  # Place of the declaration, as records hold it.
+    dataset: Dataset  # All samples, checked.
+    solver: AnySolver | None  # None if the test itself asks.
+    scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # In the order of their declaration.
+    sorted_scorers: SortedScorers  # The same by how they are run.
+    declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
 
     @property
     def name(self) -> str:

@@ -50,10 +50,10 @@ class CaseFindings:
     cause: str | None = None
     # why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`
     excused: str | None = None
-    used: Usage = field(default_factory=Usage)  # usage of the test itself, through the fixtures `model` and `judge`
-    judge_used: Usage = field(default_factory=Usage)  # the judge's part of `used`
-    asked: dict[str, str] = field(default_factory=dict)  # fingerprints of the requests that the case sent
-    conversation: Transcript | None = None  # messages between the test and the model, if the test asks by itself
+    used: Usage = field(default_factory=Usage)  # Usage of the test itself, through the fixtures `model` and `judge`.
+    judge_used: Usage = field(default_factory=Usage)  # The judge's part of `used`.
+    asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
+    conversation: Transcript | None = None  # Messages between the test and the model, if the test asks by itself.
 
     def score(self, case: Case, solved: Solved) -> None:
         """Take over what was solved and judged, and run the scorers that ask nobody.

@@ -32,21 +32,21 @@ T = TypeVar("T")
 class CaseChoice:
     """How the cases of a benchmark's function were chosen."""
 
-    samples: int = 0  # those that `--limit` draws
-    of: int | None = None  # all samples of the benchmark; None if a stream was not read to its end
-    left_out: int = 0  # cases of this machine that were not made, because -k leaves them out
+    samples: int = 0  # Those that `--limit` draws.
+    of: int | None = None  # All samples of the benchmark; None if a stream was not read to its end.
+    left_out: int = 0  # Cases of this machine that were not made, because -k leaves them out.
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """Sample, benchmark and epoch; one pytest item."""
 
-    bound: Bound  # the benchmark in this run
-    source: SampleSource  # the sample, or its id and how it is made
-    epoch: int  # counted from 1
-    beyond: bool = False  # whether `--limit` leaves the sample out, so that only `--until-decided` asks it
-    nodeid: str = ""  # the node id of its item if its test is parametrized further; else empty
-    choice: CaseChoice = CaseChoice()  # how the cases of its function were chosen
+    bound: Bound  # The benchmark in this run.
+    source: SampleSource  # The sample, or its id and how it is made.
+    epoch: int  # Counted from 1.
+    beyond: bool = False  # Whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
+    nodeid: str = ""  # The node id of its item if its test is parametrized further; else empty.
+    choice: CaseChoice = CaseChoice()  # How the cases of its function were chosen.
 
     @property
     def sample(self) -> Sample:

@@ -39,14 +39,14 @@ FORGOTTEN = (
 class Declaration:
     """What `@benchmark` was given."""
 
-    benchmark: Benchmark  # samples, solver and scorers
-    epochs: int | None = None  # how often each sample is asked unless the run sets it; None means once
-    at_least: int | None = None  # how many epochs of a sample must pass for the sample to pass; None means all
-    args: Mapping[str, Any] = field(default_factory=dict)  # passed to the benchmark in its `Setup`
-    # likewise, overriding `args`, in a run on the shipped samples in the default modes
+    benchmark: Benchmark  # Samples, solver and scorers.
+    epochs: int | None = None  # How often each sample is asked unless the run sets it; None means once.
+    at_least: int | None = None  # How many epochs of a sample must pass for the sample to pass; None means all.
+    args: Mapping[str, Any] = field(default_factory=dict)  # Passed to the benchmark in its `Setup`.
+    # Likewise, overriding `args`, in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
-    pool: bool = False  # whether the cases count together with those of the same name in other files
-    asserts: bool = True  # whether the test may fail; otherwise its benchmark has no pass rate
+    pool: bool = False  # Whether the cases count together with those of the same name in other files.
+    asserts: bool = True  # Whether the test may fail; otherwise its benchmark has no pass rate.
 
 
 def may_fail(test: Callable[..., object]) -> bool:

@@ -45,10 +45,10 @@ EXTRAS = {
 class Finding:
     """One line of the table."""
 
-    subject: str  # what was checked
-    state: str  # `ok`, `missing`, `broken` or `not checked`
-    detail: str  # what is there, or what to do about it
-    fault: bool = False  # whether a run would fail for it
+    subject: str  # What was checked.
+    state: str  # `ok`, `missing`, `broken` or `not checked`.
+    detail: str  # What is there, or what to do about it.
+    fault: bool = False  # Whether a run would fail for it.
 
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:

@@ -34,14 +34,14 @@ PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nl
 class RunSpec:
     """What a run is asked to do."""
 
-    settings: Settings  # the run's, with those of a resumed or replayed run taken over
-    model: str | None  # the model's name, with the default filled in; None if no model was named and none is installed
-    root: Path  # relative paths are relative to it
-    command: str = ""  # the command, without secrets
-    # the tests that the command asks for, for a run that resumes this one
+    settings: Settings  # The run's, with those of a resumed or replayed run taken over.
+    model: str | None  # The model's name, with the default filled in; None if no model was named and none is installed.
+    root: Path  # Relative paths are relative to it.
+    command: str = ""  # The command, without secrets.
+    # The tests that the command asks for, for a run that resumes this one.
     selection: Mapping[str, Any] = field(default_factory=dict)
-    lease: Lease | None = None  # the lease on the run that is resumed; None for a new run
-    quarantine: Quarantine | None = None  # cases that decide nothing until a date; None without a file of them
+    lease: Lease | None = None  # The lease on the run that is resumed; None for a new run.
+    quarantine: Quarantine | None = None  # Cases that decide nothing until a date; None without a file of them.
 
     @property
     def reports(self) -> Path:

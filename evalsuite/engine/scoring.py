@@ -59,10 +59,10 @@ class CaseScores(dict[str, float]):
 class SortedScorers(NamedTuple):
     """The scorers of a benchmark by how they are run; one object may be of several kinds."""
 
-    rules: tuple[Any, ...]  # plain functions, run in the test's own thread
-    asynchronous: tuple[Any, ...]  # async functions
-    judged: tuple[JudgedScorer, ...]  # ask the judge
-    asking: tuple[ModelScorer, ...]  # ask a model of their own choice
+    rules: tuple[Any, ...]  # Plain functions, run in the test's own thread.
+    asynchronous: tuple[Any, ...]  # Async functions.
+    judged: tuple[JudgedScorer, ...]  # Ask the judge.
+    asking: tuple[ModelScorer, ...]  # Ask a model of their own choice.
 
 
 def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:

@@ -42,17 +42,17 @@ T = TypeVar("T")
 class Solved:
     """A case whose transcript is made and judged; its test comes next."""
 
-    transcript: Transcript | None  # None if solving failed, or without a solver
-    # scores that took a call or other waiting, by name, as each scorer gave them
+    transcript: Transcript | None  # None if solving failed, or without a solver.
+    # Scores that took a call or other waiting, by name, as each scorer gave them.
     judged: Sequence[Mapping[str, float | Score]]
-    error: BaseException | None  # why solving or judging failed; None if it did not
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # answers of judges that failed, kept because they were paid for
-    usage: Usage  # tokens and cost of all its calls
-    judge_usage: Usage  # the judge's part of `usage`
-    simulator_usage: Usage  # the part of `usage` of models that played users or tools
-    seconds: float  # wall time, waiting for the limiter included
-    solving_seconds: float  # wall time until the answer was complete
-    fingerprints: Mapping[str, str]  # hashes of the requests, as `Meter.fingerprints`
+    error: BaseException | None  # Why solving or judging failed; None if it did not.
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed, kept because they were paid for.
+    usage: Usage  # Tokens and cost of all its calls.
+    judge_usage: Usage  # The judge's part of `usage`.
+    simulator_usage: Usage  # The part of `usage` of models that played users or tools.
+    seconds: float  # Wall time, waiting for the limiter included.
+    solving_seconds: float  # Wall time until the answer was complete.
+    fingerprints: Mapping[str, str]  # Hashes of the requests, as `Meter.fingerprints`.
 
 
 class Models:
@@ -136,9 +136,9 @@ async def solve(case: Case, models: Models) -> Solved:
 class ScoredAhead:
     """The results of the scorers that have to wait for something."""
 
-    scores: Sequence[Mapping[str, float | Score]]  # those of each scorer that succeeded
-    error: BaseException | None  # the first failure, in the order of the scorers
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # answers of judges that failed
+    scores: Sequence[Mapping[str, float | Score]]  # Those of each scorer that succeeded.
+    error: BaseException | None  # The first failure, in the order of the scorers.
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed.
 
 
 NOTHING_AHEAD = ScoredAhead((), None, {})

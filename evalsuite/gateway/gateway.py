@@ -69,11 +69,11 @@ GRACE = 10.0  # seconds that the end of a run waits for calls in flight that cos
 class _Call:
     """One call on its way through the gateway."""
 
-    key: str  # of the request in the store
-    request: Request  # as sent, except for its secrets
-    tokens: int  # the most it may take, as the limiter counts them
-    reserved: float  # US dollars set aside for it
-    attempt: int | None = None  # its number in the journal, once sent
+    key: str  # Of the request in the store.
+    request: Request  # As sent, except for its secrets.
+    tokens: int  # The most it may take, as the limiter counts them.
+    reserved: float  # US dollars set aside for it.
+    attempt: int | None = None  # Its number in the journal, once sent.
 
 
 class Gateway:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case and its place among the others."""
 
-    case: str  # pytest's node id, with the epoch marked as in a draw
-    epoch: int  # the case's epoch
-    number: int  # its place within the case, from 1
-    name: str  # the tool's name
-    arguments: Any  # JSON data
+    case: str  # Pytest's node id, with the epoch marked as in a draw.
+    epoch: int  # The case's epoch.
+    number: int  # Its place within the case, from 1.
+    name: str  # The tool's name.
+    arguments: Any  # JSON data.
 
     def plain(self) -> dict[str, Any]:
         """Converts to JSON data: the arguments of `Effect`."""

@@ -35,8 +35,8 @@ SERVED = 2.0
 class DownTime:
     """The state of a server that is down."""
 
-    seconds: float  # time since the first failed call
-    next_try: float | None  # seconds until the next probe; None while one is in flight
+    seconds: float  # Time since the first failed call.
+    next_try: float | None  # Seconds until the next probe; None while one is in flight.
 
 
 class Breaker:

@@ -68,44 +68,44 @@ LEAST_ROW, CHANCE = 8, 7.0
 class AcceptedShare:
     """Counts of accepted and refused calls between two changes of the rate."""
 
-    rate: float | None  # requests per second that were allowed; None for no limit
-    began: float  # when this rate began
-    sent: int = 0  # calls that were sent
-    refused: int = 0  # those that were refused
-    asked: float = 0.0  # requests per second that were sent, as known at the end
-    searched: bool = False  # whether the rate rose all the time, so that the share refused is not that of one rate
+    rate: float | None  # Requests per second that were allowed; None for no limit.
+    began: float  # When this rate began.
+    sent: int = 0  # Calls that were sent.
+    refused: int = 0  # Those that were refused.
+    asked: float = 0.0  # Requests per second that were sent, as known at the end.
+    searched: bool = False  # Whether the rate rose all the time, so that the share refused is not that of one rate.
 
 
 @dataclass(eq=False, slots=True)
 class Burst:
     """Calls that were sent at one instant, in whatever order they reached the server."""
 
-    sent: float  # when
-    ahead: int  # calls that the server was serving then
-    served: int = 0  # those of the burst that were not refused
-    freed: int = 0  # places that may have become free before the burst reached the server
+    sent: float  # When.
+    ahead: int  # Calls that the server was serving then.
+    served: int = 0  # Those of the burst that were not refused.
+    freed: int = 0  # Places that may have become free before the burst reached the server.
 
 
 @dataclass(eq=False, slots=True)
 class PacedCall:
     """A call in flight."""
 
-    sent: float  # when it was sent
-    burst: Burst  # the calls that it was sent with
-    sample: AcceptedShare  # the calls since the latest change
-    again: bool = False  # whether the request was refused before
+    sent: float  # When it was sent.
+    burst: Burst  # The calls that it was sent with.
+    sample: AcceptedShare  # The calls since the latest change.
+    again: bool = False  # Whether the request was refused before.
 
 
 @dataclass(slots=True)
 class Trial:
     """A time in which calls are sent in one way."""
 
-    began: float  # when it began
-    best: float = 0.0  # answers per second that it is compared with
-    ends_at: float = math.inf  # when a trial of the other way ends; infinite for no trial
-    next_at: float = 0.0  # earliest time of the next trial
-    answered: int = 0  # calls that were answered
-    refused: int = 0  # calls that were refused
+    began: float  # When it began.
+    best: float = 0.0  # Answers per second that it is compared with.
+    ends_at: float = math.inf  # When a trial of the other way ends; infinite for no trial.
+    next_at: float = 0.0  # Earliest time of the next trial.
+    answered: int = 0  # Calls that were answered.
+    refused: int = 0  # Calls that were refused.
 
 
 class Pacing:

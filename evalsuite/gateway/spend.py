@@ -35,12 +35,12 @@ ROUNDING = 1e-9
 class Price:
     """US dollars per million tokens."""
 
-    prompt: float  # price of the prompt
-    completion: float  # price of the answer, reasoning included
-    longest: int | None = None  # largest prompt, in tokens, that these prices cover; None for any
-    long_prompt: float = 0.0  # price of a longer prompt
-    long_completion: float = 0.0  # price of the answer to a longer prompt
-    # price of the part of a prompt that is read from the cache; None for the prompt's price
+    prompt: float  # Price of the prompt.
+    completion: float  # Price of the answer, reasoning included.
+    longest: int | None = None  # Largest prompt, in tokens, that these prices cover; None for any.
+    long_prompt: float = 0.0  # Price of a longer prompt.
+    long_completion: float = 0.0  # Price of the answer to a longer prompt.
+    # Price of the part of a prompt that is read from the cache; None for the prompt's price.
     cached: float | None = None
     # price of the part of a prompt that is written into the cache; None for the prompt's price
     cache_write: float | None = None
@@ -334,9 +334,9 @@ def _whole(value: object) -> int:
 class Attempt:
     """A call as the ledger books it."""
 
-    usage: Usage  # tokens and US dollars
-    answered: bool = True  # False for a call that failed but may be billed; its cost is then what was set aside
-    model: str = ""  # that was called, as the user names it
+    usage: Usage  # Tokens and US dollars.
+    answered: bool = True  # False for a call that failed but may be billed; its cost is then what was set aside.
+    model: str = ""  # That was called, as the user names it.
 
 
 class Ledger:

@@ -42,10 +42,10 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 class Counted:
     """The records that count in a run."""
 
-    cases: int  # the number of these records
-    left_out: list[str]  # cases whose records do not count, because the suite has changed since
-    damaged: list[str]  # cases whose record is damaged
-    missing: list[str]  # selected cases without a record
+    cases: int  # The number of these records.
+    left_out: list[str]  # Cases whose records do not count, because the suite has changed since.
+    damaged: list[str]  # Cases whose record is damaged.
+    missing: list[str]  # Selected cases without a record.
 
 
 class Journal:

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 class PlannedCase:
     """A row of the table `cases`."""
 
-    case: str  # pytest's node id
+    case: str  # Pytest's node id
     benchmark: str
     sample: str
     epoch: int
     tags: Mapping[str, str]
     source: str
-    declared: str  # where the benchmark's code is; see `declarations`
-    selected: bool  # False if the case belongs to the suite but the command line left it out
-    fingerprints: Mapping[str, str]  # the fingerprints named in `BEFOREHAND`
-    beyond: bool = False  # whether the case exceeds `--limit`, so that it runs only while the verdict is undecided
+    declared: str  # Where the benchmark's code is; see `declarations`.
+    selected: bool  # False if the case belongs to the suite but the command line left it out.
+    fingerprints: Mapping[str, str]  # The fingerprints named in `BEFOREHAND`.
+    beyond: bool = False  # Whether the case exceeds `--limit`, so that it runs only while the verdict is undecided.
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:

@@ -143,7 +143,7 @@ CREATE INDEX batch_lines_by_key ON batch_lines (key);
 SCHEMA += OUTCOMES
 
 
-LARGE = 4096  # minimum length of a Base64 string that is stored as a separate part, in characters
+LARGE = 4096  # Minimum length of a Base64 string that is stored as a separate part, in characters.
 # JSON text contains Base64 unescaped and never contains a control character, so the two cannot be confused.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')

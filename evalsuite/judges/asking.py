@@ -25,10 +25,10 @@ CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
 class Judgement(Generic[T]):
     """A judgement that could be read."""
 
-    value: T  # the parser's result
-    text: str  # the answer that was parsed
-    log: tuple[Mapping[str, Any], ...]  # the messages exchanged, as plain data for `Score.log`
-    # log-probabilities of the answer, if they were requested and the backend returns them
+    value: T  # The parser's result.
+    text: str  # The answer that was parsed.
+    log: tuple[Mapping[str, Any], ...]  # The messages exchanged, as plain data for `Score.log`.
+    # Log-probabilities of the answer, if they were requested and the backend returns them.
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 

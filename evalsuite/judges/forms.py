@@ -94,10 +94,10 @@ GRADES: Choice[float] = Choice(
 class Aspect:
     """One aspect that a judge scores."""
 
-    name: str  # the aspect's name, which is also used in the metric's name
-    meaning: str = ""  # what a judge should examine; empty if the name is clear by itself
-    low: int = 1  # the worst score
-    high: int = 10  # the best score
+    name: str  # The aspect's name, which is also used in the metric's name.
+    meaning: str = ""  # What a judge should examine; empty if the name is clear by itself.
+    low: int = 1  # The worst score.
+    high: int = 10  # The best score.
 
     def __post_init__(self) -> None:
         """Refuse a scale without two ends, and a name with several lines."""

@@ -47,9 +47,9 @@ STEPS = (
 class WeightedScore:
     """A weighted score."""
 
-    score: float  # the expected value, on the aspect's scale
-    method: str  # `logprobs` or `samples`
-    # the total probability of all scores, before it is scaled to 1; for samples, the share that could be read
+    score: float  # The expected value, on the aspect's scale.
+    method: str  # `logprobs` or `samples`.
+    # The total probability of all scores, before it is scaled to 1; for samples, the share that could be read.
     mass: float
     log: Log  # all messages
 
@@ -63,12 +63,12 @@ class WeightedScore:
 class Weighted:
     """Scores each aspect of each answer separately; the better of two answers is the one with the higher score."""
 
-    aspects: tuple[Aspect, ...] = (STARS,)  # aspects on scales of one-digit numbers, so that a score is one token
-    samples: int = 20  # the number of samples to draw if the backend returns no log-probabilities
-    attempts: int = 3  # maximum answers to request, until one can be read
-    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters
-    # whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
-    # requests them once, because they are the same for every case
+    aspects: tuple[Aspect, ...] = (STARS,)  # Aspects on scales of one-digit numbers, so that a score is one token.
+    samples: int = 20  # The number of samples to draw if the backend returns no log-probabilities.
+    attempts: int = 3  # Maximum answers to request, until one can be read.
+    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
+    # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
+    # requests them once, because they are the same for every case.
     steps: bool = False
 
     def __post_init__(self) -> None:

@@ -38,8 +38,8 @@ UNDER_TEST = "the model under test"
 class Opinion:
     """One parsed judgement."""
 
-    # scores by aspect if one answer is judged, by position (`first`, `second`) if two are scored, and `preference` if
-    # the verdict has degrees
+    # Scores by aspect if one answer is judged, by position (`first`, `second`) if two are scored, and `preference` if
+    # the verdict has degrees.
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None  # the better of two answers; None if only one is judged
 
@@ -55,10 +55,10 @@ class Opinion:
 class Ballot:
     """One judge's opinion, formed with the answers in one order."""
 
-    judge: str  # the debater's name, or the number of the repetition
-    model: str  # the model that gave the opinion
-    swapped: bool  # whether the second answer was shown first
-    opinion: Opinion  # the opinion in terms of the answers' own order, whichever order was shown
+    judge: str  # The debater's name, or the number of the repetition.
+    model: str  # The model that gave the opinion.
+    swapped: bool  # Whether the second answer was shown first.
+    opinion: Opinion  # The opinion in terms of the answers' own order, whichever order was shown.
 
     def plain(self) -> dict[str, Any]:
         """Return the ballot as plain data, for facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
@@ -75,10 +75,10 @@ class Ballot:
 class Assessment:
     """A judge's result with the ballots and the log behind it."""
 
-    opinion: Opinion  # the combined result
-    ballots: tuple[Ballot, ...]  # the ballots that it combines, in a fixed order
-    log: Log  # all messages, in order, as plain data
-    # further facts about how it was made (the method of a weighted score)
+    opinion: Opinion  # The combined result.
+    ballots: tuple[Ballot, ...]  # The ballots that it combines, in a fixed order.
+    log: Log  # All messages, in order, as plain data.
+    # Further facts about how it was made (the method of a weighted score).
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -170,9 +170,9 @@ def mean_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
 class Round:
     """The ballots of all judges for one order of the answers."""
 
-    ballots: tuple[Ballot, ...]  # the ballots that could be read, in a fixed order
-    problems: tuple[str, ...]  # one message per ballot that could not be read
-    log: Log  # all messages
+    ballots: tuple[Ballot, ...]  # The ballots that could be read, in a fixed order.
+    problems: tuple[str, ...]  # One message per ballot that could not be read.
+    log: Log  # All messages.
 
 
 def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:

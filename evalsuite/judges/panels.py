@@ -43,9 +43,9 @@ SUM_UP = (
 class DebaterRole:
     """A debater."""
 
-    name: str  # the name that the other debaters see
-    prompt: str  # a description of who the debater is and what it examines
-    model: str | None = None  # the debater's model; None for the judge model
+    name: str  # The name that the other debaters see.
+    prompt: str  # A description of who the debater is and what it examines.
+    model: str | None = None  # The debater's model; None for the judge model.
 
 
 ROLES = {
@@ -96,15 +96,15 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 class PanelRules:
     """The rules of a panel."""
 
-    form: Form  # the form of a judgement
-    debaters: tuple[DebaterRole, ...]  # the debaters in the order of speaking
-    strategy: Strategy = "one_by_one"  # which speeches each debater sees, and when
-    turns: int = 2  # the number of turns in which the debaters speak
-    swap: bool = True  # whether two answers are debated in both orders, in two independent debates
-    summarizer: str | None = None  # the model that writes summaries; None for the judge model
-    attempts: int = 3  # maximum answers to request, until one can be read
-    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters for every call
-    quorum: int | None = None  # the minimum number of readable judgements in each order; None requires more than half
+    form: Form  # The form of a judgement.
+    debaters: tuple[DebaterRole, ...]  # The debaters in the order of speaking.
+    strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
+    turns: int = 2  # The number of turns in which the debaters speak.
+    swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
+    summarizer: str | None = None  # The model that writes summaries; None for the judge model.
+    attempts: int = 3  # Maximum answers to request, until one can be read.
+    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
+    quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
 
     fewest_turns: ClassVar[int] = 0
 
@@ -213,14 +213,14 @@ class Silence:
 class Debate:
     """The state of a debate in one order of the answers."""
 
-    rules: PanelRules  # the panel's rules
-    subject: JudgedInput  # the answers to judge
-    model: Model  # the judge model
-    swapped: bool  # whether the second answer is shown first
-    shown: list[Part] = field(default_factory=list)  # the speeches that every debater sees, in order
-    ballots: list[Ballot] = field(default_factory=list)  # the final judgements that could be read
-    problems: list[str] = field(default_factory=list)  # one message per final judgement that could not be read
-    log: list[Mapping[str, Any]] = field(default_factory=list)  # all messages, in order
+    rules: PanelRules  # The panel's rules.
+    subject: JudgedInput  # The answers to judge.
+    model: Model  # The judge model.
+    swapped: bool  # Whether the second answer is shown first.
+    shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
+    ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
+    problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
+    log: list[Mapping[str, Any]] = field(default_factory=list)  # All messages, in order.
 
     def __post_init__(self) -> None:
         """Begin the log with the answers and, once for both orders, with the debaters' system messages."""

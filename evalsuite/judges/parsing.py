@@ -136,8 +136,8 @@ YES_OR_NO: Choice[float] = Choice(
 class AnswerField(Generic[T]):
     """One value of a form."""
 
-    labels: Sequence[str]  # the requested label, then its synonyms
-    value: Value[T]  # the allowed values; all fields of a form have the same `pattern`
+    labels: Sequence[str]  # The requested label, then its synonyms.
+    value: Value[T]  # The allowed values; all fields of a form have the same `pattern`.
 
 
 class AnswerForm(Generic[T]):

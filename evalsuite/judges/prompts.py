@@ -53,10 +53,10 @@ def _make_key(texts: Sequence[str]) -> str:
 class JudgedInput:
     """One answer to judge, or two to compare."""
 
-    question: str  # the question, or the conversation so far
-    answers: tuple[str, ...]  # one or two texts
-    background: str = ""  # information that a good answer may use; empty if there is none
-    reference: str = ""  # a correct answer; empty if there is none
+    question: str  # The question, or the conversation so far.
+    answers: tuple[str, ...]  # One or two texts.
+    background: str = ""  # Information that a good answer may use; empty if there is none.
+    reference: str = ""  # A correct answer; empty if there is none.
 
     def parts(self, *, swapped: bool = False) -> list[Part]:
         """List the parts that are not empty, with the answers in their own order or, if swapped, in the other."""

@@ -200,14 +200,14 @@ class Sampled:
     Language Models are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
     """
 
-    form: Form  # the form of the answer
-    repeats: int = 1  # the number of judgements in each order; several differ in the parameter `seed`
-    reasons: bool = False  # whether the judge gives reasons before its judgement
-    swap: bool = True  # whether to show two answers in both orders
-    attempts: int = 3  # maximum answers to request, until one can be read
-    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters
-    quorum: int | None = None  # the minimum number of readable judgements in each order; None requires more than half
-    # sends JSON schemas, if the judge gives no reasons first
+    form: Form  # The form of the answer.
+    repeats: int = 1  # The number of judgements in each order; several differ in the parameter `seed`.
+    reasons: bool = False  # Whether the judge gives reasons before its judgement.
+    swap: bool = True  # Whether to show two answers in both orders.
+    attempts: int = 3  # Maximum answers to request, until one can be read.
+    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
+    quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
+    # Sends JSON schemas, if the judge gives no reasons first.
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -260,13 +260,13 @@ class Sampled:
 class JudgeScorer:
     """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`."""
 
-    judge: Judge  # the way of judging
-    # the answer to compare with: a key in the sample's metadata, or `target`; None to score the answer alone
+    judge: Judge  # The way of judging.
+    # The answer to compare with: a key in the sample's metadata, or `target`; None to score the answer alone.
     rival: str | None = None
-    background: str | None = None  # the key in the metadata with information that a good answer may use
-    hide: tuple[str, ...] = ()  # names that are withheld wherever an answer mentions them
-    prefix: str = ""  # text before each score's name, and the key around its facts, if a case has two judges
-    model: str = ""  # the judge model; empty for the run's
+    background: str | None = None  # The key in the metadata with information that a good answer may use.
+    hide: tuple[str, ...] = ()  # Names that are withheld wherever an answer mentions them.
+    prefix: str = ""  # Text before each score's name, and the key around its facts, if a case has two judges.
+    model: str = ""  # The judge model; empty for the run's.
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score a case; the first score carries the facts and the log of all judge calls."""

@@ -44,9 +44,9 @@ class RatedTable:
 
     prediction: str
     reference: str
-    format: Format  # how the reference is written
-    human: float  # the mean rating, on any scale
-    # further numbers in the file by name, such as a judge's marks
+    format: Format  # How the reference is written.
+    human: float  # The mean rating, on any scale.
+    # Further numbers in the file by name, such as a judge's marks.
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 

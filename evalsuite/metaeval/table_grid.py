@@ -134,8 +134,8 @@ class GridLine:
     change: str
     rule: str  # what the score must do
     tables: int
-    mean: float  # mean score, in [0, 1]
-    failures: tuple[str, ...]  # the tables for which the rule does not hold, each with its score
+    mean: float  # Mean score, in [0, 1].
+    failures: tuple[str, ...]  # The tables for which the rule does not hold, each with its score.
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:

@@ -18,9 +18,9 @@ from evalsuite.core.errors import ScoringError, SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-LONGEST = 512  # maximum tokens of a text that an encoder reads, if its tokenizer sets no smaller limit
-LONGEST_BART = 1_024  # maximum tokens of a text that BARTScore reads, as in the authors' code
-BATCH = 16  # number of texts or pairs that a model processes at once
+LONGEST = 512  # Maximum tokens of a text that an encoder reads, if its tokenizer sets no smaller limit.
+LONGEST_BART = 1_024  # Maximum tokens of a text that BARTScore reads, as in the authors' code.
+BATCH = 16  # Number of texts or pairs that a model processes at once.
 USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
     ("bert", 12, 768): 9, ("bert", 24, 1024): 18, ("distilbert", 6, 768): 5, ("roberta", 12, 768): 10,
     ("roberta", 6, 768): 5, ("roberta", 24, 1024): 17, ("xlm-roberta", 12, 768): 9, ("xlm-roberta", 24, 1024): 17,

@@ -63,23 +63,23 @@ MEBIBYTE = 2**20
 class Timeouts:
     """How long the parts of a call may take, in seconds."""
 
-    connect: float = 30.0  # until the connection is established
-    silence: float = 600.0  # between two bytes of the answer, and before the first
-    whole: float = 1800.0  # the whole call
+    connect: float = 30.0  # Until the connection is established.
+    silence: float = 600.0  # Between two bytes of the answer, and before the first.
+    whole: float = 1800.0  # The whole call.
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """How a server may be reached."""
 
-    key: Secret | None = None  # sent to the server; None where it gets none
-    key_name: str = OPENAI_KEY  # the environment variable that the key came from, or would come from
-    # whether the user gave the address for this session, so that headers from the environment are sent, too
+    key: Secret | None = None  # Sent to the server; None where it gets none.
+    key_name: str = OPENAI_KEY  # The environment variable that the key came from, or would come from.
+    # Whether the user gave the address for this session, so that headers from the environment are sent, too.
     trusted: bool = False
-    advice: str = "is the key right?"  # what to do where a key is missing or refused
-    timeouts: Timeouts = field(default_factory=Timeouts)  # see `Timeouts`
-    max_answer: int = 64 * MEBIBYTE  # largest answer, in bytes after decompression
-    proxies: bool = True  # whether proxies set in the environment are used
+    advice: str = "is the key right?"  # What to do where a key is missing or refused.
+    timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
+    max_answer: int = 64 * MEBIBYTE  # Largest answer, in bytes after decompression.
+    proxies: bool = True  # Whether proxies set in the environment are used.
 
 
 def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
@@ -96,11 +96,11 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 class Address:
     """Where a server is."""
 
-    shown: str  # the address without secrets, for messages and for keys in the store
-    root: str  # scheme, host and path
-    query: Secret  # parameters sent with every call; they may be secrets
-    login: Secret | None  # `user:password`, if the address has one
-    host: str  # lower case
+    shown: str  # The address without secrets, for messages and for keys in the store.
+    root: str  # Scheme, host and path.
+    query: Secret  # Parameters sent with every call; they may be secrets.
+    login: Secret | None  # `user:password`, if the address has one.
+    host: str  # Lower case.
 
     @property
     def is_openai(self) -> bool:
@@ -150,11 +150,11 @@ WITHHELD = (
 class Grant:
     """An address that the user gave, and what may be sent there."""
 
-    model: str  # the name that the user gave
-    # the address that the user gave, login included; None for the backend's default
+    model: str  # The name that the user gave.
+    # The address that the user gave, login included; None for the backend's default.
     base_url: str | None = field(repr=False)
-    key_env: str | None = None  # the variable with its key, if the user named one
-    fresh: bool = True  # given for this session, rather than taken over from an earlier run
+    key_env: str | None = None  # The variable with its key, if the user named one.
+    fresh: bool = True  # Given for this session, rather than taken over from an earlier run.
 
     @property
     def public_url(self) -> str | None:

@@ -37,10 +37,10 @@ UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
 class PreparedCall:
     """All of a request but its content, so that it can be sent again with another."""
 
-    method: str  # of HTTP
-    url: URL  # the whole address
-    headers: CIMultiDict[str]  # without the length of the content, which aiohttp adds
-    timeout: aiohttp.ClientTimeout  # how long to wait
+    method: str  # Of HTTP.
+    url: URL  # The whole address.
+    headers: CIMultiDict[str]  # Without the length of the content, which aiohttp adds.
+    timeout: aiohttp.ClientTimeout  # How long to wait.
 
     @classmethod
     def of(cls, request: httpx2.Request) -> PreparedCall:
@@ -63,10 +63,10 @@ class PreparedCall:
 class ServerAnswer:
     """A server's complete response, decompressed."""
 
-    status: int  # of HTTP
-    headers: Mapping[str, str]  # by name, in whatever case
-    raw_headers: Sequence[tuple[bytes, bytes]]  # as they came
-    content: bytes  # the body
+    status: int  # Of HTTP.
+    headers: Mapping[str, str]  # By name, in whatever case.
+    raw_headers: Sequence[tuple[bytes, bytes]]  # As they came.
+    content: bytes  # The body.
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -166,13 +166,13 @@ def _socket(address: Any) -> socket.socket:
 class Cause:
     """What is behind an exception."""
 
-    ours: Exception | None  # an exception of evalsuite that the package wrapped
-    response: httpx2.Response | None  # of the server, if it sent one
-    unreachable: bool  # no connection was established, so nothing was sent
-    no_descriptor: bool  # this process may open no more files, and a connection is one
-    timeout: bool  # something took too long
-    network: bool  # the connection failed, rather than the request
-    words: str  # the message of the innermost exception
+    ours: Exception | None  # An exception of evalsuite that the package wrapped.
+    response: httpx2.Response | None  # Of the server, if it sent one.
+    unreachable: bool  # No connection was established, so nothing was sent.
+    no_descriptor: bool  # This process may open no more files, and a connection is one.
+    timeout: bool  # Something took too long.
+    network: bool  # The connection failed, rather than the request.
+    words: str  # The message of the innermost exception.
 
 
 def explain(error: BaseException) -> Cause:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from evalsuite.results.tally import Row
 
-LabelPair = tuple[float, float]  # people's label, then the judge's score
+LabelPair = tuple[float, float]  # People's label, then the judge's score
 
 FEWEST = 30  # minimum number of labelled cases, and of unlabelled cases, for correcting a mean
 
@@ -28,14 +28,14 @@ CANARY = "canary"
 class LabelledScore:
     """A judge's score, paired with people's label."""
 
-    row: Row  # the case's row
-    score: str  # the score's name
-    label: float  # people's value; if several people labelled the case, their mean
-    judge: float  # the judge's value
-    passes: float | None = None  # the lowest value that passes; None if values are not verdicts
-    nominal: bool = False  # whether values are preferences between two answers, from 0 to 1
-    scale: tuple[float, float] | None = None  # lowest and highest possible value; None if they are unknown
-    verdict: float | None = None  # the verdict of the majority of people; None to derive it from the label
+    row: Row  # The case's row.
+    score: str  # The score's name.
+    label: float  # People's value; if several people labelled the case, their mean.
+    judge: float  # The judge's value.
+    passes: float | None = None  # The lowest value that passes; None if values are not verdicts.
+    nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.
+    scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
+    verdict: float | None = None  # The verdict of the majority of people; None to derive it from the label.
 
     @property
     def verdicts(self) -> LabelPair | None:

@@ -82,10 +82,10 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
 class Bench:
     """One benchmark's cases in a run."""
 
-    tally: Tally  # the benchmark's cases
-    source: str  # a description of where the samples came from
-    model: str  # the model as the user named it
-    # the declared benchmark; None if its code is missing, or if it was declared without code
+    tally: Tally  # The benchmark's cases.
+    source: str  # A description of where the samples came from.
+    model: str  # The model as the user named it.
+    # The declared benchmark; None if its code is missing, or if it was declared without code.
     benchmark: Benchmark | None = None
     gone: str = ""  # why the benchmark's code is missing; empty if it is not missing
 
@@ -106,10 +106,10 @@ class Bench:
 class Run:
     """A run, read from its folder; long texts stay in the file until they are used."""
 
-    folder: RunFolder  # the run's folder
-    info: Mapping[str, Any]  # the contents of `run.json`
-    benchmarks: Mapping[str, Bench]  # the run's benchmarks by name, in alphabetical order
-    offsets: Mapping[str, int]  # the byte offset of each case's record in `records.jsonl`
+    folder: RunFolder  # The run's folder.
+    info: Mapping[str, Any]  # The contents of `run.json`.
+    benchmarks: Mapping[str, Bench]  # The run's benchmarks by name, in alphabetical order.
+    offsets: Mapping[str, int]  # The byte offset of each case's record in `records.jsonl`.
 
     @property
     def baselines(self) -> Sequence[str]:

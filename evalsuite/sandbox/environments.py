@@ -68,8 +68,8 @@ class ProgramEnvironment:
 
     name: str  # `own`, the name of a named environment, or a requirements file
     interpreter: Interpreter
-    packages: tuple[str, ...]  # folders that are searched for packages
-    installed: Mapping[str, str]  # versions by package; in the own environment only those in `MENTIONED`
+    packages: tuple[str, ...]  # Folders that are searched for packages.
+    installed: Mapping[str, str]  # Versions by package; in the own environment only those in `MENTIONED`.
 
     @cached_property
     def fingerprint(self) -> str:
@@ -148,10 +148,10 @@ print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.
 class Interpreter:
     """A Python installation."""
 
-    executable: str  # the interpreter itself, not a virtual environment's link to it
-    prefix: str  # the installation's folder, as the interpreter reports it
-    libraries: tuple[str, ...]  # the folders of the standard library
-    version: str  # a version such as `3.11.7`
+    executable: str  # The interpreter itself, not a virtual environment's link to it.
+    prefix: str  # The installation's folder, as the interpreter reports it.
+    libraries: tuple[str, ...]  # The folders of the standard library.
+    version: str  # A version such as `3.11.7`.
 
     @property
     def prefixes(self) -> list[Path]:

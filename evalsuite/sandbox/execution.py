@@ -34,8 +34,8 @@ else:
 class TableFile:
     """A table as comma-separated values, which become a pandas DataFrame inside the sandbox."""
 
-    content: bytes  # CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD
-    # number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1 makes a MultiIndex
+    content: bytes  # CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD.
+    # Number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1 makes a MultiIndex.
     header_rows: int = 1
 
     @classmethod
@@ -103,18 +103,18 @@ DEATH = "the program's process "
 class Execution:
     """The result of a program, or of one round of a session."""
 
-    stdout: str  # the printed text, up to the limit on output; also if the program failed
+    stdout: str  # The printed text, up to the limit on output; also if the program failed.
     # None if the program ran to its end (or to `exit()` with no status or 0); otherwise its traceback, reduced to the
-    # program's own lines, or a sentence about the limit that it exceeded
+    # program's own lines, or a sentence about the limit that it exceeded.
     error: str | None
-    timed_out: bool  # whether the program was stopped for using too much wall time or CPU time; `error` then says so
-    seconds: float  # wall time within the sandbox, including the fork and the loading of tables
-    # whether the process of a session ended with this round, so that the next round starts afresh; always False for a
-    # program with a single round
+    timed_out: bool  # Whether the program was stopped for using too much wall time or CPU time; `error` then says so.
+    seconds: float  # Wall time within the sandbox, including the fork and the loading of tables.
+    # Whether the process of a session ended with this round, so that the next round starts afresh; always False for a
+    # program with a single round.
     variables_lost: bool = False
-    tier: str = ""  # the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address
-    # pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that matplotlib still
-    # had open; at most eight, and 1 MiB in all
+    tier: str = ""  # The isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
+    # Pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that matplotlib still
+    # had open; at most eight, and 1 MiB in all.
     files: tuple[ProgramFile, ...] = ()
 
 
@@ -167,8 +167,8 @@ _SIZE = struct.Struct(">II")
 class ProgramFile:
     """A file that a program wrote."""
 
-    name: str  # the file's name, reduced to letters of any script, digits and `.-_`; unique within a round
-    # a PNG picture of at most 4096 pixels each way, or text in UTF-8 (`.csv`, `.txt`)
+    name: str  # The file's name, reduced to letters of any script, digits and `.-_`; unique within a round.
+    # A PNG picture of at most 4096 pixels each way, or text in UTF-8 (`.csv`, `.txt`).
     content: bytes = field(repr=False)
 
     @property

@@ -71,8 +71,8 @@ class ScriptEnd:
     stderr: bytes
     status: int  # exit status; negative, or 128 and more, if a signal ended the script
     seconds: float
-    timed_out: bool = False  # whether the host stopped the script because of its time limit
-    # content of the file `RESULT`; None if the host takes no files or the script wrote none
+    timed_out: bool = False  # Whether the host stopped the script because of its time limit.
+    # Content of the file `RESULT`; None if the host takes no files or the script wrote none.
     result: bytes | None = None
 
 

@@ -46,9 +46,9 @@ class Launch:
     tier: str
     name: str  # the isolation's name in messages
     command: Sequence[str]
-    folder: str | None = None  # the working directory of the command
-    setup: Mapping[str, Any] = field(default_factory=dict)  # the settings of the isolation (see `inside/forking.py`)
-    clean_up: Callable[[], None] = lambda: None  # called when the interpreter has ended
+    folder: str | None = None  # The working directory of the command.
+    setup: Mapping[str, Any] = field(default_factory=dict)  # The settings of the isolation (see `inside/forking.py`).
+    clean_up: Callable[[], None] = lambda: None  # Called when the interpreter has ended.
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:

@@ -46,8 +46,8 @@ class RoundEnd:
 
     ending: str  # one of the endings listed in `inside/forking.py`
     seconds: float
-    alive: bool  # whether another round may follow
-    memory: int = 0  # bytes that the program uses until that round
+    alive: bool  # Whether another round may follow.
+    memory: int = 0  # Bytes that the program uses until that round.
 
 
 class WarmInterpreter:

@@ -32,8 +32,8 @@ _Comparison = Callable[[str, text.Targets], float]
 class TargetScorer:
     """A scorer that applies one metric."""
 
-    name: str  # the score's name
-    metric: _Comparison  # compares the answer with the targets; returns a number in [0, 1]
+    name: str  # The score's name.
+    metric: _Comparison  # Compares the answer with the targets; returns a number in [0, 1].
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -251,8 +251,8 @@ FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGN
 class JsonSchema:
     """Scores whether an answer fits a JSON Schema; created by `json_schema`."""
 
-    name: str  # the schema's name in requests to a server
-    schema: Mapping[str, Any]  # the JSON Schema
+    name: str  # The schema's name in requests to a server.
+    schema: Mapping[str, Any]  # The JSON Schema.
 
     @property
     def response_format(self) -> dict[str, Any]:

@@ -43,10 +43,10 @@ NOT_PLAIN = "not plain"
 class UnitTests:
     """The tests for one program."""
 
-    before: str = ""  # code that runs before the answer, such as imports or the beginning of the program
-    entry_point: str = ""  # the function that the tests call; empty if the tests name it themselves
-    checks: Sequence[str] = ()  # programs that run after the answer and raise if the answer is wrong
-    pairs: Sequence[tuple[str, str]] = ()  # standard input and the expected standard output
+    before: str = ""  # Code that runs before the answer, such as imports or the beginning of the program.
+    entry_point: str = ""  # The function that the tests call; empty if the tests name it themselves.
+    checks: Sequence[str] = ()  # Programs that run after the answer and raise if the answer is wrong.
+    pairs: Sequence[tuple[str, str]] = ()  # Standard input and the expected standard output.
 
     def functions(self, check: str) -> list[str]:
         """List the functions that a check calls and that neither the check nor the code before it defines."""

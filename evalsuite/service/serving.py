@@ -42,16 +42,16 @@ FRESH_START = 60  # beats after which a model that was given up, for lack of cre
 class Service:
     """What somebody who starts a gateway says."""
 
-    settings: Settings  # limits, prices and time-outs
-    host: str  # address to listen at
-    port: int  # 0 takes a free one
-    store: str  # a file's path, or `postgresql://...`
-    max_age: float | None  # seconds for which an answer serves again; None is for ever
-    clients: Path | None  # file of clients; None lets everybody on this host ask
-    models: Sequence[str]  # the only ones that are asked; empty for any
-    upstreams: Sequence[str]  # addresses of model servers
-    certificate: Path | None  # file with the TLS certificate; None is plain HTTP
-    key: Path | None  # file with its private key
+    settings: Settings  # Limits, prices and time-outs.
+    host: str  # Address to listen at.
+    port: int  # 0 takes a free one.
+    store: str  # A file's path, or `postgresql://...`.
+    max_age: float | None  # Seconds for which an answer serves again; None is for ever.
+    clients: Path | None  # File of clients; None lets everybody on this host ask.
+    models: Sequence[str]  # The only ones that are asked; empty for any.
+    upstreams: Sequence[str]  # Addresses of model servers.
+    certificate: Path | None  # File with the TLS certificate; None is plain HTTP.
+    key: Path | None  # File with its private key.
 
 
 def serve(service: Service) -> None:

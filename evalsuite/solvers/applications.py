@@ -96,8 +96,8 @@ def _fields(result: Any) -> Mapping[str, Any] | None:
     return dumped if isinstance(dumped, Mapping) else None
 
 
-OFFERED = ("client", "endpoint", "model", "sample")  # parameter names by which a function may request further arguments
-LONGEST_COMPLAINT = 2000  # how many characters of a failed program's standard error its error message repeats
+OFFERED = ("client", "endpoint", "model", "sample")  # Names of parameters that a function may have.
+LONGEST_COMPLAINT = 2000  # How many characters of a failed program's standard error its error message repeats.
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 class Call:
     """One call as the model wrote it."""
 
-    name: str  # the tool's name as the model wrote it, whether or not there is such a tool
-    arguments: Mapping[str, Any]  # the parsed arguments
-    id: str = ""  # the call's id in the native protocol; empty in a text protocol
+    name: str  # The tool's name as the model wrote it, whether or not there is such a tool.
+    arguments: Mapping[str, Any]  # The parsed arguments.
+    id: str = ""  # The call's id in the native protocol; empty in a text protocol.
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn of the model, as its protocol reads it."""
 
-    thought: str  # the model's reasoning, in its own words
-    calls: Sequence[Call] = ()  # the calls to run; none if the turn is malformed
-    fault: str | None = None  # the kind of malformation; None for a well-formed turn
-    words: str = ""  # the same, for the model to read
-    answer: str | None = None  # the text that ends the episode; None if it goes on, or if a call ends it
+    thought: str  # The model's reasoning, in its own words.
+    calls: Sequence[Call] = ()  # The calls to run; none if the turn is malformed.
+    fault: str | None = None  # The kind of malformation; None for a well-formed turn.
+    words: str = ""  # The same, for the model to read.
+    answer: str | None = None  # The text that ends the episode; None if it goes on, or if a call ends it.
 
 
 class TurnProtocol(Protocol):
@@ -92,23 +92,23 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 class ToolLoop:
     """The solver that both protocols share, made by `react` and `tool_loop`."""
 
-    protocol: TurnProtocol  # how turns are written and read
-    # the sources of each episode's tools. `finish` is added to them, and `ask_to_user` if there is a user, unless they
-    # bring documents of these names themselves
+    protocol: TurnProtocol  # How turns are written and read.
+    # The sources of each episode's tools. `finish` is added to them, and `ask_to_user` if there is a user, unless they
+    # bring documents of these names themselves.
     tools: Sequence[ToolSource]
-    user: User | None = None  # answers `ask_to_user`; None if that is not offered
-    max_turns: int = MAX_TURNS  # maximum number of turns of the model
-    # number of malformed turns in a row after which an episode is given up; None for no such limit
+    user: User | None = None  # Answers `ask_to_user`; None if that is not offered.
+    max_turns: int = MAX_TURNS  # Maximum number of turns of the model.
+    # Number of malformed turns in a row after which an episode is given up; None for no such limit.
     patience: int | None = None
-    observation_limit: int = OBSERVATION_LIMIT  # maximum length of an observation in characters
-    tool_seconds: float = TOOL_SECONDS  # time limit of one call
-    # time limit of all calls of an episode together; None for no limit. The time that models take does not count, so
-    # that a replay ends where the run did
+    observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
+    tool_seconds: float = TOOL_SECONDS  # Time limit of one call.
+    # Time limit of all calls of an episode together; None for no limit. The time that models take does not count, so
+    # that a replay ends where the run did.
     seconds: float | None = None
     # maximum number of tokens that the model under test may use in an episode, prompts included; None for no limit
     tokens: int | None = None
-    dollars: float | None = None  # maximum cost of the model under test in an episode, in US dollars; None for no limit
-    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters
+    dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars, or None.
+    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
 
     def __post_init__(self) -> None:
         sources: Sequence[object] = self.tools

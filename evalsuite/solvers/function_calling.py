@@ -39,8 +39,8 @@ class Functions:
     the answer.
     """
 
-    system: str = SYSTEM  # the system message; empty for none
-    finishes: bool = True  # whether a call of `finish` ends an episode
+    system: str = SYSTEM  # The system message; empty for none.
+    finishes: bool = True  # Whether a call of `finish` ends an episode.
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         """Begin with a system message, then the sample's input."""

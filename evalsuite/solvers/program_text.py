@@ -48,9 +48,9 @@ LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
 class FoundProgram:
     """A program in an answer."""
 
-    code: str  # Python source
-    # the reading that found it: `fence` for a block as CommonMark has it, `lenient fence`, `joined` for several blocks
-    # together, `bare` for code without a fence
+    code: str  # Python source.
+    # The reading that found it: `fence` for a block as CommonMark has it, `lenient fence`, `joined` for several blocks
+    # together, `bare` for code without a fence.
     form: ProgramForm
 
 

@@ -209,9 +209,9 @@ POWER = 0.8
 class DifferenceVariance:
     """The variance of the difference between two runs, per question."""
 
-    between: float  # the variance of the questions' true differences, on the metric's scale squared
-    within: float  # the variance of one answer's score around its question's mean, in one run
-    # whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a single epoch
+    between: float  # The variance of the questions' true differences, on the metric's scale squared.
+    within: float  # The variance of one answer's score around its question's mean, in one run.
+    # Whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a single epoch.
     shares: bool = False
     # the factor by which questions that share a source increase the variance of a mean; 1 without such questions
     crowding: float = 1.0

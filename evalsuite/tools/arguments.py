@@ -185,8 +185,8 @@ FaultKind = Literal[
 class Fault:
     """Something wrong with a call."""
 
-    kind: FaultKind  # to count by
-    words: str  # a sentence for the model
+    kind: FaultKind  # To count by.
+    words: str  # A sentence for the model.
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:

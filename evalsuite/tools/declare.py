@@ -111,8 +111,8 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 class Signature:
     """Read the parameters of a function."""
 
-    schema: Mapping[str, Any]  # a JSON schema of type `object`
-    # pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass)
+    schema: Mapping[str, Any]  # A JSON schema of type `object`.
+    # pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass).
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,9 +244,9 @@ def _plain(value: Any, adapter: Any) -> Any:
 class PythonFunction:
     """Calls a function: an async one directly, any other in a thread of its own, so that nothing else waits for it."""
 
-    function: Callable[..., Any]  # the user's function
-    signature: Signature | None = None  # converts JSON arguments into the types of the function's parameters
-    seconds: float | None = None  # time limit of a call; None leaves it to the episode
+    function: Callable[..., Any]  # The user's function.
+    signature: Signature | None = None  # Converts JSON arguments into the types of the function's parameters.
+    seconds: float | None = None  # Time limit of a call; None leaves it to the episode.
     kind: str = "python"
     timed: bool = True
 

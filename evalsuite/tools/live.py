@@ -47,10 +47,10 @@ _NETWORK_FILES = (
 class LiveLibrary:
     """A folder of published tools."""
 
-    folder: Path  # holds `<category>/<subcategory>/tool.py`
-    allow_network: bool  # the user's leave to let these tools use the network
-    allow_code: bool = False  # the user's leave to run tools that execute code which the model writes
-    seconds: float = SECONDS  # a call may take
+    folder: Path  # Holds `<category>/<subcategory>/tool.py`.
+    allow_network: bool  # The user's leave to let these tools use the network.
+    allow_code: bool = False  # The user's leave to run tools that execute code which the model writes.
+    seconds: float = SECONDS  # A call may take.
 
     def __post_init__(self) -> None:
         """Refuses what the user has not allowed, and a folder without tools."""

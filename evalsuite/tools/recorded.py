@@ -27,8 +27,8 @@ LONGEST_CALL = 300
 class Result(NamedTuple):
     """What came of a recorded call."""
 
-    text: str  # the observation
-    failed: bool  # whether the call failed
+    text: str  # The observation.
+    failed: bool  # Whether the call failed.
 
 
 @dataclass(slots=True)
@@ -85,8 +85,8 @@ class Recording:
 class Recorded:
     """Answers the calls of one episode from a recording."""
 
-    recording: Recording  # of an earlier run
-    request: str  # the input of the episode's sample
+    recording: Recording  # Of an earlier run.
+    request: str  # The input of the episode's sample.
     kind: str = "recorded"
     _made: list[str] = field(default_factory=list, repr=False)
 
@@ -124,8 +124,8 @@ class _Calls:
 
     # by request, the calls of tools in their order, an episode each
     episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
-    results: dict[str, list[Result]] = field(default_factory=dict)  # by call, what came of it wherever it was made
-    replies: dict[str, str] = field(default_factory=dict)  # by request and question, the user's first reply
+    results: dict[str, list[Result]] = field(default_factory=dict)  # By call, what came of it wherever it was made.
+    replies: dict[str, str] = field(default_factory=dict)  # By request and question, the user's first reply.
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Adds the calls of a record that were run."""

@@ -117,10 +117,10 @@ def player_of(asker: Model, name: str, base_url: str | None, *, epoch: int | Non
 class Simulator:
     """The model that plays tools and users."""
 
-    model: str  # its name
-    base_url: str | None = None  # where it is served, if not at the backend's usual address
-    library: ObservationLibrary = field(default_factory=ObservationLibrary)  # its earlier answers
-    max_tokens: int = 512  # limit of an answer
+    model: str  # Its name.
+    base_url: str | None = None  # Where it is served, if not at the backend's usual address.
+    library: ObservationLibrary = field(default_factory=ObservationLibrary)  # Its earlier answers.
+    max_tokens: int = 512  # Limit of an answer.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
         """Return the simulating model's answer, from the library if the question was asked before.

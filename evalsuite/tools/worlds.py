@@ -163,10 +163,10 @@ class World:
 class OpenWorld:
     """The world of one episode."""
 
-    world: World  # how it is made
-    sample: Sample  # the episode's sample
-    effects: Effects  # the episode's tool calls
-    stack: AsyncExitStack  # closes what was opened
+    world: World  # How it is made.
+    sample: Sample  # The episode's sample.
+    effects: Effects  # The episode's tool calls.
+    stack: AsyncExitStack  # Closes what was opened.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
     _made: Any = None
@@ -287,8 +287,8 @@ async def _close(close: Callable[[], Any]) -> None:
 class EpisodeTools:
     """What an episode may use."""
 
-    tools: list[Tool]  # the tools of all sources, in their order
-    worlds: list[OpenWorld]  # the worlds that they act on
+    tools: list[Tool]  # The tools of all sources, in their order.
+    worlds: list[OpenWorld]  # The worlds that they act on.
 
 
 @asynccontextmanager

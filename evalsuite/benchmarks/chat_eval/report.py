@@ -214,10 +214,10 @@ class TwoBallots:
     """One debater's ballots after a turn and after the next."""
 
     sample: str
-    turn: int  # the earlier turn, from 1
-    before: Any  # the verdict or the scores after this turn
-    after: Any  # the same after the next turn
-    people: str | None  # people's verdict; None if responses were scored
+    turn: int  # The earlier turn, from 1.
+    before: Any  # The verdict or the scores after this turn.
+    after: Any  # The same after the next turn.
+    people: str | None  # People's verdict; None if responses were scored.
 
     @property
     def changed(self) -> bool:

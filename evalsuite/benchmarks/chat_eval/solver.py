@@ -66,13 +66,13 @@ class JudgingMode:
 
     kind: JudgingMethod
     strategy: Strategy | None = None
-    roles: int = 1  # number of debaters; 1 without a panel
-    # for a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement included;
-    # otherwise 0
+    roles: int = 1  # Number of debaters; 1 without a panel.
+    # For a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement included;
+    # otherwise 0.
     turns: int = 0
-    same_role: bool = False  # whether all debaters have the same role
-    steps: bool = False  # whether evaluation steps are generated first
-    ballots: bool = False  # whether debaters also judge in secret after each turn but the last
+    same_role: bool = False  # Whether all debaters have the same role.
+    steps: bool = False  # Whether evaluation steps are generated first.
+    ballots: bool = False  # Whether debaters also judge in secret after each turn but the last.
 
 
 SIMPLE: Mapping[str, JudgingMode] = {
@@ -137,11 +137,11 @@ PAPER_QUALITY = Aspect("quality", "its helpfulness, relevance, accuracy and leve
 class AsJudge:
     """Has the model judge each sample in the sample's mode."""
 
-    attempts: int = 2  # answers asked for at most, until one can be read
-    params: Mapping[str, Any] = field(default_factory=dict)  # generation parameters that override those of `PARAMS`
-    seed: int = 0  # the seed of the shuffling of simultaneous speeches
-    # the folder of an encoder for BERTScore, which the report shows beside the judges of dialogue responses; it needs
-    # the extra `neural`
+    attempts: int = 2  # Answers asked for at most, until one can be read.
+    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters that override those of `PARAMS`.
+    seed: int = 0  # The seed of the shuffling of simultaneous speeches.
+    # The folder of an encoder for BERTScore, which the report shows beside the judges of dialogue responses; it needs
+    # the extra `neural`.
     bert_score: str | Path | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -285,8 +285,8 @@ class RefereePanel(PanelRules):
     """
 
     seed: int = 0
-    # whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the ballots show
-    # who changes their mind
+    # Whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the ballots show
+    # who changes their mind.
     interim: bool = False
 
     fewest_turns: ClassVar[int] = 1
@@ -319,8 +319,8 @@ class PaperDebate:
 
     panel: RefereePanel
     debate: Debate
-    spoken: list[Part] = field(default_factory=list)  # all speeches so far, shown to the others or not
-    # the secret ballots, as plain data, each with its turn
+    spoken: list[Part] = field(default_factory=list)  # All speeches so far, shown to the others or not.
+    # The secret ballots, as plain data, each with its turn.
     interim: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def hold(self) -> Round:

@@ -44,15 +44,15 @@ _SHAPE = "[entity, template id, question, answer]"
 class QuestionItem:
     """One question of a file."""
 
-    origin: str  # the beginning of the sample ids: the source in the file's name, else the domain
-    domain: str  # movie, book, academics, open, or another domain's file name
+    origin: str  # The beginning of the sample ids: the source in the file's name, else the domain.
+    domain: str  # Movie, book, academics, open, or another domain's file name.
     bucket: str
     template: str
     question: str
-    answers: tuple[str, ...]  # acceptable answers as text; at least one
-    entity: Any  # plain JSON data
-    # further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head, `predicate` (`tail
-    # predicate`) for a predicate's own popularity
+    answers: tuple[str, ...]  # Acceptable answers as text; at least one.
+    entity: Any  # Plain JSON data.
+    # Further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head, `predicate` (`tail
+    # predicate`) for a predicate's own popularity.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 

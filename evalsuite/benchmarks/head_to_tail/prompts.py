@@ -138,13 +138,13 @@ class PromptMode:
 
     description: str
     # `none`; `general`, two of general knowledge; or `template`, where another question of the same template replaces
-    # the answerable one
+    # the answerable one.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
     # `unsure` tells the model to say "unsure" and shows an example, `guess` tells it to guess
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
-    cloze: bool = False  # whether to ask for the word in a gap
-    natural: bool = False  # whether to ask only questions that people are likely to ask
+    cloze: bool = False  # Whether to ask for the word in a gap.
+    natural: bool = False  # Whether to ask only questions that people are likely to ask.
 
 
 DEFAULT_MODE = "few_shot"

@@ -45,16 +45,16 @@ class TableComparison:
     other cells are data.
     """
 
-    tables: int = 0  # the number of wanted tables
-    # counts of tables, rows and columns that are missing or unwanted, by a description such as `missing rows`
+    tables: int = 0  # The number of wanted tables.
+    # Counts of tables, rows and columns that are missing or unwanted, by a description such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
     # names of rows and columns that differ from the wanted ones, as (predicted, wanted)
     names: list[tuple[str, str]] = field(default_factory=list)
-    cells: list[CellPair] = field(default_factory=list)  # all data cells that both tables have
-    # data cells of wanted rows, columns and tables that the prediction lacks
+    cells: list[CellPair] = field(default_factory=list)  # All data cells that both tables have.
+    # Data cells of wanted rows, columns and tables that the prediction lacks.
     lost: list[str] = field(default_factory=list)
-    predicted: list[str] = field(default_factory=list)  # all data cells of the prediction
-    # for each sum in the wanted tables (see `check_sums`), whether the prediction also has it
+    predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
+    # For each sum in the wanted tables (see `check_sums`), whether the prediction also has it.
     sums: list[bool] = field(default_factory=list)
 
     @property

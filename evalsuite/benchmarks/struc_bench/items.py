@@ -32,12 +32,12 @@ ASPECTS = {"content": "Content", "format": "Format"}
 class HumanScores:
     """The scores that one person gave to one output, on any scale that is the same for all outputs."""
 
-    sample: str  # the id of the item, as in reports (`html-003`), or of its sample in one mode (`html-003-format_cot`)
-    content: float  # the score for content
-    format: float  # the score for structure and format
-    model: str = ""  # the model whose output was rated; empty if the file has ratings of one model only
-    rater: str = ""  # the person's name; empty if the file does not give it
-    # the types of errors that this person found, see `ERROR_TYPES`; None if the person did not look for errors
+    sample: str  # The id of the item, as in reports (`html-003`), or of its sample in one mode (`html-003-format_cot`).
+    content: float  # The score for content.
+    format: float  # The score for structure and format.
+    model: str = ""  # The model whose output was rated; empty if the file has ratings of one model only.
+    rater: str = ""  # The person's name; empty if the file does not give it.
+    # The types of errors that this person found, see `ERROR_TYPES`; None if the person did not look for errors.
     errors: tuple[str, ...] | None = None
 
 
@@ -45,9 +45,9 @@ class HumanScores:
 class RatedOutput:
     """The scores that all people together gave to one output."""
 
-    content: float  # the mean score for content
-    format: float  # the mean score for structure and format
-    # each person's two scores, by a number that stands for the person
+    content: float  # The mean score for content.
+    format: float  # The mean score for structure and format.
+    # Each person's two scores, by a number that stands for the person.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # for each type of error, the share of people who found it among those who looked for errors; empty if nobody looked
     errors: Mapping[str, float] = field(default_factory=dict)
@@ -120,23 +120,23 @@ QUICK = 4  # number of shipped items of each format that run by default
 class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
-    # the number of items to run per format; 0 runs all. The default is all items of a folder, and the first 4 of the
-    # shipped samples
+    # The number of items to run per format; 0 runs all. The default is all items of a folder, and the first 4 of the
+    # shipped samples.
     each: int = 0
-    # maximum tokens of an answer; by default one and a half times what the wanted table needs, and at least
-    # `least_tokens`
+    # Maximum tokens of an answer; by default one and a half times what the wanted table needs, and at least
+    # `least_tokens`.
     max_tokens: int | None = None
     # lower bound for the default of `max_tokens`, so that a model can reason before it writes the table
     least_tokens: int = 2048
-    temperature: float | None = 0.0  # the temperature of the answers
-    bertscore: str | None = None  # folder of an encoder; without it, BERTScore is not measured
-    # the encoder's layer whose embeddings are compared; by default the usual one for the model
+    temperature: float | None = 0.0  # The temperature of the answers.
+    bertscore: str | None = None  # Folder of an encoder; without it, BERTScore is not measured.
+    # The encoder's layer whose embeddings are compared; by default the usual one for the model.
     bertscore_layer: int | None = None
-    bertscore_baseline: str | None = None  # file of the bert_score package with baselines for rescaling BERTScore
-    bartscore: str | None = None  # folder of an encoder-decoder; without it, BARTScore is not measured
-    bleurt: str | None = None  # folder of a BLEURT checkpoint; without it, BLEURT is not measured
-    # the prompt for the P-Score's judge, by default `PROMPT` in `struc_bench.p_score`. It may contain that prompt's
-    # placeholders in braces, and must contain {tables}
+    bertscore_baseline: str | None = None  # File of the bert_score package with baselines for rescaling BERTScore.
+    bartscore: str | None = None  # Folder of an encoder-decoder; without it, BARTScore is not measured.
+    bleurt: str | None = None  # Folder of a BLEURT checkpoint; without it, BLEURT is not measured.
+    # The prompt for the P-Score's judge, by default `PROMPT` in `struc_bench.p_score`. It may contain that prompt's
+    # placeholders in braces, and must contain {tables}.
     p_prompt: str | None = None
 
     @classmethod
@@ -163,11 +163,11 @@ WORDS: Mapping[Format, frozenset[str]] = {
 class TableItem:
     """One item of a published file."""
 
-    instruction: str  # the task for the model
-    input: str  # the text from which the table is to be made
-    output: str  # the wanted table
+    instruction: str  # The task for the model.
+    input: str  # The text from which the table is to be made.
+    output: str  # The wanted table.
     # FormatCoT's description of the table's format; empty if the item has none. The published files lack this field;
-    # `evalsuite build struc-bench format-cot` adds it
+    # `evalsuite build struc-bench format-cot` adds it.
     format_description: str = ""
 
 

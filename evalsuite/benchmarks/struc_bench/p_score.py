@@ -56,10 +56,10 @@ from 0 (nothing in common) to {highest} (the same); a content in which half of t
 class PScore:
     """A P-Score: the mean over both orders of the tables."""
 
-    content: float  # similarity of the contents, in [0, 10]
-    format: float  # similarity of the structures, in [0, 10]
-    log: tuple[Mapping[str, Any], ...]  # all messages; the order with the prediction first precedes the other order
-    signature: str = ""  # a line that identifies how the scores were made, to be cited with them
+    content: float  # Similarity of the contents, in [0, 10].
+    format: float  # Similarity of the structures, in [0, 10].
+    log: tuple[Mapping[str, Any], ...]  # All messages; the order with the prediction first precedes the other order.
+    signature: str = ""  # A line that identifies how the scores were made, to be cited with them.
 
 
 async def p_score(

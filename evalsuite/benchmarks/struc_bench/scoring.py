@@ -69,8 +69,8 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # the fact of form that TeX refuses nothing in an output; only LaTeX outputs have this fact
-FORM = "form"  # the name under which a record keeps the checklist of form
+COMPILES = "form_compiles"  # The fact of form that TeX refuses nothing in an output; only LaTeX outputs have this fact.
+FORM = "form"  # The name under which a record keeps the checklist of form.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 

@@ -97,19 +97,19 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 class ToolEyesOptions:
     """The further arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    queries: int | None = None  # maximum number of queries per scenario, the first ones; None for all
-    # how the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python
+    queries: int | None = None  # Maximum number of queries per scenario, the first ones; None for all.
+    # How the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
     executor: Executors | None = None
     # folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports
     observations: str | None = None
-    recording: str | None = None  # for `recorded`: the folder of the run with the observations
-    library: str | None = None  # for `live`: the folder `Tool_Library` with the published `tool.py` files
-    allow_network: bool = False  # for `live`: must be True, because these tools call services on the internet
-    # for `live`: whether to run tools that execute code written by the model. False leaves their queries out; None
-    # refuses a run that has such queries
+    recording: str | None = None  # For `recorded`: the folder of the run with the observations.
+    library: str | None = None  # For `live`: the folder `Tool_Library` with the published `tool.py` files.
+    allow_network: bool = False  # For `live`: must be True, because these tools call services on the internet.
+    # For `live`: whether to run tools that execute code written by the model. False leaves their queries out; None
+    # refuses a run that has such queries.
     allow_code: bool | None = None
-    max_turns: int = MAX_TURNS  # maximum number of turns of the model; 9 in the paper
-    # number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit
+    max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
+    # Number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit.
     patience: int | None = None
     # limit of each turn; None for 512, or 1,024 in the released modes as in the released code
     max_tokens: int | None = None
@@ -232,9 +232,9 @@ class Query:
     id: str
     text: str
     scenario: str
-    subject: str  # category and subcategory of its tools, joined with a slash
-    user: tuple[str, ...] = ()  # replies of a scripted user; only in the shipped file
-    reference: str | None = None  # the right answer, for human readers; only in the shipped file
+    subject: str  # Category and subcategory of its tools, joined with a slash.
+    user: tuple[str, ...] = ()  # Replies of a scripted user; only in the shipped file.
+    reference: str | None = None  # The right answer, for human readers; only in the shipped file.
 
 
 def read_queries(path: Path) -> list[Query]:

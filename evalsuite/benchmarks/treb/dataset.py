@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 class TrebOptions:
     """The keyword arguments of TReB in `@benchmark`."""
 
-    max_tokens: int = 2048  # limit of one completion
-    # sampling temperature, by default the paper's; `--model-param temperature=...` overrides it
+    max_tokens: int = 2048  # Limit of one completion.
+    # Sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
     temperature: float | None = 0.2
-    # the model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many characters, as in the
-    # published code; in PoT and ICoT the description of the frames gets about half of the context
+    # The model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many characters, as in the
+    # published code; in PoT and ICoT the description of the frames gets about half of the context.
     context: int = 8192
-    timeout: float = 10.0  # seconds for one program or round
-    published: bool = False  # whether the report shows the paper's results, as with `--mode published`
+    timeout: float = 10.0  # Seconds for one program or round.
+    published: bool = False  # Whether the report shows the paper's results, as with `--mode published`.
 
     @classmethod
     def of(cls, setup: Setup) -> TrebOptions:

@@ -42,8 +42,8 @@ class Subtask:
     file: str  # the stem of its official file and the first part of its records' ids
     skill: str
     table: bool = True
-    programs: bool = True  # whether it also runs in PoT and ICoT, where the model writes programs
-    titled: bool = False  # whether the prompt shows the table's title
+    programs: bool = True  # Whether it also runs in PoT and ICoT, where the model writes programs.
+    titled: bool = False  # Whether the prompt shows the table's title.
 
     @property
     def name(self) -> str:
@@ -137,8 +137,8 @@ class QuestionRecord:
     subtask: Subtask
     question: str  # the question, with the tables' titles if the subtask shows them
     answer: str
-    number: str | None  # the reference as a number, a percentage with its sign; None if it is not a number
-    # for each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "")
+    number: str | None  # The reference as a number, a percentage with its sign; None if it is not a number.
+    # For each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
     tables: tuple[Mapping[str, Any], ...]
     # the rules that an answer must keep, see `rules.py`; None if the record has none
     rules: Sequence[Mapping[str, Any]] | None

@@ -107,10 +107,10 @@ def _at_least_one(text: str) -> int:
 class Origin:
     """A knowledge source."""
 
-    files: tuple[str, ...]  # names in the order of reading; a file that is read twice is listed twice
-    target: int  # number of questions per bucket unless a number per template is given
-    paper_cap: int  # maximum number of questions per template and bucket in the paper's scripts
-    # reads the files of a folder into a workspace; the last argument is the user's file of templates, if any
+    files: tuple[str, ...]  # Names in the order of reading; a file that is read twice is listed twice.
+    target: int  # Number of questions per bucket unless a number per template is given.
+    paper_cap: int  # Maximum number of questions per template and bucket in the paper's scripts.
+    # Reads the files of a folder into a workspace; the last argument is the user's file of templates, if any.
     read: Read
 
 

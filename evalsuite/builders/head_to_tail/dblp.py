@@ -163,9 +163,9 @@ _LONGEST_RECORD = 1 << 23
 class Work:
     """A publication."""
 
-    kind: str  # dblp's element name (`article`, `phdthesis`, ...)
-    people: tuple[str, ...]  # authors and editors as dblp names them, homonyms numbered
-    title: str  # without markup and final full stop; empty if missing
+    kind: str  # Dblp's element name (`article`, `phdthesis`, ...).
+    people: tuple[str, ...]  # Authors and editors as dblp names them, homonyms numbered.
+    title: str  # Without markup and final full stop; empty if missing.
     year: int | None
     schools: tuple[str, ...]
 

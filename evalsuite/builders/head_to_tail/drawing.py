@@ -48,8 +48,8 @@ class Candidate:
 
     entity: str
     popularity: int
-    turn: int  # number of the template's earlier questions about the entity
-    lot: int  # the entity's lot by the seed; low turns, then low lots are asked first
+    turn: int  # Number of the template's earlier questions about the entity.
+    lot: int  # The entity's lot by the seed; low turns, then low lots are asked first.
     question: str
     answers: tuple[Answer, ...]  # all right answers
 
@@ -276,11 +276,11 @@ class QuestionSource(ABC):
 
     # the default templates; if two make the same question, the earlier one keeps it
     templates: Sequence[QuestionTemplate]
-    paper_templates: Sequence[QuestionTemplate]  # the paper's templates
-    # the reason for each of the user's templates that is not used, by id
+    paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
+    # The reason for each of the user's templates that is not used, by id.
     dropped: Mapping[str, str] = MappingProxyType({})
-    partitions: Mapping[str, Partition]  # the partition of each type of entity
-    # the popularity of what a template asks for, by its id, where it is known
+    partitions: Mapping[str, Partition]  # The partition of each type of entity.
+    # The popularity of what a template asks for, by its id, where it is known.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
@@ -327,8 +327,8 @@ class Selection:
 
     # by template and bucket; a template has equally many in each bucket
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
-    cap: int  # maximum number of questions of a template in a bucket
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # the buckets without a question, by template without questions
+    cap: int  # Maximum number of questions of a template in a bucket.
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # The buckets without a question, by template without questions.
 
 
 def choose(

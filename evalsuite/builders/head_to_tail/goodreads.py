@@ -69,8 +69,8 @@ class Book:
 
     main: Edition  # the edition with the most ratings that questions may be about
     editions: tuple[Edition, ...]
-    namesakes: int  # number of books with an edition of the main one's name, this one included
-    twins: int  # number of these with an edition of its year
+    namesakes: int  # Number of books with an edition of the main one's name, this one included.
+    twins: int  # Number of these with an edition of its year.
 
     def question(self, template: QuestionTemplate) -> str | None:
         """Make the question, or None if the book is ambiguous."""

@@ -81,11 +81,11 @@ class Title:
 
     kind: str  # IMDb's type of title
     name: str
-    year: int | None  # year of release, or of a series' start, if known
-    end_year: int | None  # year of a series' end, if it has ended
+    year: int | None  # Year of release, or of a series' start, if known.
+    end_year: int | None  # Year of a series' end, if it has ended.
     minutes: int | None
-    namesakes: int  # number of titles with this name, this one included
-    twins: int  # number of titles with this name and year
+    namesakes: int  # Number of titles with this name, this one included.
+    twins: int  # Number of titles with this name and year.
 
     def is_asked(self) -> bool:
         """Tell whether the title was released up to the last year of the questions."""

@@ -90,8 +90,8 @@ class Paper:
     publisher: str | None
     venue: str | None
     doi: str | None
-    namesakes: int  # number of papers with this title, this one included
-    twins: int  # number of papers with this title and year
+    namesakes: int  # Number of papers with this title, this one included.
+    twins: int  # Number of papers with this title and year.
 
     def question(self, template: QuestionTemplate) -> str | None:
         """Make the question, or None if the paper is ambiguous."""

@@ -47,9 +47,9 @@ def format_by_name(path: Path) -> Format:
 class Fragment:
     """A table's markup."""
 
-    markup: str  # the whole markup, with the caption that belongs to it
-    line: int  # the line of its file at which the markup begins, from 1
-    unfit: str = ""  # the reason why the markup cannot be used, if the file alone shows one; else empty
+    markup: str  # The whole markup, with the caption that belongs to it.
+    line: int  # The line of its file at which the markup begins, from 1.
+    unfit: str = ""  # The reason why the markup cannot be used, if the file alone shows one; else empty.
 
 
 def why_unfit(fragment: Fragment, written: Format) -> str:

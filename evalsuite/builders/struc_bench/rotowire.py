@@ -57,11 +57,11 @@ def _cell(text: str) -> str:
 class BoxColumn:
     """A column of a box score."""
 
-    key: str  # the column's name in the box score
-    title: str  # the column's name in a table
-    cue: re.Pattern[str]  # words, one of which is in every sentence that gives the value as a single number
-    first: str = ""  # the key of the column whose value precedes this one in a pair such as 7 - of - 13
-    second: str = ""  # the key of the column whose value follows this one in a pair
+    key: str  # The column's name in the box score.
+    title: str  # The column's name in a table.
+    cue: re.Pattern[str]  # Words, one of which is in every sentence that gives the value as a single number.
+    first: str = ""  # The key of the column whose value precedes this one in a pair such as 7 - of - 13.
+    second: str = ""  # The key of the column whose value follows this one in a pair.
 
 
 FIELD = "field goals?|from the field|shots?|shooting"

@@ -243,11 +243,11 @@ class BuiltPairs:
 
     # records in the published format, with the verifying program under `program`
     records: list[Mapping[str, Any]] = field(default_factory=list)
-    tables: dict[str, str] = field(default_factory=dict)  # the CSV text of the tables used, by file name
-    # the CSV text of tables with a column's name removed, by file name
+    tables: dict[str, str] = field(default_factory=dict)  # The CSV text of the tables used, by file name.
+    # The CSV text of tables with a column's name removed, by file name.
     renamed: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)  # the reasons why files were not used, by file name
-    refuted: dict[str, str] = field(default_factory=dict)  # the reasons why pairs were dropped, by the pair's id
+    skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
+    refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
 
 
 def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:

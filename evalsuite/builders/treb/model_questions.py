@@ -41,9 +41,9 @@ class ModelPair:
     question: str
     long_question: str
     chain: Sequence[str]
-    answer: str  # the program's output; without a program, the author's words
-    program: str  # pandas code on `df`; empty if no program can find the answer
-    votes: tuple[int, int]  # number of voters' programs that print the answer, and number of voters
+    answer: str  # The program's output; without a program, the author's words.
+    program: str  # Pandas code on `df`; empty if no program can find the answer.
+    votes: tuple[int, int]  # Number of voters' programs that print the answer, and number of voters.
 
     @property
     def number(self) -> float | None:

@@ -27,8 +27,8 @@ SUBSCRIPT = re.compile("[\u2080-\u2089]+")
 BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-SAME_SIGN = str.maketrans("∗⋆ˆ⁄∕µ✔✘✖✕○◦", "**^//μ✓✗✗✗∘∘")  # maps characters that look alike to one of them
-LONGEST_CELL = 2_000  # maximum characters of a cell that are compared; cells in tables for people are shorter
+SAME_SIGN = str.maketrans("∗⋆ˆ⁄∕µ✔✘✖✕○◦", "**^//μ✓✗✗✗∘∘")  # Maps characters that look alike to one of them.
+LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 
 @lru_cache(maxsize=65_536)

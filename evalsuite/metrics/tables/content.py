@@ -26,10 +26,10 @@ VERSION_OVERLAP = 0.5
 class Overlap:
     """The overlap of two tables; cells that are blank on both sides do not count."""
 
-    similarity: float = 0.0  # the sum of the similarities of aligned cells
-    equal: int = 0  # the number of aligned cells with equal values
-    predicted: int = 0  # the number of predicted cells
-    wanted: int = 0  # the number of wanted cells
+    similarity: float = 0.0  # The sum of the similarities of aligned cells.
+    equal: int = 0  # The number of aligned cells with equal values.
+    predicted: int = 0  # The number of predicted cells.
+    wanted: int = 0  # The number of wanted cells.
 
     def __add__(self, other: Overlap) -> Overlap:
         """Add up two overlaps."""
@@ -73,20 +73,20 @@ class TablePair:
 
     # the index of the predicted table; of the first one if several were joined; None if there is none
     predicted: int | None
-    wanted: int  # the index of the wanted table
-    left: ValueGrid  # the predicted table
-    right: ValueGrid  # the wanted table
-    rows: Pairs  # aligned pairs of rows
-    columns: Pairs  # aligned pairs of columns
-    overlap: Overlap  # the overlap of the two tables
+    wanted: int  # The index of the wanted table.
+    left: ValueGrid  # The predicted table.
+    right: ValueGrid  # The wanted table.
+    rows: Pairs  # Aligned pairs of rows.
+    columns: Pairs  # Aligned pairs of columns.
+    overlap: Overlap  # The overlap of the two tables.
 
 
 @dataclass(frozen=True, slots=True)
 class ContentComparison:
     """All wanted tables, each with its predicted table."""
 
-    pairs: tuple[TablePair, ...]  # one pair for each wanted table, in order
-    extra: tuple[ValueGrid, ...] = ()  # predicted tables that are neither wanted nor an earlier version of a wanted one
+    pairs: tuple[TablePair, ...]  # One pair for each wanted table, in order.
+    extra: tuple[ValueGrid, ...] = ()  # Predicted tables that match no wanted table, not even in an earlier version.
 
     @property
     def overlap(self) -> Overlap:

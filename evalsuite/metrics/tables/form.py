@@ -27,9 +27,9 @@ LINK = re.compile(r"""<a\b[^<>]*?\bhref\s*=\s*["']?([^"'\s<>]+)""", re.IGNORECAS
 class FormFact:
     """One line of the checklist."""
 
-    name: str  # the kind of fact; several tables may have facts of the same kind
-    text: str  # the fact about the reference, as an English sentence without its full stop
-    fulfilled: bool  # whether it is also true of the prediction
+    name: str  # The kind of fact; several tables may have facts of the same kind.
+    text: str  # The fact about the reference, as an English sentence without its full stop.
+    fulfilled: bool  # Whether it is also true of the prediction.
 
 
 def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:

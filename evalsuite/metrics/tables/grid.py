@@ -28,20 +28,20 @@ class Span:
 class CellGrid:
     """A table read from markup."""
 
-    # the texts of the cells, with white space collapsed; rows may differ in length. The first row contains the names of
-    # the columns
+    # The texts of the cells, with white space collapsed; rows may differ in length. The first row contains the names of
+    # the columns.
     rows: tuple[tuple[str, ...], ...]
-    name: str = ""  # the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one
-    # one letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths
+    name: str = ""  # The line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one.
+    # One letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
     alignment: tuple[str, ...] = ()
-    # the number of rows marked as heads: in raw text the rows above the line of dashes, in HTML rows of `th` alone or
-    # in `thead`, in LaTeX the rows above the first rule that has rows on both sides
+    # The number of rows marked as heads: in raw text the rows above the line of dashes, in HTML rows of `th` alone or
+    # in `thead`, in LaTeX the rows above the first rule that has rows on both sides.
     head_rows: int = 0
-    spans: tuple[Span, ...] = ()  # the cells that cover several places
-    bold: tuple[str, ...] = ()  # the texts of the cells that are at least partly bold
-    rules: int = 0  # the number of horizontal lines (LaTeX); 1 for an HTML table with a border
-    borders: int = 0  # the number of vertical lines in the column specification (LaTeX)
-    stray_rules: int = 0  # the number of horizontal lines within a row, which LaTeX refuses
+    spans: tuple[Span, ...] = ()  # The cells that cover several places.
+    bold: tuple[str, ...] = ()  # The texts of the cells that are at least partly bold.
+    rules: int = 0  # The number of horizontal lines (LaTeX); 1 for an HTML table with a border.
+    borders: int = 0  # The number of vertical lines in the column specification (LaTeX).
+    stray_rules: int = 0  # The number of horizontal lines within a row, which LaTeX refuses.
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -95,9 +95,9 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 class Reach:
     """The number of columns and rows that the current cell covers."""
 
-    columns: int = 1  # at least 1
-    rows: int = 1  # at least 1; negative if the covered rows are above the cell
-    # whether the markup contains a blank cell for each column that the cell covers on its right
+    columns: int = 1  # At least 1.
+    rows: int = 1  # At least 1; negative if the covered rows are above the cell.
+    # Whether the markup contains a blank cell for each column that the cell covers on its right.
     writes_columns: bool = False
 
 

@@ -143,21 +143,21 @@ class Token(NamedTuple):
 
     # the kind of token; `sign` is a macro with one character that is not a letter, and a bracket is a separate `text`
     kind: TokenKind
-    # the name of a macro without its backslash, the name of the environment for `begin` and `end`, else the characters
-    # themselves
+    # The name of a macro without its backslash, the name of the environment for `begin` and `end`, else the characters
+    # themselves.
     value: str
-    start: int  # the index of its first character in the text
-    end: int  # the index after its last character
+    start: int  # The index of its first character in the text.
+    end: int  # The index after its last character.
 
 
 @dataclass(slots=True)
 class LatexSource:
     """A LaTeX text, split into tokens without comments and dollar signs."""
 
-    text: str  # the complete text
-    tokens: list[Token] = field(init=False)  # the tokens
-    # maps each opening token to its closing token and back; an environment without an end is closed where it presumably
-    # ends
+    text: str  # The complete text.
+    tokens: list[Token] = field(init=False)  # The tokens.
+    # Maps each opening token to its closing token and back; an environment without an end is closed where it presumably
+    # ends.
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:

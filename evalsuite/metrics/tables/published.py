@@ -51,10 +51,10 @@ MOST_STEPS = 1_000_000  # maximum product of the two trees' numbers of nodes; a 
 class TableNode:
     """An element of a table."""
 
-    tag: str  # the element's tag
-    spans: tuple[int, int] = (1, 1)  # the columns and rows that a cell covers
-    content: list[str] = field(default_factory=list)  # a cell's text, with one entry per character or inline tag
-    children: list[TableNode] = field(default_factory=list)  # the child elements; cells have none
+    tag: str  # The element's tag.
+    spans: tuple[int, int] = (1, 1)  # The columns and rows that a cell covers.
+    content: list[str] = field(default_factory=list)  # A cell's text, with one entry per character or inline tag.
+    children: list[TableNode] = field(default_factory=list)  # The child elements; cells have none.
 
 
 def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002

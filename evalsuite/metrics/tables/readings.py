@@ -30,10 +30,10 @@ HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.c
 class MarkupReading:
     """The tables that were read from a text."""
 
-    markup: Format  # the markup of the tables
-    text: str  # the markup alone, without the text around it
-    tables: tuple[CellGrid, ...]  # the tables in order
-    is_list: bool = False  # whether the text has no table, and its items or texts were read as one column
+    markup: Format  # The markup of the tables.
+    text: str  # The markup alone, without the text around it.
+    tables: tuple[CellGrid, ...]  # The tables in order.
+    is_list: bool = False  # Whether the text has no table, and its items or texts were read as one column.
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract

@@ -385,9 +385,9 @@ METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[
 class HScore:
     """An H-Score."""
 
-    content: float  # similarity of the contents, at most 2 (LaTeX: 3)
-    format: float  # similarity of the forms, at most 4 (HTML: 3)
-    parts: dict[str, float]  # the components of both sums, by name; a component can be negative
+    content: float  # Similarity of the contents, at most 2 (LaTeX: 3).
+    format: float  # Similarity of the forms, at most 4 (HTML: 3).
+    parts: dict[str, float]  # The components of both sums, by name; a component can be negative.
 
 
 def h_score(

@@ -68,18 +68,18 @@ class TableMatch:
 class TableScore:
     """A table score."""
 
-    # in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form without content is
-    # worth nothing, and half of the content is worth less than half
+    # In [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form without content is
+    # worth nothing, and half of the content is worth less than half.
     value: float
-    content: float  # in [0, 1]: the F1 of aligned cells, compared by value
-    # in [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are several tables,
-    # the facts of each count
+    content: float  # In [0, 1]: the F1 of aligned cells, compared by value.
+    # In [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are several tables,
+    # the facts of each count.
     form: float
     # the cells' precision, recall and F1 by equal values only, then each fact of form by its name
     parts: dict[str, float]
-    facts: tuple[FormFact, ...]  # the checklist from which `form` is computed
-    signature: str  # a line that identifies the computation, to be cited with the number
-    match: TableMatch = field(repr=False, compare=False)  # the comparison from which the scores are computed
+    facts: tuple[FormFact, ...]  # The checklist from which `form` is computed.
+    signature: str  # A line that identifies the computation, to be cited with the number.
+    match: TableMatch = field(repr=False, compare=False)  # The comparison from which the scores are computed.
 
     def __repr__(self) -> str:
         """Show the three numbers."""
@@ -253,11 +253,11 @@ class ComparedCell:
 
     # how the position is shown; `missing` and `surplus` cells are in rows or columns that only one side has
     state: CellState
-    verdict: CellVerdict  # the result of comparing the cell with the wanted one
-    predicted: str  # the predicted text without markup; empty if the prediction lacks the position
-    wanted: str  # the wanted text without markup; empty if the position is unwanted
-    row: str  # the name of the row, which is its first cell
-    column: str  # the name of the column, which is its cell in the first row
+    verdict: CellVerdict  # The result of comparing the cell with the wanted one.
+    predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
+    wanted: str  # The wanted text without markup; empty if the position is unwanted.
+    row: str  # The name of the row, which is its first cell.
+    column: str  # The name of the column, which is its cell in the first row.
 
     def __str__(self) -> str:
         """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""

@@ -55,9 +55,9 @@ GLANCE = "At a glance"
 class Comparison:
     """The written parts of a comparison."""
 
-    file: Path  # the path of the Markdown file
-    labels: Sequence[str]  # the runs' labels
-    sections: Sequence[Section]  # the sections of the comparison
+    file: Path  # The path of the Markdown file.
+    labels: Sequence[str]  # The runs' labels.
+    sections: Sequence[Section]  # The sections of the comparison.
 
     def at_a_glance(self) -> str:
         """Render the table of runs side by side for a terminal."""

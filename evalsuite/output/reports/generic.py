@@ -200,11 +200,11 @@ _Draw = Callable[[str, "RunView"], "Sequence[Table | Chart]"]
 class CaseMetric:
     """A metric that is not a mean over cases."""
 
-    name: str  # the metric's name in gates and tables
-    measure: Measure  # computes the metric from a tally; None if it is undefined
-    draw: _Draw | None = None  # makes further tables and charts, given a benchmark's name and a run; None for none
-    lower_is_better: bool = False  # whether lower values are better
-    # lowest and highest value, for expressing a loss as a share; None if the metric is unbounded
+    name: str  # The metric's name in gates and tables.
+    measure: Measure  # Computes the metric from a tally; None if it is undefined.
+    draw: _Draw | None = None  # Makes further tables and charts, given a benchmark's name and a run; None for none.
+    lower_is_better: bool = False  # Whether lower values are better.
+    # Lowest and highest value, for expressing a loss as a share; None if the metric is unbounded.
     range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:

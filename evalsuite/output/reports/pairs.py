@@ -21,10 +21,10 @@ MOST_VALUES = 60  # a tag with more values identifies cases and does not group t
 class PairedRuns:
     """A metric of two runs on the same questions."""
 
-    n: int  # number of questions
-    before: float | None = None  # the mean in the first run
-    after: float | None = None  # the mean in the second run
-    # second mean minus first mean, with its interval; None for fewer than two questions
+    n: int  # Number of questions.
+    before: float | None = None  # The mean in the first run.
+    after: float | None = None  # The mean in the second run.
+    # Second mean minus first mean, with its interval; None for fewer than two questions.
     difference: Estimate | None = None
     pvalue: float | None = None  # two-sided p-value of no difference; None for fewer than two questions
 

@@ -28,8 +28,8 @@ Cell = str | int | float | Estimate | None
 class Column:
     """A table's column."""
 
-    title: str  # the column's heading
-    # the style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as `<0.0001`
+    title: str  # The column's heading.
+    # The style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as `<0.0001`.
     style: Style = "text"
     digits: int = 1  # the number of decimal places
 
@@ -38,12 +38,12 @@ class Column:
 class Table:
     """A table; None in a cell is printed as a dash, which means that the value was not measured."""
 
-    title: str  # the table's heading
-    columns: Sequence[Column]  # the table's columns
-    rows: Sequence[Sequence[Cell]]  # the cells of each row, one for each column
-    note: str = ""  # the text below the table
-    best: Sequence[float | None] = ()  # for each row the value to print in bold, None for none; empty if no row has one
-    folded: bool = False  # whether the table is folded among the details of its section
+    title: str  # The table's heading.
+    columns: Sequence[Column]  # The table's columns.
+    rows: Sequence[Sequence[Cell]]  # The cells of each row, one for each column.
+    note: str = ""  # The text below the table.
+    best: Sequence[float | None] = ()  # For each row the value to print in bold, or None; empty without any.
+    folded: bool = False  # Whether the table is folded among the details of its section.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +58,29 @@ class Series:
 class Chart:
     """A chart, drawn from its data."""
 
-    # the kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a `heatmap` each series
-    # is a row
+    # The kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a `heatmap` each series
+    # is a row.
     kind: ChartKind
-    name: str  # the stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`)
-    title: str  # the chart's heading
-    labels: Sequence[str]  # the labels of the horizontal axis, of the radar's spokes or of the heat map's columns
-    series: Sequence[Series]  # the chart's lines, sets of bars, polygons or rows
-    unit: Style = "number"  # the unit of the values; `percent` multiplies by 100
-    # the ends of the value axis, before any multiplication; None derives them from the data
+    name: str  # The stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`).
+    title: str  # The chart's heading.
+    labels: Sequence[str]  # The labels of the horizontal axis, of the radar's spokes or of the heat map's columns.
+    series: Sequence[Series]  # The chart's lines, sets of bars, polygons or rows.
+    unit: Style = "number"  # The unit of the values; `percent` multiplies by 100.
+    # The ends of the value axis, before any multiplication; None derives them from the data.
     limits: tuple[float, float] | None = None
-    x_title: str = ""  # the title of the horizontal axis
-    y_title: str = ""  # the title of the value axis
-    folded: bool = False  # whether the chart is folded among the details of its section
+    x_title: str = ""  # The title of the horizontal axis.
+    y_title: str = ""  # The title of the value axis.
+    folded: bool = False  # Whether the chart is folded among the details of its section.
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
     """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block."""
 
-    title: str  # the heading, or the visible line of the folded block
-    text: str  # the text of the passage
-    folded: bool = False  # whether the text is a model's, shown verbatim in a folded block
-    whole: bool = False  # whether a folded text is shown in full length, because a debate must be read completely
+    title: str  # The heading, or the visible line of the folded block.
+    text: str  # The text of the passage.
+    folded: bool = False  # Whether the text is a model's, shown verbatim in a folded block.
+    whole: bool = False  # Whether a folded text is shown in full length, because a debate must be read completely.
 
 
 Block = Table | Chart | Passage

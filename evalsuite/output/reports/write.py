@@ -61,11 +61,11 @@ def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
 class RunReport:
     """The contents of a run's report, before anything is written."""
 
-    run: Run  # the run with its records
-    baselines: Sequence[Run]  # the runs that it was compared with
-    verdict: Verdict  # the run's verdict
-    measured: Mapping[str, Measured]  # each benchmark's metrics
-    sections: Sequence[Section]  # the sections of the report
+    run: Run  # The run with its records.
+    baselines: Sequence[Run]  # The runs that it was compared with.
+    verdict: Verdict  # The run's verdict.
+    measured: Mapping[str, Measured]  # Each benchmark's metrics.
+    sections: Sequence[Section]  # The sections of the report.
 
     def text(self, pictures: Sequence[str] = ()) -> str:
         """Render the report as Markdown, with those charts that were drawn."""

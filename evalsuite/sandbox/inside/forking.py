@@ -289,18 +289,18 @@ class ForkedProgram:
 
     isolation: Isolation
     key: int
-    pid: int  # the process's number, which stays its own because only `reap` reaps it
-    pidfd: int  # readable once the process is dead
-    # receives status bytes and sends a byte to start a round; None once the program has closed it
+    pid: int  # The process's number, which stays its own because only `reap` reaps it.
+    pidfd: int  # Readable once the process is dead.
+    # Receives status bytes and sends a byte to start a round; None once the program has closed it.
     channel: socket.socket | None
-    out: int  # the program's standard output; only its size is read
-    once: bool  # whether the program has a single round
+    out: int  # The program's standard output; only its size is read.
+    once: bool  # Whether the program has a single round.
     started: float = 0.0
-    deadline: float = math.inf  # end of the round in monotonic seconds; infinite between rounds
-    cpu_deadline: float = math.inf  # limit of the round in CPU seconds of all processes together
-    loaded: bool = False  # whether the tables are loaded and the program's own code has begun
-    killed: bool = False  # whether the program was killed; it may not be dead yet
-    exceeded: str | None = None  # the limit for which the program was killed
+    deadline: float = math.inf  # End of the round in monotonic seconds; infinite between rounds.
+    cpu_deadline: float = math.inf  # Limit of the round in CPU seconds of all processes together.
+    loaded: bool = False  # Whether the tables are loaded and the program's own code has begun.
+    killed: bool = False  # Whether the program was killed; it may not be dead yet.
+    exceeded: str | None = None  # The limit for which the program was killed.
 
     @property
     def running(self) -> bool:

@@ -65,10 +65,10 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 class _Signed:
     """The cases whose scores have the same signature."""
 
-    modes: dict[str, None] = field(default_factory=dict)  # the cases' modes, in order of first appearance
-    scores: dict[str, None] = field(default_factory=dict)  # the scores' names, in the same order
-    cases: int = 0  # number of cases
-    # for each case with expected values, whether the scores behind one of them have a low total probability
+    modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
+    scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in the same order.
+    cases: int = 0  # Number of cases.
+    # For each case with expected values, whether the scores behind one of them have a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property

@@ -43,21 +43,21 @@ RaterKind = Literal["judges", "epochs", "people"]
 class Rating:
     """One rater's value for one item."""
 
-    cluster: str  # the group of items that are not independent (the orders of one case)
-    thing: Hashable  # the rated item
-    rater: str  # the rater's name
-    value: JudgedValue  # a verdict or a score
+    cluster: str  # The group of items that are not independent (the orders of one case).
+    thing: Hashable  # The rated item.
+    rater: str  # The rater's name.
+    value: JudgedValue  # A verdict or a score.
 
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
     """The agreement of raters on one question."""
 
-    kind: RaterKind  # the kind of raters
-    question: str  # `verdict`, or the name of an aspect
-    raters: tuple[str, ...]  # the raters' names
-    alpha: Estimate | None  # Krippendorff's alpha: nominal for verdicts, interval for scores; None if it is undefined
-    # Cohen's kappa for each pair of raters of verdicts; None if it is undefined
+    kind: RaterKind  # The kind of raters.
+    question: str  # `verdict`, or the name of an aspect.
+    raters: tuple[str, ...]  # The raters' names.
+    alpha: Estimate | None  # Krippendorff's alpha: nominal for verdicts, interval for scores; None if it is undefined.
+    # Cohen's kappa for each pair of raters of verdicts; None if it is undefined.
     kappas: tuple[tuple[str, str, float | None], ...] = ()
 
 

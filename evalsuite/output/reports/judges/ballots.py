@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class JudgeVote:
     """One ballot."""
 
-    judge: str  # the debater's name, or the number of the repetition
-    model: str  # the judge's model
-    swapped: bool  # whether the second answer was shown first
-    verdict: str | None  # the verdict in terms of the answers' own order; None if only one answer was scored
-    scores: Mapping[str, float]  # the scores by aspect, or by position
+    judge: str  # The debater's name, or the number of the repetition.
+    model: str  # The judge's model.
+    swapped: bool  # Whether the second answer was shown first.
+    verdict: str | None  # The verdict in terms of the answers' own order; None if only one answer was scored.
+    scores: Mapping[str, float]  # The scores by aspect, or by position.
 
     @property
     def first_shown(self) -> str:
@@ -38,12 +38,12 @@ class JudgeVote:
 class Judged:
     """A case with a judgement."""
 
-    case: str  # the case's id
-    sample: str  # the sample's id, the same in all epochs
-    epoch: int  # the epoch, from 1
-    verdict: str | None  # the result of a comparison; otherwise None
-    votes: tuple[JudgeVote, ...]  # the ballots behind the verdict
-    facts: Mapping[str, Any]  # the judge's facts: `lengths`, `systems`, `human`
+    case: str  # The case's id.
+    sample: str  # The sample's id, the same in all epochs.
+    epoch: int  # The epoch, from 1.
+    verdict: str | None  # The result of a comparison; otherwise None.
+    votes: tuple[JudgeVote, ...]  # The ballots behind the verdict.
+    facts: Mapping[str, Any]  # The judge's facts: `lengths`, `systems`, `human`.
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
@@ -112,18 +112,18 @@ FAMILIES = {
 class PairedChoice:
     """One decision of a judge that can show a bias."""
 
-    sample: str  # the sample's id
-    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0
-    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None without their verdict
+    sample: str  # The sample's id.
+    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
+    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None without their verdict.
 
 
 @dataclass(frozen=True, slots=True)
 class Bias:
     """A measured bias."""
 
-    name: str  # the bias's name
-    judge: Estimate | None  # the share of decisions in which the judge chose the favoured answer
-    # the share for an unbiased judge: people's share on the same cases, or one half; None if neither applies
+    name: str  # The bias's name.
+    judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.
+    # The share for an unbiased judge: people's share on the same cases, or one half; None if neither applies.
     expected: float | None = None
     excess: Estimate | None = None  # the difference, with its interval
 

@@ -31,18 +31,18 @@ PLAIN = "rubric"  # the default name of a rubric's score
 class JudgeResults:
     """One judge's scores of a run's answers."""
 
-    judge: str  # the judge's model
-    scores: Mapping[str, float]  # the scores by case; cases whose judgement could not be read are left out
-    asked: int  # the number of cases to judge
-    passes: float | None  # the lowest score that passes; None if scores are not verdicts
-    # for each probe, the scores of the changed answers by case
+    judge: str  # The judge's model.
+    scores: Mapping[str, float]  # The scores by case; cases whose judgement could not be read are left out.
+    asked: int  # The number of cases to judge.
+    passes: float | None  # The lowest score that passes; None if scores are not verdicts.
+    # For each probe, the scores of the changed answers by case.
     probed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    signature: str = ""  # the judge's signature
-    score: str = ""  # the score's name; empty if no judgement could be read
-    nominal: bool = False  # whether scores are preferences between two answers, from 0 to 1
-    scale: tuple[float, float] | None = None  # lowest and highest score; None if they are unknown
-    lengths: Mapping[str, int] = field(default_factory=dict)  # lengths of the answers in characters, by case
-    tally: Tally = field(default_factory=Tally)  # the cases with the judge's facts
+    signature: str = ""  # The judge's signature.
+    score: str = ""  # The score's name; empty if no judgement could be read.
+    nominal: bool = False  # Whether scores are preferences between two answers, from 0 to 1.
+    scale: tuple[float, float] | None = None  # Lowest and highest score; None if they are unknown.
+    lengths: Mapping[str, int] = field(default_factory=dict)  # Lengths of the answers in characters, by case.
+    tally: Tally = field(default_factory=Tally)  # The cases with the judge's facts.
 
     @property
     def name(self) -> str:

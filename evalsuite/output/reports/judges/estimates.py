@@ -47,13 +47,13 @@ def mean_of_scores(values: Sequence[float]) -> Estimate:
 class Corrected:
     """Three estimates of one mean, and the true mean of people's labels if it is known."""
 
-    question: str  # the name of what is averaged
-    naive: Estimate  # the mean of the judge's scores over all cases
-    people_only: Estimate  # the mean of people's labels over the labelled cases
-    corrected: Estimate  # the prediction-powered estimate from both
-    tuning: float  # the weight of the judge's scores, from 0 to 1
-    labelled: int  # the number of labels
-    truth: float | None = None  # the mean of people's labels over all cases; None if it is unknown
+    question: str  # The name of what is averaged.
+    naive: Estimate  # The mean of the judge's scores over all cases.
+    people_only: Estimate  # The mean of people's labels over the labelled cases.
+    corrected: Estimate  # The prediction-powered estimate from both.
+    tuning: float  # The weight of the judge's scores, from 0 to 1.
+    labelled: int  # The number of labels.
+    truth: float | None = None  # The mean of people's labels over all cases; None if it is unknown.
 
 
 def corrected_mean(
