@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class CommandForm(NamedTuple):
     """One form of a command."""
 
-    name: str  # Its name in the functions `add_NAME_arguments` and `run_NAME`; its earlier name as a command.
-    summary: str  # What it does, in a line.
-    takes_more: bool = False  # Whether options that are not its own are for pytest.
+    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; the command's earlier name.
+    summary: str  # What the command does, in one line.
+    takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
 
 MODULES = {"doctor": "commands.suites", "plan": "commands.suites", "ray": "commands.gateway", "build": "builders"}

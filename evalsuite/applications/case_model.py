@@ -41,7 +41,7 @@ class LoggedCall:
     messages: tuple[Message, ...]  # The conversation as it was sent.
     completion: Completion  # The answer.
     seconds: float  # Wall time, waiting for the limiter included.
-    number: int = 0  # Its place among the calls that were sent, from 1.
+    number: int = 0  # The call's place among the calls that were sent, from 1.
 
     @property
     def reply(self) -> Message:
@@ -69,7 +69,7 @@ class _Conversation:
 class CallLog:
     """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
-    calls: list[LoggedCall] = field(default_factory=list)  # Those that were answered.
+    calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
     # The errors of calls that failed for good; each means that nothing was measured.
     failures: list[Exception] = field(default_factory=list)
     # numbers for the calls, taken when they are sent

@@ -46,7 +46,7 @@ class HttpAnswer:
     """What goes back to a client."""
 
     status: int  # HTTP status.
-    chunks: tuple[bytes, ...]  # The body, in the pieces in which it is sent.
+    chunks: tuple[bytes, ...]  # The pieces of the body, in the order of sending.
     content_type: str = JSON  # Of the body.
 
     @property
@@ -207,7 +207,7 @@ def logprobs_of(completion: Completion) -> dict[str, Any] | None:
 class EmbeddingRequest:
     """What a request asks."""
 
-    model: str  # By the application's name.
+    model: str  # The model's name in the application's request.
     texts: tuple[str, ...]  # The texts to embed, in order.
     params: Mapping[str, Any]  # Further parameters (`dimensions`).
     as_base64: bool  # Whether vectors are wanted as base64, not as lists of numbers.

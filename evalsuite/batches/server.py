@@ -34,11 +34,11 @@ class BatchState:
     """The state of a batch."""
 
     batch: str  # The server's id.
-    status: str  # The server's word for it.
-    done: int  # Requests that are finished, well or not.
+    status: str  # The batch's status in the server's words.
+    done: int  # Number of finished requests, failed ones included.
     total: int  # Requests.
-    files: tuple[str, ...]  # Ids of the files with answers and with errors, as far as there are any.
-    errors: tuple[Mapping[str, Any], ...]  # Why the server took nothing of it: code, message and perhaps line of each.
+    files: tuple[str, ...]  # Ids of the files with answers and with errors.
+    errors: tuple[Mapping[str, Any], ...]  # Reasons for a rejected batch: code, message, perhaps line.
 
     @property
     def over(self) -> bool:

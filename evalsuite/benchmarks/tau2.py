@@ -38,7 +38,7 @@ class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
     world: Any = None  # A class with the domain's tools, or a function that makes such an object from the sample.
-    domain: str | None = None  # The domain's folder within that of the data, as in the published repository.
+    domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
 
     @classmethod

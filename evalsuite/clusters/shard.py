@@ -32,17 +32,17 @@ class ShardJob:
     parts: int
     arguments: Sequence[str]
     gateway: str  # Addresses of the gateway services that all shards use.
-    token: str | None  # The client token for them; None where none is needed.
+    token: str | None  # The client token for the gateways; None if they ask for none.
 
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
     """The result of a shard."""
 
-    part: int  # Its number, from 1.
+    part: int  # The shard's number, from 1.
     status: int  # Pytest's exit status.
-    folder: bytes  # The run's folder as a tar file; empty where there is none.
-    output: str  # The end of what the session printed.
+    folder: bytes  # The run's folder as a tar file; empty without a folder.
+    output: str  # The last part of the session's output.
 
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:

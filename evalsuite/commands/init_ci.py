@@ -92,9 +92,9 @@ class Installer:
     """How a project's requirements are installed, and how its programs are then started."""
 
     install: str
-    prefix: str  # What stands before each further command.
-    reason: str  # The file that it follows from.
-    lacking: str = ""  # What must be added to that file; empty where evalsuite is in it.
+    prefix: str  # The words before each further command.
+    reason: str  # The file that shows which installer the project uses.
+    lacking: str = ""  # The line to add to that file; empty if it names evalsuite already.
 
 
 def find_repository(root: Path) -> Path:

@@ -34,10 +34,10 @@ ScoresByCase = dict[str, dict[str, Score]]  # by case and name; a judge that cou
 class AnswersToJudge:
     """The answers to judge, and how."""
 
-    records: Sequence[Record]  # Of the cases that have an answer.
-    scorers: Sequence[JudgedScorer]  # That ask the judge.
-    samples: Mapping[str, Sample]  # By id; a sample that is missing is made from the record.
-    passes: float | None = None  # The least score that passes, instead of the scorers' own; None leaves it to them.
+    records: Sequence[Record]  # Records of the cases that have an answer.
+    scorers: Sequence[JudgedScorer]  # The scorers that ask the judge.
+    samples: Mapping[str, Sample]  # Samples by id; a missing sample is made from the record.
+    passes: float | None = None  # The lowest score that passes; None for the scorers' own.
 
     def sample(self, record: Record) -> Sample:
         """Restore the sample of a record."""

@@ -58,7 +58,7 @@ class Gate:
     value: str | None  # The tag's value; None for all cases.
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`.
-    threshold: float  # On the metric's own scale.
+    threshold: float  # The limit, on the metric's own scale.
     confidence: float | None  # A number in (0, 1); None if the point estimate decides.
 
     @property

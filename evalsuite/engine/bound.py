@@ -38,7 +38,7 @@ class Bound:
     dataset: Dataset  # All samples, checked.
     solver: AnySolver | None  # None if the test itself asks.
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # In the order of their declaration.
-    sorted_scorers: SortedScorers  # The same by how they are run.
+    sorted_scorers: SortedScorers  # The scorers by the way in which they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
 
     @property

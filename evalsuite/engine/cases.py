@@ -32,9 +32,9 @@ T = TypeVar("T")
 class CaseChoice:
     """How the cases of a benchmark's function were chosen."""
 
-    samples: int = 0  # Those that `--limit` draws.
-    of: int | None = None  # All samples of the benchmark; None if a stream was not read to its end.
-    left_out: int = 0  # Cases of this machine that were not made, because -k leaves them out.
+    samples: int = 0  # The number of samples that `--limit` draws.
+    of: int | None = None  # Number of all samples; None if a stream was not read to its end.
+    left_out: int = 0  # Number of this machine's cases that -k left out before they were made.
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Case:
     """Sample, benchmark and epoch; one pytest item."""
 
     bound: Bound  # The benchmark in this run.
-    source: SampleSource  # The sample, or its id and how it is made.
+    source: SampleSource  # The sample, or its id and the function that makes it.
     epoch: int  # Counted from 1.
     beyond: bool = False  # Whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
     nodeid: str = ""  # The node id of its item if its test is parametrized further; else empty.

@@ -42,10 +42,10 @@ class Declaration:
     benchmark: Benchmark  # Samples, solver and scorers.
     epochs: int | None = None  # How often each sample is asked unless the run sets it; None means once.
     at_least: int | None = None  # How many epochs of a sample must pass for the sample to pass; None means all.
-    args: Mapping[str, Any] = field(default_factory=dict)  # Passed to the benchmark in its `Setup`.
+    args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
     # Likewise, overriding `args`, in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
-    pool: bool = False  # Whether the cases count together with those of the same name in other files.
+    pool: bool = False  # Whether cases of equally named benchmarks in other files count as well.
     asserts: bool = True  # Whether the test may fail; otherwise its benchmark has no pass rate.
 
 

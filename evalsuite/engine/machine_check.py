@@ -47,8 +47,8 @@ class Finding:
 
     subject: str  # What was checked.
     state: str  # `ok`, `missing`, `broken` or `not checked`.
-    detail: str  # What is there, or what to do about it.
-    fault: bool = False  # Whether a run would fail for it.
+    detail: str  # What was found, or what to do.
+    fault: bool = False  # Whether a run would fail for this reason.
 
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:

@@ -48,11 +48,11 @@ NOTABLE = 0.03  # share of refused requests above which the report mentions them
 class KeptRecord(NamedTuple):
     """A finished record on its way to the run, as plain data that may come from another process."""
 
-    line: str  # The record as its line of `records.jsonl`.
-    benchmark: str  # Name of its benchmark.
+    line: str  # The record as a line of `records.jsonl`.
+    benchmark: str  # Name of the case's benchmark.
     declared: str  # Place of the benchmark's declaration.
     metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
-    same: str  # Equal for two records that can stand for each other (see `same_ask`).
+    same: str  # A hash that is equal for two interchangeable records (see `same_ask`).
 
     @classmethod
     def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:

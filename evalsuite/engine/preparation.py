@@ -34,9 +34,9 @@ PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nl
 class RunSpec:
     """What a run is asked to do."""
 
-    settings: Settings  # The run's, with those of a resumed or replayed run taken over.
+    settings: Settings  # The run's settings, including those of a resumed or replayed run.
     model: str | None  # The model's name, with the default filled in; None if no model was named and none is installed.
-    root: Path  # Relative paths are relative to it.
+    root: Path  # The folder to which relative paths refer.
     command: str = ""  # The command, without secrets.
     # The tests that the command asks for, for a run that resumes this one.
     selection: Mapping[str, Any] = field(default_factory=dict)

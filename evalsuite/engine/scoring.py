@@ -59,10 +59,10 @@ class CaseScores(dict[str, float]):
 class SortedScorers(NamedTuple):
     """The scorers of a benchmark by how they are run; one object may be of several kinds."""
 
-    rules: tuple[Any, ...]  # Plain functions, run in the test's own thread.
+    rules: tuple[Any, ...]  # Scorers that are plain functions and run in the test's thread.
     asynchronous: tuple[Any, ...]  # Async functions.
     judged: tuple[JudgedScorer, ...]  # Ask the judge.
-    asking: tuple[ModelScorer, ...]  # Ask a model of their own choice.
+    asking: tuple[ModelScorer, ...]  # Scorers that ask a model of their own choice.
 
 
 def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:

@@ -47,12 +47,12 @@ class Solved:
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None  # Why solving or judging failed; None if it did not.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed, kept because they were paid for.
-    usage: Usage  # Tokens and cost of all its calls.
+    usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The judge's part of `usage`.
     simulator_usage: Usage  # The part of `usage` of models that played users or tools.
     seconds: float  # Wall time, waiting for the limiter included.
     solving_seconds: float  # Wall time until the answer was complete.
-    fingerprints: Mapping[str, str]  # Hashes of the requests, as `Meter.fingerprints`.
+    fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
 
 
 class Models:
@@ -136,7 +136,7 @@ async def solve(case: Case, models: Models) -> Solved:
 class ScoredAhead:
     """The results of the scorers that have to wait for something."""
 
-    scores: Sequence[Mapping[str, float | Score]]  # Those of each scorer that succeeded.
+    scores: Sequence[Mapping[str, float | Score]]  # The scores of each scorer that succeeded.
     error: BaseException | None  # The first failure, in the order of the scorers.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed.
 

@@ -69,11 +69,11 @@ GRACE = 10.0  # seconds that the end of a run waits for calls in flight that cos
 class _Call:
     """One call on its way through the gateway."""
 
-    key: str  # Of the request in the store.
-    request: Request  # As sent, except for its secrets.
-    tokens: int  # The most it may take, as the limiter counts them.
-    reserved: float  # US dollars set aside for it.
-    attempt: int | None = None  # Its number in the journal, once sent.
+    key: str  # The request's key in the store.
+    request: Request  # The request as it is sent, without secrets.
+    tokens: int  # The maximum number of tokens, as the limiter counts them.
+    reserved: float  # US dollars reserved for the call.
+    attempt: int | None = None  # The attempt's number in the journal, once it is sent.
 
 
 class Gateway:

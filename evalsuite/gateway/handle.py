@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case and its place among the others."""
 
-    case: str  # Pytest's node id, with the epoch marked as in a draw.
+    case: str  # Pytest's node id, with the epoch in the form of a draw's name.
     epoch: int  # The case's epoch.
-    number: int  # Its place within the case, from 1.
+    number: int  # The request's place within the case, from 1.
     name: str  # The tool's name.
     arguments: Any  # JSON data.
 

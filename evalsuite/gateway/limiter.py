@@ -35,7 +35,7 @@ SERVED = 2.0
 class DownTime:
     """The state of a server that is down."""
 
-    seconds: float  # Time since the first failed call.
+    seconds: float  # Seconds since the first failed call.
     next_try: float | None  # Seconds until the next probe; None while one is in flight.
 
 

@@ -69,11 +69,11 @@ class AcceptedShare:
     """Counts of accepted and refused calls between two changes of the rate."""
 
     rate: float | None  # Requests per second that were allowed; None for no limit.
-    began: float  # When this rate began.
+    began: float  # The time at which this rate began.
     sent: int = 0  # Calls that were sent.
-    refused: int = 0  # Those that were refused.
-    asked: float = 0.0  # Requests per second that were sent, as known at the end.
-    searched: bool = False  # Whether the rate rose all the time, so that the share refused is not that of one rate.
+    refused: int = 0  # Calls that were refused.
+    asked: float = 0.0  # Requests sent per second, known at the end.
+    searched: bool = False  # Whether the rate kept rising, so that the refused share belongs to several rates.
 
 
 @dataclass(eq=False, slots=True)
@@ -81,8 +81,8 @@ class Burst:
     """Calls that were sent at one instant, in whatever order they reached the server."""
 
     sent: float  # When.
-    ahead: int  # Calls that the server was serving then.
-    served: int = 0  # Those of the burst that were not refused.
+    ahead: int  # Calls that the server was serving when the burst was sent.
+    served: int = 0  # Calls of the burst that were not refused.
     freed: int = 0  # Places that may have become free before the burst reached the server.
 
 
@@ -90,8 +90,8 @@ class Burst:
 class PacedCall:
     """A call in flight."""
 
-    sent: float  # When it was sent.
-    burst: Burst  # The calls that it was sent with.
+    sent: float  # The time at which the call was sent.
+    burst: Burst  # The calls that were sent together with this call.
     sample: AcceptedShare  # The calls since the latest change.
     again: bool = False  # Whether the request was refused before.
 
@@ -101,8 +101,8 @@ class Trial:
     """A time in which calls are sent in one way."""
 
     began: float  # When it began.
-    best: float = 0.0  # Answers per second that it is compared with.
-    ends_at: float = math.inf  # When a trial of the other way ends; infinite for no trial.
+    best: float = 0.0  # The best rate so far, in answers per second.
+    ends_at: float = math.inf  # The time at which a trial of the other way ends; infinite without a trial.
     next_at: float = 0.0  # Earliest time of the next trial.
     answered: int = 0  # Calls that were answered.
     refused: int = 0  # Calls that were refused.

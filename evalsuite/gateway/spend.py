@@ -335,8 +335,8 @@ class Attempt:
     """A call as the ledger books it."""
 
     usage: Usage  # Tokens and US dollars.
-    answered: bool = True  # False for a call that failed but may be billed; its cost is then what was set aside.
-    model: str = ""  # That was called, as the user names it.
+    answered: bool = True  # False for a failed call that may be billed; its cost is then the reserved amount.
+    model: str = ""  # The called model, as the user names it.
 
 
 class Ledger:

@@ -22,7 +22,7 @@ class PlannedCase:
     epoch: int
     tags: Mapping[str, str]
     source: str
-    declared: str  # Where the benchmark's code is; see `declarations`.
+    declared: str  # The place of the benchmark's code; see `declarations`.
     selected: bool  # False if the case belongs to the suite but the command line left it out.
     fingerprints: Mapping[str, str]  # The fingerprints named in `BEFOREHAND`.
     beyond: bool = False  # Whether the case exceeds `--limit`, so that it runs only while the verdict is undecided.

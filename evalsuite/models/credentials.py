@@ -63,8 +63,8 @@ MEBIBYTE = 2**20
 class Timeouts:
     """How long the parts of a call may take, in seconds."""
 
-    connect: float = 30.0  # Until the connection is established.
-    silence: float = 600.0  # Between two bytes of the answer, and before the first.
+    connect: float = 30.0  # Seconds until the connection is established.
+    silence: float = 600.0  # Seconds between two bytes of the answer, and before the first byte.
     whole: float = 1800.0  # The whole call.
 
 
@@ -72,11 +72,11 @@ class Timeouts:
 class Access:
     """How a server may be reached."""
 
-    key: Secret | None = None  # Sent to the server; None where it gets none.
+    key: Secret | None = None  # The key for the server; None if the server needs none.
     key_name: str = OPENAI_KEY  # The environment variable that the key came from, or would come from.
     # Whether the user gave the address for this session, so that headers from the environment are sent, too.
     trusted: bool = False
-    advice: str = "is the key right?"  # What to do where a key is missing or refused.
+    advice: str = "is the key right?"  # What to do if a key is missing or refused.
     timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
     max_answer: int = 64 * MEBIBYTE  # Largest answer, in bytes after decompression.
     proxies: bool = True  # Whether proxies set in the environment are used.
@@ -153,8 +153,8 @@ class Grant:
     model: str  # The name that the user gave.
     # The address that the user gave, login included; None for the backend's default.
     base_url: str | None = field(repr=False)
-    key_env: str | None = None  # The variable with its key, if the user named one.
-    fresh: bool = True  # Given for this session, rather than taken over from an earlier run.
+    key_env: str | None = None  # The environment variable with the key, if the user named one.
+    fresh: bool = True  # Whether the user gave the address in this session, not in an earlier run.
 
     @property
     def public_url(self) -> str | None:

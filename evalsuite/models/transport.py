@@ -39,8 +39,8 @@ class PreparedCall:
 
     method: str  # Of HTTP.
     url: URL  # The whole address.
-    headers: CIMultiDict[str]  # Without the length of the content, which aiohttp adds.
-    timeout: aiohttp.ClientTimeout  # How long to wait.
+    headers: CIMultiDict[str]  # The headers without the length of the content, which aiohttp adds.
+    timeout: aiohttp.ClientTimeout  # The time-outs of the call.
 
     @classmethod
     def of(cls, request: httpx2.Request) -> PreparedCall:
@@ -64,7 +64,7 @@ class ServerAnswer:
     """A server's complete response, decompressed."""
 
     status: int  # Of HTTP.
-    headers: Mapping[str, str]  # By name, in whatever case.
+    headers: Mapping[str, str]  # The headers by name, in upper or lower case.
     raw_headers: Sequence[tuple[bytes, bytes]]  # As they came.
     content: bytes  # The body.
 
@@ -167,11 +167,11 @@ class Cause:
     """What is behind an exception."""
 
     ours: Exception | None  # An exception of evalsuite that the package wrapped.
-    response: httpx2.Response | None  # Of the server, if it sent one.
-    unreachable: bool  # No connection was established, so nothing was sent.
-    no_descriptor: bool  # This process may open no more files, and a connection is one.
-    timeout: bool  # Something took too long.
-    network: bool  # The connection failed, rather than the request.
+    response: httpx2.Response | None  # The server's response, if it sent one.
+    unreachable: bool  # Whether the connection could not be established, so nothing was sent.
+    no_descriptor: bool  # Whether this process may open no more files, of which a connection is one.
+    timeout: bool  # Whether a time limit was exceeded.
+    network: bool  # Whether the connection failed, not the request.
     words: str  # The message of the innermost exception.
 
 

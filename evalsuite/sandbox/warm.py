@@ -47,7 +47,7 @@ class RoundEnd:
     ending: str  # one of the endings listed in `inside/forking.py`
     seconds: float
     alive: bool  # Whether another round may follow.
-    memory: int = 0  # Bytes that the program uses until that round.
+    memory: int = 0  # Bytes that the program uses until this round.
 
 
 class WarmInterpreter:

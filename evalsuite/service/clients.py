@@ -35,8 +35,8 @@ PORT = 4747  # where a service listens unless told otherwise
 class ServiceAddress:
     """One gateway service."""
 
-    url: str  # Without a slash at its end.
-    token: Secret | None  # This client's; None where the service asks for none.
+    url: str  # The gateway's address without a final slash.
+    token: Secret | None  # The client's token; None if the service asks for none.
 
     @property
     def headers(self) -> dict[str, str]:
@@ -85,9 +85,9 @@ SHORTEST = 16  # characters of a token
 class Client:
     """One client."""
 
-    name: str  # Shown in metrics and messages.
-    token: Secret | None = None  # None for whoever asks on loopback, where no clients are named.
-    share: float = 1.0  # Of the spend limit, above 0 and at most 1.
+    name: str  # The client's name in metrics and messages.
+    token: Secret | None = None  # The client's token; None if no clients are named and all on loopback may ask.
+    share: float = 1.0  # The client's share of the spend limit, above 0 and at most 1.
 
 
 ANYBODY = Client("anybody")  # asks on loopback, where no clients are named

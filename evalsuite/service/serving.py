@@ -44,14 +44,14 @@ class Service:
 
     settings: Settings  # Limits, prices and time-outs.
     host: str  # Address to listen at.
-    port: int  # 0 takes a free one.
+    port: int  # The port; 0 takes a free one.
     store: str  # A file's path, or `postgresql://...`.
-    max_age: float | None  # Seconds for which an answer serves again; None is for ever.
-    clients: Path | None  # File of clients; None lets everybody on this host ask.
-    models: Sequence[str]  # The only ones that are asked; empty for any.
+    max_age: float | None  # Seconds for which an answer serves again; None for ever.
+    clients: Path | None  # The file of clients; None if everybody on this host may ask.
+    models: Sequence[str]  # The models that may be asked; empty for any model.
     upstreams: Sequence[str]  # Addresses of model servers.
-    certificate: Path | None  # File with the TLS certificate; None is plain HTTP.
-    key: Path | None  # File with its private key.
+    certificate: Path | None  # The file with the TLS certificate; None for plain HTTP.
+    key: Path | None  # The file with the certificate's private key.
 
 
 def serve(service: Service) -> None:

@@ -42,8 +42,8 @@ class Turn:
     thought: str  # The model's reasoning, in its own words.
     calls: Sequence[Call] = ()  # The calls to run; none if the turn is malformed.
     fault: str | None = None  # The kind of malformation; None for a well-formed turn.
-    words: str = ""  # The same, for the model to read.
-    answer: str | None = None  # The text that ends the episode; None if it goes on, or if a call ends it.
+    words: str = ""  # The kind of malformation in words for the model.
+    answer: str | None = None  # The text that ends the episode; None if the episode goes on or a call ends it.
 
 
 class TurnProtocol(Protocol):
@@ -96,7 +96,7 @@ class ToolLoop:
     # The sources of each episode's tools. `finish` is added to them, and `ask_to_user` if there is a user, unless they
     # bring documents of these names themselves.
     tools: Sequence[ToolSource]
-    user: User | None = None  # Answers `ask_to_user`; None if that is not offered.
+    user: User | None = None  # The user who answers `ask_to_user`; None if the tool is not offered.
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model.
     # Number of malformed turns in a row after which an episode is given up; None for no such limit.
     patience: int | None = None

@@ -44,8 +44,8 @@ The conversation begins with worked examples, which had other tools. Your task i
 class ReAct:
     """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after it."""
 
-    examples: Sequence[Sequence[Message]] = ()  # Worked episodes, the model's turns as it should write them.
-    finishes: bool = True  # A call of `finish` ends an episode.
+    examples: Sequence[Sequence[Message]] = ()  # Worked episodes in the form that the model should write.
+    finishes: bool = True  # Whether a call of `finish` ends an episode.
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """Begin with a system message with the form and the tools, then the examples, then the sample's input."""

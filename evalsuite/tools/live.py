@@ -48,9 +48,9 @@ class LiveLibrary:
     """A folder of published tools."""
 
     folder: Path  # Holds `<category>/<subcategory>/tool.py`.
-    allow_network: bool  # The user's leave to let these tools use the network.
-    allow_code: bool = False  # The user's leave to run tools that execute code which the model writes.
-    seconds: float = SECONDS  # A call may take.
+    allow_network: bool  # Whether the user allows these tools to use the network.
+    allow_code: bool = False  # Whether the user allows tools that execute code of the model.
+    seconds: float = SECONDS  # Time limit of a call, in seconds.
 
     def __post_init__(self) -> None:
         """Refuses what the user has not allowed, and a folder without tools."""

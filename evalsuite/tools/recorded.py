@@ -85,7 +85,7 @@ class Recording:
 class Recorded:
     """Answers the calls of one episode from a recording."""
 
-    recording: Recording  # Of an earlier run.
+    recording: Recording  # The recording of an earlier run.
     request: str  # The input of the episode's sample.
     kind: str = "recorded"
     _made: list[str] = field(default_factory=list, repr=False)
@@ -124,8 +124,8 @@ class _Calls:
 
     # by request, the calls of tools in their order, an episode each
     episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
-    results: dict[str, list[Result]] = field(default_factory=dict)  # By call, what came of it wherever it was made.
-    replies: dict[str, str] = field(default_factory=dict)  # By request and question, the user's first reply.
+    results: dict[str, list[Result]] = field(default_factory=dict)  # The results of each call in the recorded episodes.
+    replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Adds the calls of a record that were run."""

@@ -118,7 +118,7 @@ class Simulator:
     """The model that plays tools and users."""
 
     model: str  # Its name.
-    base_url: str | None = None  # Where it is served, if not at the backend's usual address.
+    base_url: str | None = None  # The model's address, if it is not the backend's usual one.
     library: ObservationLibrary = field(default_factory=ObservationLibrary)  # Its earlier answers.
     max_tokens: int = 512  # Limit of an answer.
 

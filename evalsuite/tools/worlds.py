@@ -163,10 +163,10 @@ class World:
 class OpenWorld:
     """The world of one episode."""
 
-    world: World  # How it is made.
+    world: World  # The way to make the world.
     sample: Sample  # The episode's sample.
     effects: Effects  # The episode's tool calls.
-    stack: AsyncExitStack  # Closes what was opened.
+    stack: AsyncExitStack  # The stack that closes what was opened.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
     _made: Any = None
@@ -288,7 +288,7 @@ class EpisodeTools:
     """What an episode may use."""
 
     tools: list[Tool]  # The tools of all sources, in their order.
-    worlds: list[OpenWorld]  # The worlds that they act on.
+    worlds: list[OpenWorld]  # The worlds on which the tools act.
 
 
 @asynccontextmanager

@@ -214,9 +214,9 @@ class TwoBallots:
     """One debater's ballots after a turn and after the next."""
 
     sample: str
-    turn: int  # The earlier turn, from 1.
+    turn: int  # Number of the earlier turn, from 1.
     before: Any  # The verdict or the scores after this turn.
-    after: Any  # The same after the next turn.
+    after: Any  # The verdict or the scores after the next turn.
     people: str | None  # People's verdict; None if responses were scored.
 
     @property

@@ -137,9 +137,9 @@ PAPER_QUALITY = Aspect("quality", "its helpfulness, relevance, accuracy and leve
 class AsJudge:
     """Has the model judge each sample in the sample's mode."""
 
-    attempts: int = 2  # Answers asked for at most, until one can be read.
+    attempts: int = 2  # Maximum number of requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters that override those of `PARAMS`.
-    seed: int = 0  # The seed of the shuffling of simultaneous speeches.
+    seed: int = 0  # The seed that shuffles simultaneous speeches.
     # The folder of an encoder for BERTScore, which the report shows beside the judges of dialogue responses; it needs
     # the extra `neural`.
     bert_score: str | Path | None = None
@@ -319,7 +319,7 @@ class PaperDebate:
 
     panel: RefereePanel
     debate: Debate
-    spoken: list[Part] = field(default_factory=list)  # All speeches so far, shown to the others or not.
+    spoken: list[Part] = field(default_factory=list)  # All speeches so far, hidden ones included.
     # The secret ballots, as plain data, each with its turn.
     interim: list[Mapping[str, Any]] = field(default_factory=list)
 

@@ -69,7 +69,7 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # The fact of form that TeX refuses nothing in an output; only LaTeX outputs have this fact.
+COMPILES = "form_compiles"  # The fact that TeX accepts an output; only LaTeX outputs have it.
 FORM = "form"  # The name under which a record keeps the checklist of form.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 

@@ -97,7 +97,7 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 class ToolEyesOptions:
     """The further arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    queries: int | None = None  # Maximum number of queries per scenario, the first ones; None for all.
+    queries: int | None = None  # How many queries per scenario to ask, from the first; None for all.
     # How the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
     executor: Executors | None = None
     # folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports
@@ -232,7 +232,7 @@ class Query:
     id: str
     text: str
     scenario: str
-    subject: str  # Category and subcategory of its tools, joined with a slash.
+    subject: str  # Category and subcategory of the query's tools, joined by a slash.
     user: tuple[str, ...] = ()  # Replies of a scripted user; only in the shipped file.
     reference: str | None = None  # The right answer, for human readers; only in the shipped file.
 

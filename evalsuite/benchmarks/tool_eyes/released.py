@@ -67,7 +67,7 @@ class ReleasedPrompts:
     """The prompts of the released code."""
 
     zero_shot: str  # The system prompt, with a field for the tools' documents.
-    five_shot: str  # The same with the five examples.
+    five_shot: str  # The system prompt with the five examples.
     reminder: str  # The message after arguments that cannot be read.
     given_up: str  # The turn that is added in the model's name if it did not finish within the limit.
     # Questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`.

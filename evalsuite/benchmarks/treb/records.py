@@ -42,7 +42,7 @@ class Subtask:
     file: str  # the stem of its official file and the first part of its records' ids
     skill: str
     table: bool = True
-    programs: bool = True  # Whether it also runs in PoT and ICoT, where the model writes programs.
+    programs: bool = True  # Whether the subtask also runs in PoT and ICoT, where the model writes programs.
     titled: bool = False  # Whether the prompt shows the table's title.
 
     @property
@@ -137,7 +137,7 @@ class QuestionRecord:
     subtask: Subtask
     question: str  # the question, with the tables' titles if the subtask shows them
     answer: str
-    number: str | None  # The reference as a number, a percentage with its sign; None if it is not a number.
+    number: str | None  # The reference as a number, with the sign of a percentage; None for a text.
     # For each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
     tables: tuple[Mapping[str, Any], ...]
     # the rules that an answer must keep, see `rules.py`; None if the record has none

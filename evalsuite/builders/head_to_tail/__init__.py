@@ -107,7 +107,7 @@ def _at_least_one(text: str) -> int:
 class Origin:
     """A knowledge source."""
 
-    files: tuple[str, ...]  # Names in the order of reading; a file that is read twice is listed twice.
+    files: tuple[str, ...]  # File names in the order of reading; a file that is read twice is listed twice.
     target: int  # Number of questions per bucket unless a number per template is given.
     paper_cap: int  # Maximum number of questions per template and bucket in the paper's scripts.
     # Reads the files of a folder into a workspace; the last argument is the user's file of templates, if any.

@@ -164,8 +164,8 @@ class Work:
     """A publication."""
 
     kind: str  # Dblp's element name (`article`, `phdthesis`, ...).
-    people: tuple[str, ...]  # Authors and editors as dblp names them, homonyms numbered.
-    title: str  # Without markup and final full stop; empty if missing.
+    people: tuple[str, ...]  # Authors and editors by their names in dblp, which numbers homonyms.
+    title: str  # The title without markup and final full stop; empty if missing.
     year: int | None
     schools: tuple[str, ...]
 

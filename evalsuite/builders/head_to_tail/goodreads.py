@@ -69,8 +69,8 @@ class Book:
 
     main: Edition  # the edition with the most ratings that questions may be about
     editions: tuple[Edition, ...]
-    namesakes: int  # Number of books with an edition of the main one's name, this one included.
-    twins: int  # Number of these with an edition of its year.
+    namesakes: int  # Number of books with an edition of this book's main name, this book included.
+    twins: int  # Number of these books with an edition of this book's year.
 
     def question(self, template: QuestionTemplate) -> str | None:
         """Make the question, or None if the book is ambiguous."""

@@ -81,10 +81,10 @@ class Title:
 
     kind: str  # IMDb's type of title
     name: str
-    year: int | None  # Year of release, or of a series' start, if known.
-    end_year: int | None  # Year of a series' end, if it has ended.
+    year: int | None  # The year of release, or the year in which a series began, if known.
+    end_year: int | None  # The year in which a series ended, if it has ended.
     minutes: int | None
-    namesakes: int  # Number of titles with this name, this one included.
+    namesakes: int  # Number of titles with this name, this title included.
     twins: int  # Number of titles with this name and year.
 
     def is_asked(self) -> bool:

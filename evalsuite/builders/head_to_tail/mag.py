@@ -90,7 +90,7 @@ class Paper:
     publisher: str | None
     venue: str | None
     doi: str | None
-    namesakes: int  # Number of papers with this title, this one included.
+    namesakes: int  # Number of papers with this title, this paper included.
     twins: int  # Number of papers with this title and year.
 
     def question(self, template: QuestionTemplate) -> str | None:

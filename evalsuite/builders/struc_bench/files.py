@@ -47,8 +47,8 @@ def format_by_name(path: Path) -> Format:
 class Fragment:
     """A table's markup."""
 
-    markup: str  # The whole markup, with the caption that belongs to it.
-    line: int  # The line of its file at which the markup begins, from 1.
+    markup: str  # The whole markup, with its caption.
+    line: int  # The line of the file at which the markup begins, from 1.
     unfit: str = ""  # The reason why the markup cannot be used, if the file alone shows one; else empty.
 
 

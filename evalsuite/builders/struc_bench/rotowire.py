@@ -59,7 +59,7 @@ class BoxColumn:
 
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
-    cue: re.Pattern[str]  # Words, one of which is in every sentence that gives the value as a single number.
+    cue: re.Pattern[str]  # Every sentence that gives the value alone contains one of these words.
     first: str = ""  # The key of the column whose value precedes this one in a pair such as 7 - of - 13.
     second: str = ""  # The key of the column whose value follows this one in a pair.
 

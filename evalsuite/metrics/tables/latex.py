@@ -96,7 +96,7 @@ class Reach:
     """The number of columns and rows that the current cell covers."""
 
     columns: int = 1  # At least 1.
-    rows: int = 1  # At least 1; negative if the covered rows are above the cell.
+    rows: int = 1  # The number of rows, at least 1; negative if the covered rows are above the cell.
     # Whether the markup contains a blank cell for each column that the cell covers on its right.
     writes_columns: bool = False
 

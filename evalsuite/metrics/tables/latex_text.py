@@ -146,8 +146,8 @@ class Token(NamedTuple):
     # The name of a macro without its backslash, the name of the environment for `begin` and `end`, else the characters
     # themselves.
     value: str
-    start: int  # The index of its first character in the text.
-    end: int  # The index after its last character.
+    start: int  # The index of the first character in the text.
+    end: int  # The index after the last character.
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ class TableScore:
     # In [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form without content is
     # worth nothing, and half of the content is worth less than half.
     value: float
-    content: float  # In [0, 1]: the F1 of aligned cells, compared by value.
+    content: float  # The F1 of aligned cells compared by value, in [0, 1].
     # In [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are several tables,
     # the facts of each count.
     form: float

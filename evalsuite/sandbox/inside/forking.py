@@ -289,8 +289,8 @@ class ForkedProgram:
 
     isolation: Isolation
     key: int
-    pid: int  # The process's number, which stays its own because only `reap` reaps it.
-    pidfd: int  # Readable once the process is dead.
+    pid: int  # The process's number, which is not reused before `reap` collects the process.
+    pidfd: int  # A descriptor that becomes readable when the process is dead.
     # Receives status bytes and sends a byte to start a round; None once the program has closed it.
     channel: socket.socket | None
     out: int  # The program's standard output; only its size is read.
@@ -299,8 +299,8 @@ class ForkedProgram:
     deadline: float = math.inf  # End of the round in monotonic seconds; infinite between rounds.
     cpu_deadline: float = math.inf  # Limit of the round in CPU seconds of all processes together.
     loaded: bool = False  # Whether the tables are loaded and the program's own code has begun.
-    killed: bool = False  # Whether the program was killed; it may not be dead yet.
-    exceeded: str | None = None  # The limit for which the program was killed.
+    killed: bool = False  # Whether the program was killed, even if it is not dead yet.
+    exceeded: str | None = None  # The limit that the program exceeded before it was killed.
 
     @property
     def running(self) -> bool:
