@@ -38,9 +38,9 @@ TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 class Pair:
     """A question that was scored in both runs."""
 
-    row: Row  # the question's first case in this run
-    before: float  # the baseline's score, the mean over its epochs
-    after: float  # this run's score, the mean over its epochs
+    row: Row  # The question's first case in this run.
+    before: float  # The baseline's score, the mean over its epochs.
+    after: float  # This run's score, the mean over its epochs.
 
 
 def by_question(cases: Tally) -> dict[Question, list[Row]]:
@@ -55,11 +55,11 @@ def by_question(cases: Tally) -> dict[Question, list[Row]]:
 class Common:
     """The questions of one benchmark in two runs."""
 
-    before: Mapping[Question, list[Row]]  # the baseline's cases by question
-    after: Mapping[Question, list[Row]]  # this run's cases by question
-    shared: tuple[Question, ...] = ()  # questions that are the same in both runs, in this run's order
-    replaced: tuple[Question, ...] = ()  # questions with the same name in both runs but different content
-    # names of the other fingerprints that differ, with the number of questions in which they do
+    before: Mapping[Question, list[Row]]  # The baseline's cases by question.
+    after: Mapping[Question, list[Row]]  # This run's cases by question.
+    shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
+    replaced: tuple[Question, ...] = ()  # Questions with the same name in both runs but different content.
+    # Names of the other fingerprints that differ, with the number of questions in which they do.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def pairs(self, metric: str) -> list[Pair]:

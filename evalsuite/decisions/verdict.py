@@ -52,14 +52,14 @@ class Verdict:
     reasons: tuple[str, ...]  # the reasons for the status, most important first
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    # one line for each cause of errors that cannot be excused because the run itself failed; repeated first in
-    # `reasons`
+    # One line for each cause of errors that cannot be excused because the run itself failed; repeated first in
+    # `reasons`.
     faults: tuple[str, ...] = ()
-    against: Sequence[Against] = ()  # the comparisons with the baselines, in the order in which the user named them
-    shortened: str = ""  # why some cases were left out intentionally; empty if they were not
-    asides: tuple[str, ...] = ()  # further notes about the comparisons and the run
+    against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
+    shortened: str = ""  # Why some cases were left out intentionally; empty if they were not.
+    asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # 16 hexadecimal digits, equal if two verdicts say the same about the same cases. The exit status, comment, summary,
-    # page and step summary all show it, so that none of them is mistaken for another verdict's
+    # page and step summary all show it, so that none of them is mistaken for another verdict's.
     id: str = ""
 
     @property

@@ -44,8 +44,8 @@ class Reading:
     """The content of a judge's answer."""
 
     value: float
-    reason: str  # in one line
-    parts: Mapping[str, float] = field(default_factory=dict)  # the value of each criterion, claim or turn
+    reason: str  # In one line.
+    parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
 
 
 class Criteria(Protocol):
@@ -144,11 +144,11 @@ class Likert(OnScale):
 class Each(OnScale):
     """A score for every claim, turn or other item that the judge finds; the value is the mean of these scores."""
 
-    item: str  # the kind of item, in the singular: `claim`, `turn`
-    question: str  # the question to ask about each item
-    low: int = 0  # the worst score
-    high: int = 1  # the best score; if it is 1, the judge answers yes or no for each item
-    none: float = 1.0  # the value if the judge finds no item
+    item: str  # The kind of item, in the singular: `claim`, `turn`.
+    question: str  # The question to ask about each item.
+    low: int = 0  # The worst score.
+    high: int = 1  # The best score; if it is 1, the judge answers yes or no for each item.
+    none: float = 1.0  # The value if the judge finds no item.
 
     def request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
