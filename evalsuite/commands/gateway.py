@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from evalsuite.core.settings import OPTIONS
 from evalsuite.service.clients import PORT
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from evalsuite.clusters.ray_engine import RayCluster
 
 SHARED = (
@@ -184,7 +187,8 @@ def _ways(options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: 
     """Find the gateway, which is started where the user names none, and the arguments of sessions."""
     from evalsuite.clusters.sharded_run import STORE, own_gateway
 
-    own, rest = _divide_arguments(options.further)
+    limits, rest = take_settings(options.further, SHARED)
+    own = [f"--{name.replace('_', '-')}={value}" for name, values in limits.items() for value in values]
     if options.gateway:
         if own:
             raise SettingsError(f"{shlex.join(own)}: these are the gateway's; give them to `evalsuite gateway`")
@@ -194,32 +198,36 @@ def _ways(options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: 
             "nodes of this cluster are on other hosts, which cannot reach this one's loopback: start `evalsuite "
             "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
         )
-    served = own_gateway([*own, *_upstream(rest)], Path.cwd(), folder / STORE)
+    served = own_gateway([*own, *name_upstreams(rest)], Path.cwd(), folder / STORE)
     return ends.enter_context(served), [options.suite, *rest]
 
 
-def _divide_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+def take_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Read the values of settings, given as options or by pytest's `-o`, and the arguments that remain."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-o", "--override-ini", action="append", default=[])
     for option in OPTIONS:
-        if option.name in SHARED:
-            parser.add_argument(option.flag, action="append", default=[])
+        if option.name in names:
+            parser.add_argument(option.flag, dest=option.name, action="append", default=[])
     recognised, rest = parser.parse_known_args(arguments)
-    flags = {option.name: option.flag for option in OPTIONS}
-    return [f"{flags[name]}={value}" for name, values in vars(recognised).items() for value in values], rest
+    values = vars(recognised)
+    for text in values.pop("override_ini"):
+        key, _, value = text.partition("=")
+        name = key.removeprefix("evalsuite_")
+        if key != name and name in values:
+            values[name].append(value)
+        else:
+            rest.append(f"-o{text}")
+    return values, rest
 
 
-def _upstream(arguments: list[str]) -> list[str]:
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for option in OPTIONS:
-        if option.name in {*MODELS, *(name for pair in ADDRESSES for name in pair)}:
-            parser.add_argument(option.flag)
-    values: dict[str, Any] = vars(parser.parse_known_args(arguments)[0])
-    options = [f"--model={values[name]}" for name in MODELS if values.get(name)]
-    for address, key in ADDRESSES:
-        if values.get(address):
-            variable = values.get(key)
-            options.append(f"--upstream={values[address]}{f',{variable}' if variable else ''}")
-    return options
+def name_upstreams(arguments: list[str]) -> list[str]:
+    """Write a session's models and their addresses as options of `evalsuite gateway`."""
+    values, _ = take_settings(arguments, (*MODELS, *chain.from_iterable(ADDRESSES)))
+    last = {name: given[-1] for name, given in values.items() if given and given[-1]}
+    models = [f"--model={last[name]}" for name in MODELS if name in last]
+    pairs = [filter(None, (last[address], last.get(key))) for address, key in ADDRESSES if address in last]
+    return [*models, *(f"--upstream={','.join(pair)}" for pair in pairs)]
 
 
 def _results(options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any) -> Any:

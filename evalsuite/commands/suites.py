@@ -48,19 +48,8 @@ def _call_pytest(*arguments: str) -> int:
 
 
 ASKED = (
-    "model",
-    "model_base_url",
-    "model_key_env",
-    "judge_model",
-    "judge_base_url",
-    "judge_key_env",
-    "user_model",
-    "user_base_url",
-    "user_key_env",
-    "reports",
-    "data",
-    "sandbox",
-    "program_env",
+    *(f"{role}_{part}" for role in ("model", "judge", "user") for part in ("base_url", "key_env")),
+    *("model", "judge_model", "user_model", "reports", "data", "sandbox", "program_env"),
 )
 """The settings that can be wrong on a machine; what ini files say of them counts, too."""
 

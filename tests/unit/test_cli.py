@@ -10,6 +10,7 @@ import pytest
 
 import evalsuite.commands.report as command
 from evalsuite.cli import COMMANDS, main
+from evalsuite.commands.gateway import SHARED, name_upstreams, take_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +34,20 @@ def test_what_the_terminal_s_encoding_lacks_is_written_as_an_escape(monkeypatch:
 def test_a_suite_that_is_not_there_is_one_message(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "nowhere/test_it.py::test_it[fr]"]) == 2
     assert capsys.readouterr().err == "evalsuite: nowhere/test_it.py::test_it[fr]: no such file or folder\n"
+
+
+@pytest.mark.parametrize("form", ["--{}={}", "-oevalsuite_{}={}", "--override-ini=evalsuite_{}={}"])
+def test_shards_on_ray_share_limits_and_addresses_however_they_are_given(form: str) -> None:
+    def write(name: str, value: str) -> str:
+        return form.format(name.replace("_", "-") if form.startswith("--{}") else name, value)
+
+    limits = [write("connect_timeout", "3"), write("max_rpm", "60")]
+    models = [write("user_model", "u"), write("user_base_url", "http://u/v1?a=b"), write("user_key_env", "USER_KEY")]
+    values, rest = take_settings([*limits, "-k", "fr", *models, "-ocache_dir=c"], SHARED)
+    assert {name: given for name, given in values.items() if given} == {"connect_timeout": ["3"], "max_rpm": ["60"]}
+    assert rest[:2] == ["-k", "fr"]
+    assert sorted(rest[2:]) == sorted([*(text.replace("--override-ini=", "-o") for text in models), "-ocache_dir=c"])
+    assert name_upstreams(rest) == ["--model=u", "--upstream=http://u/v1?a=b,USER_KEY"]
 
 
 def test_every_form_of_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
