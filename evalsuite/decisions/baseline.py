@@ -13,7 +13,6 @@ from evalsuite.decisions.comparison import (
     Flip,
     common_questions,
     find_declaration,
-    is_derived,
     own_margin,
     slices,
     subjects,
@@ -129,7 +128,7 @@ def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, 
             f"{len(common.shared)} of {of} questions are the same in both runs, fewer than evalsuite_min_paired "
             f"{rules.min_paired:g}{changed}"
         )
-    if is_derived(run.benchmarks[subject.benchmark], subject.metric):
+    if subject.metric in run.benchmarks[subject.benchmark].derived:
         return ""
     pairs = common.pairs(subject.metric)
     if len(pairs) < 2:
@@ -241,7 +240,7 @@ def _agreement(before: Tally, now: Tally) -> str:
 
 def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> NonInferiority | str:
     """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
-    if is_derived(run.benchmarks[subject.benchmark], subject.metric):
+    if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived(common, subject, run, rules)
     return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
 

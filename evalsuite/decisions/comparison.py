@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.results.runs import Bench, Run
+    from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
@@ -297,11 +297,6 @@ def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
     if metric == PASS_RATE:
         return SHARE
     return run.metrics(benchmark).get(metric, Metric())
-
-
-def is_derived(bench: Bench, metric: str) -> bool:
-    """Tell whether a metric is something other than a mean over cases."""
-    return metric in bench.derived
 
 
 def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:

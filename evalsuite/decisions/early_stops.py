@@ -268,6 +268,7 @@ class EarlyStop:
         number = len(listed) + len(comparisons(1.0))
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
         self.comparisons = comparisons(1 / number) if number else ()
+        self._decisions: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
         self.decided = False
         self._seen: set[tuple[str, str]] = set()
 
@@ -279,8 +280,7 @@ class EarlyStop:
     @property
     def helped_by_samples(self) -> bool:
         """Whether more samples could still decide a gate or a comparison."""
-        tests: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
-        return any(test.helped_by_samples for test in tests)
+        return any(each.helped_by_samples for each in self._decisions)
 
     @property
     def cases(self) -> int:
@@ -293,10 +293,9 @@ class EarlyStop:
             return
         self._seen.add((benchmark, row.case))
         if not self.decided:
-            deciding: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
-            for sequence in deciding:
-                sequence.add(benchmark, row)
-            self.decided = bool(self.gates) and all(sequence.verdict != "open" for sequence in deciding)
+            for each in self._decisions:
+                each.add(benchmark, row)
+            self.decided = bool(self.gates) and all(each.verdict != "open" for each in self._decisions)
 
 
 def early_comparisons(
@@ -366,16 +365,10 @@ def _ended_early(early: Mapping[str, Any]) -> str:
     more = max(0, cases - planned)
     ran = f"{planned} planned cases and {more} more ran" if more else f"{cases} of {planned} cases ran"
     if early.get("open"):
-        return (
-            f"stopped, as {early['open']}: {ran}, and what was still open is decided by these: "
-            f"{', '.join(_left_open(early))}"
-        )
+        left = [row["gate"] for row in early["gates"] if row["verdict"] == "open"]
+        left += [row["subject"] for row in early.get("compared", ()) if row["verdict"] == "open"]
+        return f"stopped, as {early['open']}: {ran}, and what was still open is decided by these: {', '.join(left)}"
     if more:
         return f"went on until every gate was decided: {ran}"
     saved = 1 - cases / planned if planned else 0.0
     return f"stopped early, as every gate was decided: {ran}, {saved:.0%} of them were saved"
-
-
-def _left_open(early: Mapping[str, Any]) -> Sequence[str]:
-    gates = [row["gate"] for row in early["gates"] if row["verdict"] == "open"]
-    return [*gates, *(row["subject"] for row in early.get("compared", ()) if row["verdict"] == "open")]

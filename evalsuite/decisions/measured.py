@@ -42,7 +42,10 @@ def add_jackknife_interval(
 
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))
-    without = _without_each_group(compute, cases, names)
+    count = min(MOST_GROUPS, len(names))
+    groups = ({*names[start::count]} for start in range(count))
+    rest = (compute(Tally.of(row for row in cases if row.cluster not in group)) for group in groups)
+    without = [left.value if left else math.nan for left in rest]
     interval = interval_of_replicates(value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence)
     if not math.isnan(interval.low):
         return replace(bare, low=interval.low, high=interval.high)
@@ -51,16 +54,6 @@ def add_jackknife_interval(
         return bare
     interval = interval_of_sameness(value, len(names), bounds, confidence)
     return replace(bare, low=interval.low, high=interval.high)
-
-
-def _without_each_group(compute: Callable[[Tally], Estimate | None], cases: Tally, clusters: list[str]) -> list[float]:
-    count = min(MOST_GROUPS, len(clusters))
-    group = {name: number % count for number, name in enumerate(clusters)}
-    left = (
-        compute(cases.where(lambda row, out=number: group[row.cluster] != out))  # type: ignore[misc] # its own loop
-        for number in range(count)
-    )
-    return [estimate.value if estimate else math.nan for estimate in left]
 
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
@@ -153,16 +146,22 @@ def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
 
 
 def _passes(cases: Tally) -> Iterator[Row]:
-    repeated: dict[str, list[Row]] = {}
     for row in cases:
-        if "at_least" in row.facts:
-            repeated.setdefault(row.sample, []).append(row)
-        elif (score := score_of(row, PASS_RATE)) is not None:
+        if "at_least" not in row.facts and (score := score_of(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})
-    for rows in repeated.values():
+    for rows in repeated_samples(cases).values():
         held = sample_holds(rows)
         if held is not None:
             yield replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)})
+
+
+def repeated_samples(cases: Tally) -> dict[str, list[Row]]:
+    """Group the cases of samples that must pass in some of their epochs by sample."""
+    samples: dict[str, list[Row]] = {}
+    for row in cases:
+        if "at_least" in row.facts:
+            samples.setdefault(row.sample, []).append(row)
+    return samples
 
 
 def sample_holds(rows: Sequence[Row]) -> bool | None:

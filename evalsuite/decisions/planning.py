@@ -115,17 +115,14 @@ def _expense(asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usa
     if not rows or baseline is None:
         return Expense(asked)
     factor = asked.cases / len(rows)
-    usage = _times(sum((row.usage for row in rows), Usage()), factor)
+    whole = sum((row.usage for row in rows), Usage())
+    counts = {name: math.ceil(count * factor) for name, count in asdict(whole).items() if name != "cost"}
+    usage = Usage(**counts, cost=whole.cost * factor)
     if price is not None:
         # What the judge and simulators cost stays.
         costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
         usage = replace(usage, cost=factor * math.fsum(costs))
     return Expense(asked, usage, _minutes(rows, baseline, factor))
-
-
-def _times(usage: Usage, factor: float) -> Usage:
-    counts = {name: math.ceil(count * factor) for name, count in asdict(usage).items() if name != "cost"}
-    return Usage(**counts, cost=usage.cost * factor)
 
 
 def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:

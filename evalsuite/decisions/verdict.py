@@ -17,7 +17,7 @@ from evalsuite.decisions.comparison import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
 from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
 from evalsuite.decisions.gates import GateDecision, decide
-from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
+from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
 from evalsuite.results.run_folders import interruption
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Outcome
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate, Row
+    from evalsuite.results.tally import Estimate
 
 
 class Status(IntEnum):
@@ -380,8 +380,4 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 def short_samples(tally: Tally) -> list[str]:
     """List the samples that pass in fewer epochs than `at_least` requires, even if all errors had passed."""
-    epochs: dict[str, list[Row]] = {}
-    for row in tally:
-        if "at_least" in row.facts:
-            epochs.setdefault(row.sample, []).append(row)
-    return sorted(sample for sample, rows in epochs.items() if sample_holds(rows) is False)
+    return sorted(sample for sample, rows in repeated_samples(tally).items() if sample_holds(rows) is False)

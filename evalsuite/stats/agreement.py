@@ -154,9 +154,6 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
 
     Returns:
         At most 1; 0 is chance.
-
-    Raises:
-        ValueError: see `cohen_kappa`.
     """
     same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
@@ -183,9 +180,6 @@ def ac1_interval(
 
     Returns:
         The bounds are nan with fewer than three clusters.
-
-    Raises:
-        ValueError: see `clustered_kappa`.
     """
     value, groups = (gwet_ac1(a, b, categories=categories), list(range(len(a)) if clusters is None else clusters))
     if len(set(groups)) < 3:
@@ -298,15 +292,11 @@ def pairwise_kappas(
     Args:
         raters: one list per rater with one entry per item, in the same order for all; None or nan if the rater did not
             rate the item.
-        categories: see `kappa_interval`.
-        weights: see `kappa_interval`.
-        confidence: see `kappa_interval`.
 
     Returns:
         Kappas by the two raters' names, in the given order. Pairs without a common item have nan and n = 0.
 
-    Raises:
-        ValueError: as for `kappa_interval`, except that labels may be missing.
+    Other arguments and errors are as for `kappa_interval`, except that labels may be missing.
     """
     kappas = {}
     for (one, a), (other, b) in combinations(raters.items(), 2):

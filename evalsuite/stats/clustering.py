@@ -110,9 +110,6 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
     Clusters of one size get Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor G / (G - 1) and G - 1
     degrees of freedom; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), states it for evaluations. With one
     value per cluster it is the textbook's s / sqrt(n).
-
-    Raises:
-        ValueError: see `numbers` and `cluster_totals`.
     """
     return mean_of_clusters(*cluster_totals(numbers(values), clusters))
 

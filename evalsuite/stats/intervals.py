@@ -144,9 +144,6 @@ def bootstrap_interval(
 
     Returns:
         The interval; the whole line for a single cluster, and if all clusters have the same mean.
-
-    Raises:
-        ValueError: as for `mean_interval`.
     """
     import numpy as np
 

@@ -222,10 +222,8 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
         without: both values again without each group of clusters; at least two groups.
         n: the number of cases.
         clusters: the number of independent clusters of cases, at least the number of groups.
-        margin: see `compare_paired`.
-        scale: see `compare_paired`.
-        lower_is_better: see `compare_paired`.
-        confidence: see `compare_paired`.
+
+    Other arguments are as for `compare_paired`.
 
     Raises:
         ValueError: the margin or the confidence is out of range, or there are fewer than two groups.

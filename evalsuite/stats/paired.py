@@ -91,7 +91,7 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
         1.0 if no case changed.
 
     Raises:
-        ValueError: as for `discordant`.
+        ValueError: a value is neither 0 nor 1, or the lists differ in length.
     """
     from scipy.special import bdtr
 
