@@ -1,4 +1,4 @@
-"""Ask judges: repeat after unreadable answers, use JSON schemas if the server supports them, ask several at once."""
+"""Asks judges: repeats after unreadable answers, sends JSON schemas to servers that support them, counts a quorum."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, TokenLogprob
 
 T = TypeVar("T")
+Log = tuple["Mapping[str, Any]", ...]
 
 AGAIN = "That answer cannot be used: {problem} Please answer again, in the form asked for."
 CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
@@ -27,7 +28,7 @@ class Judgement(Generic[T]):
 
     value: T  # The parser's result.
     text: str  # The answer that was parsed.
-    log: tuple[Mapping[str, Any], ...]  # The messages exchanged, as plain data for `Score.log`.
+    log: Log  # The messages exchanged, as plain data for `Score.log`.
     # Log-probabilities of the answer, if they were requested and the backend returns them.
     logprobs: tuple[TokenLogprob, ...] | None = None
 
@@ -41,7 +42,7 @@ async def ask_until_parsed(
     read_cut_off: bool = False,
     **params: Any,
 ) -> Judgement[T]:
-    """Ask a judge; after a malformed answer ask again and say what was wrong."""
+    """Ask a judge; after a malformed answer, ask again and describe the problem."""
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in messages]
     problem = ""
@@ -68,7 +69,7 @@ def _log_entry(completion: Completion) -> dict[str, Any]:
 
 
 def read_speech(text: str) -> str:
-    """Return a text that holds no verdict, without spaces at its ends."""
+    """Read a text that may be anything but empty."""
     if not text.strip():
         raise ValueError("it is empty.")
     return text.strip()
@@ -89,10 +90,7 @@ class StructuredAnswers:
         schema: Mapping[str, Any],
         **options: Any,
     ) -> Judgement[T]:
-        """Ask until the answer can be read; for the errors see `ask_until_parsed`.
-
-        If the options contain the user's own `response_format`, it is kept.
-        """
+        """Call `ask_until_parsed` with the schema, unless the options contain the user's own `response_format`."""
         if model.name not in self.refused and "response_format" not in options:
             form = {"name": "judgement", "schema": schema, "strict": True}
             wanted = {"type": "json_schema", "json_schema": form}
@@ -115,12 +113,10 @@ def whole_number(low: int, high: int) -> dict[str, Any]:
 
 
 class HasLog(Protocol):
-    """A judgement with the messages exchanged for it."""
+    """A judgement with its messages."""
 
     @property
-    def log(self) -> Sequence[Mapping[str, Any]]:
-        """The messages, as plain data."""
-        ...
+    def log(self) -> Sequence[Mapping[str, Any]]: ...
 
 
 L = TypeVar("L", bound=HasLog)
@@ -131,14 +127,14 @@ class Readable(Generic[L]):
     """The judgements that could be read, and the messages of all judgements."""
 
     judgements: Sequence[L]
-    log: tuple[Mapping[str, Any], ...]
+    log: Log
 
 
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all calls; if any failed, raise the error of the first failed call in the given order.
+    """Wait for all calls; if calls failed, raise the error of the failed call that is first in the given order.
 
-    A task group would cancel the other calls at the earliest failure. Here every call ends, so neither the
-    reported error nor the cost depends on which server answered fastest.
+    A task group would cancel the other calls after the earliest failure. Here, every call ends, so the reported error
+    and the cost do not depend on the order in which servers answer.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     return [_or_raise(result) for result in results]
@@ -155,11 +151,21 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
     unread = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
     log = tuple(entry for outcome in outcomes for entry in outcome.log)
-    needed = len(outcomes) if quorum is None else min(quorum, len(outcomes))
-    if len(judgements) < needed:
-        count = f" ({len(judgements)} of {len(outcomes)} answers could be read; {needed} are needed)"
-        raise JudgeError(f"{unread[0]}{count if len(outcomes) > 1 else ''}", log) from unread[0]
+    check_quorum(len(judgements), unread, len(outcomes) if quorum is None else quorum, "answers", log)
     return Readable(judgements, log)
+
+
+def check_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:
+    """Raise JudgeError with the first problem if fewer judgements than the quorum (by default a majority) are readable.
+
+    Args:
+        problems: the problem of each judgement that could not be read.
+    """
+    total = readable + len(problems)
+    needed = total // 2 + 1 if quorum is None else min(quorum, total)
+    if readable < needed:
+        count = f" ({readable} of {total} {noun} could be read; {needed} are needed)" if total > 1 else ""
+        raise JudgeError(f"{problems[0]}{count}", log)
 
 
 def _or_raise(result: T | BaseException) -> T:

@@ -1,4 +1,4 @@
-"""The forms in which judges score an answer or compare two: how judgements are requested, read and combined."""
+"""Forms of judgement, for one answer or for two: how a judgement is requested, read and combined."""
 
 from __future__ import annotations
 
@@ -100,13 +100,12 @@ class Aspect:
     high: int = 10  # The best score.
 
     def __post_init__(self) -> None:
-        """Refuse a scale without two ends, and a name with several lines."""
         if not self.low < self.high:
-            raise SettingsError(f"aspect {self.name!r} goes from {self.low} to {self.high}: that is not a scale")
+            raise SettingsError(f"aspect {self.name!r}: low must be less than high; got {self.low} and {self.high}")
         if self.name != " ".join(self.name.split()) or not self.name:
             raise SettingsError(f"an aspect's name is one line of words; got {self.name!r}")
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Write name, scale and meaning for a prompt."""
         meaning = f": {self.meaning}" if self.meaning else ""
         return f"{self.name} ({self.low} to {self.high}{meaning})"
@@ -139,7 +138,7 @@ def read_scores(
     except NoStatementError as missing:
         aspect = by_name[missing.args[0]]
         wanted = f"{aspect.name}: followed by a number from {aspect.low} to {aspect.high}"
-        raise ValueError(f"there is no line of the form {wanted}.") from missing
+        raise ValueError(f"it has no line of the form {wanted}.") from missing
     return {name: by_name[name].check(score) for name, score in scores.items()}
 
 
@@ -150,13 +149,13 @@ def read_score(text: str, aspect: Aspect) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ScoresForm:
-    """One answer with a score per aspect; several judgements are combined to each score's mean."""
+    """Scores of one answer, one per aspect; several judgements are averaged."""
 
     aspects: tuple[Aspect, ...] = (QUALITY,)
     compares = False
 
     def task(self) -> str:
-        listed = "; ".join(aspect.described() for aspect in self.aspects)
+        listed = "; ".join(aspect.describe() for aspect in self.aspects)
         return f"Score the answer on {listed}. The highest number is the best."
 
     def request(self, lead: Lead = "Reply") -> str:
@@ -176,13 +175,13 @@ class ScoresForm:
 
 @dataclass(frozen=True, slots=True)
 class PairedScores:
-    """Two answers with a score each; the means are compared, and equal means are a tie."""
+    """Scores of two answers; the answer with the higher mean is better, and equal means are a tie."""
 
     aspect: Aspect = QUALITY
     compares = True
 
     def task(self) -> str:
-        return f"Score both answers on {self.aspect.described()}. The highest number is the best."
+        return f"Score both answers on {self.aspect.describe()}. The highest number is the best."
 
     def request(self, lead: Lead = "Reply") -> str:
         return (
@@ -205,7 +204,7 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """A choice of the better of two answers; the majority of several judgements counts, or a tie without one."""
+    """A choice of the better of two answers; the majority of several judgements counts; without one, it is a tie."""
 
     aspect: Aspect = QUALITY
     compares = True
@@ -231,7 +230,7 @@ class ChoiceForm:
 
 @dataclass(frozen=True, slots=True)
 class GradedChoice:
-    """A choice of the better answer, with a degree; the result is the mean preference for the first, from 0 to 1."""
+    """A choice of the better answer, with a degree; the score is the mean preference for the first, from 0 to 1."""
 
     aspect: Aspect = QUALITY
     compares = True
@@ -267,7 +266,7 @@ def _read_verdict(text: str, choice: Choice[T], verdicts: Iterable[str]) -> T:
         return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read(text)["Verdict"]
     except NoStatementError as missing:
         wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
-        raise ValueError(f"there is no line of the form {wanted} at its beginning or end.") from missing
+        raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 
 def _as_scores(first: float, second: float) -> Opinion:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import TokenLogprob
-    from evalsuite.judges.asking import Judgement
+    from evalsuite.judges.asking import Judgement, Log
     from evalsuite.judges.forms import Aspect
-    from evalsuite.judges.judgements import Log
     from evalsuite.judges.prompts import JudgedInput
 
 STARS = replace(QUALITY, high=5)
@@ -45,13 +44,12 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A weighted score."""
+    """An expected score."""
 
-    score: float  # The expected value, on the aspect's scale.
+    score: float  # On the aspect's scale.
     method: str  # `logprobs` or `samples`.
-    # The total probability of all scores, before it is scaled to 1; for samples, the share that could be read.
-    mass: float
-    log: Log  # all messages
+    mass: float  # The total probability of all scores before scaling to 1; for samples, the share that could be read.
+    log: Log
 
     def plain(self) -> dict[str, Any]:
         """Return the facts `method` and `mass`, and `little` if the scores' total probability is low."""
@@ -61,7 +59,7 @@ class WeightedScore:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer separately; the better of two answers is the one with the higher score."""
+    """Scores each aspect of each answer separately; of two answers, the one with the higher score is better."""
 
     aspects: tuple[Aspect, ...] = (STARS,)  # Aspects on scales of one-digit numbers, so that a score is one token.
     samples: int = 20  # The number of samples to draw if the backend returns no log-probabilities.
@@ -72,12 +70,11 @@ class Weighted:
     steps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse scales with numbers of several digits, and fewer than one sample."""
         for aspect in self.aspects:
             if not 0 <= aspect.low < aspect.high <= 9:
                 raise SettingsError(
-                    f"aspect {aspect.name!r} goes from {aspect.low} to {aspect.high}; a "
-                    "weighted score needs a scale within 0 to 9, as longer numbers are more than one token"
+                    f"aspect {aspect.name!r} has the scale {aspect.low} to {aspect.high}; a weighted score needs a "
+                    "scale within 0 to 9, because longer numbers are more than one token"
                 )
         if self.samples < 1:
             raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
@@ -93,7 +90,6 @@ class Weighted:
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights})
 
     def prompts(self) -> Sequence[str]:
-        """See `Judge.prompts`."""
         return (OFFICE, REQUEST, *([STEPS] if self.steps else []))
 
     def _split(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
@@ -104,7 +100,7 @@ class Weighted:
 
     async def _expect(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
-        request = REQUEST.format(aspect=aspect.described(), steps=steps)
+        request = REQUEST.format(aspect=aspect.describe(), steps=steps)
         prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
@@ -119,14 +115,14 @@ class Weighted:
         if not self.steps:
             return "", ()
         params = {**self.params, "max_tokens": STEPS_TOKENS}
-        request = STEPS.format(aspect=aspect.described())
+        request = STEPS.format(aspect=aspect.describe())
         written = await ask_until_parsed(
             model, request, read_speech, attempts=self.attempts, read_cut_off=True, **params
         )
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _use_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
-        # Samples at temperature 0 are all the same and could not be weighted.
+        # At temperature 0, all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples = await gather_readable(asked, self.samples // 2 + 1)
@@ -162,7 +158,7 @@ def read_whole_score(aspect: Aspect) -> Callable[[str], int]:
 
 
 def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
-    """Return the tokens after the model's reasoning, because a number in the reasoning is not a score."""
+    """Remove the tokens of the model's reasoning, because a number in the reasoning is not a score."""
     ends = [match.end() for match in THOUGHT_ENDS.finditer("".join(token.token for token in logprobs))]
     begun = 0
     for at, token in enumerate(logprobs):
@@ -173,9 +169,9 @@ def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
 
 
 def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) -> tuple[float, float] | None:
-    """Compute the expected score at the score's token, and the total probability of all scores there.
+    """Compute the expected score and the total probability of all scores, from the alternatives of the score's token.
 
-    None if no token is a score, or if all scores have a probability of zero.
+    The result is None if no token is a score, or if all scores have a probability of zero.
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
     # An answer such as `1. Score: 4` has a number before its score.

@@ -1,4 +1,4 @@
-"""Judgements as data: opinions, ballots, their combination to one result, and the signature of a judge."""
+"""Opinions, ballots, the combination of ballots to one result, and the signature of a judge."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from evalsuite.core.errors import JudgeError
 from evalsuite.core.json_codec import digest
 from evalsuite.core.redaction import show_params
 from evalsuite.core.types import Score
-from evalsuite.judges.asking import AGAIN
+from evalsuite.judges.asking import AGAIN, check_quorum
 from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
+    from evalsuite.judges.asking import Log
     from evalsuite.judges.prompts import JudgedInput
 
 PairVerdict = Literal["first", "second", "tie"]
 Lead = Literal["Reply", "End"]
-Log = tuple["Mapping[str, Any]", ...]
 
 PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
 
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 
-VERSION = 3  # increased when the reading or combining of answers changes, because prompts do not show that
+VERSION = 3  # increased when the reading or combining of answers changes, because the prompts stay the same then
 
 UNDER_TEST = "the model under test"
 
@@ -43,8 +42,8 @@ class Opinion:
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None  # the better of two answers; None if only one is judged
 
-    def exchanged(self) -> Opinion:
-        """Return the same opinion with the two answers exchanged."""
+    def exchange(self) -> Opinion:
+        """Return the same opinion for the two answers in the other order."""
         scores = {
             SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
         }
@@ -53,12 +52,12 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One judge's opinion, formed with the answers in one order."""
+    """One judge's opinion for one order of the answers."""
 
     judge: str  # The debater's name, or the number of the repetition.
-    model: str  # The model that gave the opinion.
+    model: str
     swapped: bool  # Whether the second answer was shown first.
-    opinion: Opinion  # The opinion in terms of the answers' own order, whichever order was shown.
+    opinion: Opinion  # `first` is always the case's first answer, even if it was shown second.
 
     def plain(self) -> dict[str, Any]:
         """Return the ballot as plain data, for facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
@@ -73,21 +72,21 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A judge's result with the ballots and the log behind it."""
+    """A judge's combined opinion, with the ballots and all messages."""
 
-    opinion: Opinion  # The combined result.
-    ballots: tuple[Ballot, ...]  # The ballots that it combines, in a fixed order.
-    log: Log  # All messages, in order, as plain data.
-    # Further facts about how it was made (the method of a weighted score).
+    opinion: Opinion
+    ballots: tuple[Ballot, ...]
+    log: Log
+    # Further facts, such as the method of a weighted score.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def calls(self) -> int:
-        """The number of requested completions, repetitions included."""
+        """The number of requested completions, including repetitions."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def with_facts(self, **facts: Any) -> Assessment:
-        """Copy the assessment with further facts; empty facts are left out."""
+        """Copy the assessment and add the facts that are not empty."""
         return replace(self, facts={**self.facts, **{name: fact for name, fact in facts.items() if fact}})
 
     def plain(self) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class Assessment:
 
 
 def count_cut_off(log: Log) -> dict[str, int]:
-    """Return the fact `cut_off`, the number of answers that reached the token limit; empty if none did."""
+    """Return the fact `cut_off`, the number of answers that reached the token limit; empty if the number is 0."""
     cut = sum(bool(entry.get("cut_off")) for entry in log)
     return {"cut_off": cut} if cut else {}
 
@@ -107,12 +106,10 @@ class Judge(Protocol):
     """A way to judge: one model asked once or several times, or a panel."""
 
     def prompts(self) -> Sequence[str]:
-        """List the sentences of its prompts, without the judged texts; a change to any of them changes the judge."""
+        """List the sentences of the prompts, without the judged texts; the signature covers these sentences."""
         ...
 
-    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        """Judge one or two answers."""
-        ...
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
 
 
 class Form(Protocol):
@@ -123,12 +120,10 @@ class Form(Protocol):
         """Whether the form judges two answers, which may be shown in either order."""
         ...
 
-    def task(self) -> str:
-        """Write the task."""
-        ...
+    def task(self) -> str: ...
 
     def request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the answer; with `End`, only its last lines have this form."""
+        """Write the task and the form of the answer; with `End`, only the answer's last lines have this form."""
         ...
 
     def schema(self) -> dict[str, Any]:
@@ -136,22 +131,22 @@ class Form(Protocol):
         ...
 
     def parse(self, text: str) -> Opinion:
-        """Read the opinion in terms of the answers as they were shown."""
+        """Read the opinion, where `first` is the answer that was shown first."""
         ...
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions, all in terms of the answers' own order."""
+        """Combine several opinions, where `first` is the case's first answer."""
         ...
 
 
 def majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
-    """Return the verdict that has more than half of the votes; a tie if none has."""
+    """Return the verdict with more than half of the votes, otherwise `tie`."""
     winner, votes = Counter(verdicts).most_common(1)[0]
     return winner if 2 * votes > len(verdicts) else "tie"
 
 
 def better(first: float, second: float) -> PairVerdict:
-    """Return which answer has the higher score; a tie if both are equal."""
+    """Compare the scores of two answers."""
     if math.isclose(first, second, rel_tol=1e-12):
         return "tie"
     return "first" if first > second else "second"
@@ -168,18 +163,17 @@ def mean_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The ballots of all judges for one order of the answers."""
+    """The readable ballots for one order of the answers, a message per unreadable ballot, and the log."""
 
-    ballots: tuple[Ballot, ...]  # The ballots that could be read, in a fixed order.
-    problems: tuple[str, ...]  # One message per ballot that could not be read.
-    log: Log  # All messages.
+    ballots: tuple[Ballot, ...]
+    problems: tuple[str, ...]
+    log: Log
 
 
 def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
     """Combine the ballots for all orders of the answers into one result.
 
-    If ballots are missing, both orders keep equal weight, because each corrects the position bias of the
-    other.
+    If ballots are missing, both orders keep equal weight, because one order corrects the position bias of the other.
 
     Args:
         rounds: one per order.
@@ -187,11 +181,7 @@ def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None
     """
     log = tuple(entry for one in rounds for entry in one.log)
     for one in rounds:
-        asked = len(one.ballots) + len(one.problems)
-        needed = asked // 2 + 1 if quorum is None else min(quorum, asked)
-        if len(one.ballots) < needed:
-            count = f" ({len(one.ballots)} of {asked} ballots could be read; {needed} are needed)"
-            raise JudgeError(f"{one.problems[0]}{count if asked > 1 else ''}", log)
+        check_quorum(len(one.ballots), one.problems, quorum, "ballots", log)
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[ballot.opinion for ballot in one.ballots] for one in rounds]
@@ -208,9 +198,8 @@ def _settle_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
 def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     """Write a line that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
-    Two signatures are equal if the same models get the same prompts. The hash covers the models with the
-    parameters that the user set for the whole run, the content, and the sentences that all judges share. Keys
-    and other secrets among the parameters are left out.
+    Two signatures are equal if the same models get the same prompts. The hash covers the models, the parameters that
+    the user set for the whole run (without keys and other secrets), the content, and the sentences of all judges.
 
     Args:
         models: the judge's models; empty if the model under test itself judges.
@@ -232,12 +221,12 @@ def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) ->
 
 
 def describe(settings: Any) -> str:
-    """Write a repr without memory addresses, because these differ in every process."""
+    """Write a repr without memory addresses, because addresses differ in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 
 
 def sign_scores(scores: Mapping[str, float | Score], written: str) -> dict[str, float | Score]:
-    """Return the same scores with this signature added to each."""
+    """Add a signature to each score."""
     return {
         name: replace(score if isinstance(score, Score) else Score(score), signature=written)
         for name, score in scores.items()

@@ -1,8 +1,8 @@
 """Panels: debaters speak in turns, then each judges without seeing other judgements, and votes are combined.
 
-After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
-2308.07201, section 2 and appendix A). The final secret ballot and the wording of the prompts are ours. The
-benchmark ChatEval follows the paper's protocol.
+The debate follows Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
+2308.07201, section 2 and appendix A). The final secret ballot and the wording of the prompts are ours. The benchmark
+ChatEval follows the paper's protocol.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.judgements import Assessment, Form, Log, Opinion
+    from evalsuite.judges.asking import Log
+    from evalsuite.judges.judgements import Assessment, Form, Opinion
     from evalsuite.judges.prompts import JudgedInput, Part
 
 T = TypeVar("T")
@@ -67,11 +68,11 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
     """Make a panel's debaters, each with a unique name.
 
     Args:
-        roles: names or roles in the order of speaking, or the number of predefined roles, which repeat after
-            the last. A name that is not predefined describes the role by itself.
+        roles: names or roles in the order of speaking, or a number; a number beyond the predefined roles repeats
+            them. A name that is not predefined becomes the description of a role.
     """
     if isinstance(roles, str):
-        raise SettingsError(f"roles are a list of names, or a number; got the text {roles!r}")
+        raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")
     names = list(ROLES)
     wanted = [names[at % len(names)] for at in range(roles)] if isinstance(roles, int) else roles
     debaters = [_find_role(name) for name in wanted]
@@ -96,8 +97,8 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 class PanelRules:
     """The rules of a panel."""
 
-    form: Form  # The form of a judgement.
-    debaters: tuple[DebaterRole, ...]  # The debaters in the order of speaking.
+    form: Form
+    debaters: tuple[DebaterRole, ...]  # In the order of speaking.
     strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
     turns: int = 2  # The number of turns in which the debaters speak.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
@@ -109,13 +110,12 @@ class PanelRules:
     fewest_turns: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        """Refuse unknown strategies, panels without debaters, and too few turns."""
         if self.strategy not in get_args(Strategy):
             strategies = ", ".join(get_args(Strategy))
-            raise SettingsError(f"a panel does not know the strategy {self.strategy!r}; it knows {strategies}")
+            raise SettingsError(f"a panel's strategy is one of {strategies}; got {self.strategy!r}")
         if not self.debaters or self.turns < self.fewest_turns:
             raise SettingsError(
-                f"this panel needs a debater and at least {self.fewest_turns} turns; got {len(self.debaters)} debaters "
+                f"a panel needs at least 1 debater and {self.fewest_turns} turns; got {len(self.debaters)} debaters "
                 f"and {self.turns} turns"
             )
 
@@ -127,25 +127,17 @@ class PanelRules:
 
 @dataclass(frozen=True, slots=True)
 class Panel(PanelRules):
-    """Debaters who speak for some turns, then each judge in a fixed form without seeing the others' judgements.
-
-    `turns` counts the turns before the final judgement; with 0, the panel votes without a debate.
-    """
+    """Debaters who speak for `turns` turns; then each judges without seeing the others' judgements."""
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         rounds = await wait_for_all(self._debate(subject, model, swapped=swapped) for swapped in self.orders)
         return settle_rounds(self.form, rounds, self.quorum)
 
     def prompts(self) -> Sequence[str]:
-        """See `Judge.prompts`."""
         return (OFFICE, SEATED, TALK, LAST, SUM_UP, self.form.request())
 
     def calls(self) -> int:
-        """Count the completions for one subject if every first answer can be read.
-
-        The count is orders x (debaters x (turns + 1) + summaries), with one summary per turn if there is a
-        summarizer.
-        """
+        """Count the completions for one subject if every first answer can be read."""
         summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
         return len(self.orders) * (len(self.debaters) * (self.turns + 1) + summaries)
 
@@ -168,8 +160,8 @@ class Panel(PanelRules):
     async def _talk(self, debate: Debate, turn: int) -> None:
         """Let every debater speak once.
 
-        With the strategy one by one, each debater sees all earlier speeches. With simultaneous, each sees the
-        speeches of earlier turns; with a summarizer, only the summaries of earlier turns.
+        With the strategy one_by_one, each debater sees all earlier speeches; with simultaneous, the speeches of earlier
+        turns; with simultaneous_summarizer, only the summaries of earlier turns.
         """
         requests = [(debater, TALK.format(name=debater.name)) for debater in self.debaters]
         if self.strategy == "one_by_one":
@@ -188,7 +180,7 @@ class Panel(PanelRules):
 
 @dataclass(frozen=True, slots=True)
 class Speech(Generic[T]):
-    """One speaker's contribution: the parsed value, the text, and the log of its calls."""
+    """One speaker's contribution: the parsed value, the text, and the messages."""
 
     speaker: str
     model: str
@@ -223,24 +215,21 @@ class Debate:
     log: list[Mapping[str, Any]] = field(default_factory=list)  # All messages, in order.
 
     def __post_init__(self) -> None:
-        """Begin the log with the answers and, once for both orders, with the debaters' system messages."""
+        """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
         shown = self.subject.shown(swapped=self.swapped)
         self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": shown}))
         for debater in () if self.swapped else self.rules.debaters:
             self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _system(debater)}))
 
     async def speak(self, debater: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
-        """Ask for a speech; the debater sees the current contents of `shown`."""
         return await self._ask(debater, turn, request, read_speech, read_cut_off=True)
 
     async def judge(
         self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], Opinion]
     ) -> Speech[Opinion] | Silence:
-        """Ask for a judgement; the debater sees the current contents of `shown`."""
         return await self._ask(debater, turn, request, parse)
 
     async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
-        """Ask for a summary of these speeches."""
         model = self.model.peer(self.rules.summarizer) if self.rules.summarizer else self.model
         text = mark_sections([*self.subject.parts(swapped=self.swapped), *speeches])
         prompt = [Message("system", SUM_UP), Message("user", text)]
@@ -250,27 +239,25 @@ class Debate:
         return summary
 
     def keep(self, *contributions: Speech[Any] | Silence) -> list[Speech[Any]]:
-        """Log the contributions; return those that are speeches."""
+        """Log the contributions; return only the speeches."""
         for contribution in contributions:
             self.log.extend(contribution.log)
         return [one for one in contributions if isinstance(one, Speech)]
 
     def count(self, *judgements: Speech[Opinion] | Silence) -> None:
-        """Store final judgements as ballots, or as problems if they could not be read."""
+        """Store final judgements: as ballots, or as problems if the judgements could not be read."""
         self.ballots += [self.ballot(judgement) for judgement in judgements if isinstance(judgement, Speech)]
         self.problems += [judgement.problem for judgement in judgements if isinstance(judgement, Silence)]
 
     def ballot(self, speech: Speech[Opinion]) -> Ballot:
-        """Convert a judgement to a ballot in terms of the answers' own order."""
-        opinion = speech.value.exchanged() if self.swapped else speech.value
+        """Convert a judgement to a ballot, where `first` is the case's first answer."""
+        opinion = speech.value.exchange() if self.swapped else speech.value
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
     def end(self) -> Round:
-        """Return the ballots, problems and log."""
         return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
     def fail(self, error: JudgeError) -> Round:
-        """End the debate with an error; return its round."""
         return Round((), (str(error),), tuple(error.log))
 
     async def _ask(
@@ -285,7 +272,7 @@ class Debate:
         self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T], **options: Any
     ) -> Speech[T] | Silence:
         def take_own_entries(log: Sequence[Mapping[str, Any]]) -> Log:
-            # Leave out the prompt, which is in the debate's log already; repeated questions are kept.
+            # Leave out the prompt, because the debate's log contains it already; keep repeated questions.
             return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
 
         options = {"attempts": self.rules.attempts, **options, **self.rules.params}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
-from evalsuite.judges.asking import StructuredAnswers, wait_for_all
+from evalsuite.judges.asking import StructuredAnswers, check_quorum, wait_for_all
 from evalsuite.judges.criteria import Each, Likert, OnScale, as_criteria, criteria_of
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import describe, signature
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample, Transcript
+    from evalsuite.judges.asking import Log
     from evalsuite.judges.criteria import Criteria, Reading
-    from evalsuite.judges.judgements import Log
     from evalsuite.judges.prompts import Part
 
 Aggregate = Literal["mean", "median", "min", "max", "majority"]
@@ -177,12 +177,8 @@ class Rubric:
 
     def _settle(self, votes: Sequence[Vote]) -> float:
         values = [vote.reading.value for vote in votes if vote.reading]
-        needed = len(votes) // 2 + 1 if self.quorum is None else min(self.quorum, len(votes))
-        if len(values) < needed:
-            problem = next(vote.problem for vote in votes if vote.reading is None)
-            count = f" ({len(values)} of {len(votes)} judges could be read; {needed} are needed)"
-            message = f"{self.name}: {problem}{count if len(votes) > 1 else ''}"
-            raise JudgeError(message, _whole_log(votes))
+        problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.reading is None]
+        check_quorum(len(values), problems, self.quorum, "judges", _join_logs(votes))
         return AGGREGATES[self.aggregate](values)
 
     def _score(self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]) -> Score:
@@ -191,13 +187,13 @@ class Rubric:
         lost = len(votes) - len(readings)
         facts: dict[str, Any] = {
             "verdict": None,
-            "calls": sum(entry["role"] == "assistant" for entry in _whole_log(votes)),
+            "calls": sum(entry["role"] == "assistant" for entry in _join_logs(votes)),
             "ballots": [vote.plain(self.name) for vote in votes if vote.reading],
             **people,
         }
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
-        return Score(value, nearest.reason, {self.name: facts}, _whole_log(votes), self.signature(models))
+        return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
 
     async def _ask(
         self, criteria: Criteria, parts: Sequence[Part], model: Model, at: int, *, again: bool = False
@@ -206,7 +202,7 @@ class Rubric:
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
         prompt = [Message("system", OFFICE), Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}")]
         options = {**params, **self.params}
-        # A server repeats its answer for an equal seed, and evalsuite_share_greedy makes equal requests one.
+        # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         try:
             judgement = await self.structured.ask(
@@ -254,7 +250,7 @@ def _name_speaker(log: Sequence[Mapping[str, Any]], speaker: str, model: str) ->
     return tuple({"speaker": speaker, "model": model, **entry} for entry in log)
 
 
-def _whole_log(votes: Sequence[Vote]) -> Log:
+def _join_logs(votes: Sequence[Vote]) -> Log:
     return tuple(entry for vote in votes for entry in vote.log)
 
 

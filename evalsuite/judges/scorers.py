@@ -1,4 +1,4 @@
-"""Judges as scorers: `single`, `pairwise`, `multiple_evidence`, `weighted`, `panel`; how cases are shown."""
+"""Judges as scorers: `single`, `pairwise`, `multiple_evidence`, `weighted`, `panel`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.judges.judgements import Assessment, Form, Judge, Log, Opinion
+    from evalsuite.judges.asking import Log
+    from evalsuite.judges.judgements import Assessment, Form, Judge, Opinion
     from evalsuite.judges.panels import DebaterRole, Strategy
 
 DecisionRule = Literal["vote", "scores"]
@@ -54,18 +55,18 @@ def pairwise(
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Let one judge decide which of two answers is better, with two calls, one for each order.
+    """Let one judge decide which of two answers is better, with one call for each of the two orders.
 
     With three levels, the score `preference` is 1.0 if the answer under test wins by a majority over both
     orders, 0.0 if the rival wins, and 0.5 otherwise. With five levels, the values of the verdicts are 1.0
-    (much better), 0.75 (better), 0.5 (a tie), 0.25 and 0.0, and the score is their mean.
+    (much better), 0.75 (better), 0.5 (a tie), 0.25 and 0.0, and the score is the mean of these values.
 
     Args:
-        samples: judgements in each order; several are requested at temperature 1.
+        samples: the number of judgements in each order; several are requested at temperature 1.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
     """
     if levels not in CHOICES_BY_LEVELS:
-        raise SettingsError(f"a comparison has 3 levels or 5; got {levels!r}")
+        raise SettingsError(f"pairwise: levels is 3 or 5; got {levels!r}")
     checked = _with_temperature(1.0 if samples > 1 else 0.0, pairwise, params)
     form: Form = CHOICES_BY_LEVELS[levels]()
     judge = Sampled(form, samples, swap=swap, attempts=attempts, params=checked, quorum=quorum)
@@ -85,10 +86,10 @@ def multiple_evidence(
 ) -> JudgeScorer:
     """Let one judge give reasons and then scores, several times; scores are averaged (FairEval's MEC and BPC).
 
-    The judge is called `samples` times, or twice as often with a rival, to cover both orders.
+    The judge is called `samples` times. With a rival, it is called twice as often, to cover both orders.
 
     Args:
-        samples: judgements in each order; the temperature is 1 unless `params` set it.
+        samples: the number of judgements in each order; the default temperature is 1.
         rival: see `pairwise`; None scores the answer alone.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
     """
@@ -108,11 +109,11 @@ def weighted(
 ) -> JudgeScorer:
     """Let one judge score each aspect separately; the score is its expected value (G-Eval).
 
-    The judge is called once per aspect and answer if the backend returns log-probabilities, otherwise
+    The judge is called once per aspect and answer. If the backend returns no log-probabilities, the judge is called
     `samples` more times; the fact `weights` names the method.
 
     Args:
-        aspects: see `single`, except that a bare name is scored from 1 to 5, and scores must have one digit.
+        aspects: the aspects to score. A bare name is scored from 1 to 5, and all scores must have one digit.
         rival: see `pairwise`; None scores the answer alone. Two answers are scored separately.
     """
     wanted = _read_aspects(aspects, STARS)
@@ -137,14 +138,14 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Let debaters discuss the answer, and then judge it separately (ChatEval).
+    """Let debaters discuss the answer and then judge it separately (ChatEval).
 
     The number of calls is orders x (debaters x (turns + 1) + summaries). There are 2 orders with a rival,
     otherwise 1, and one summary per turn with `simultaneous_summarizer`, otherwise none.
 
     Args:
-        roles: predefined roles or your own names, in the order of speaking; `DebaterRole` objects for your
-            own prompts or models; or the number of predefined roles.
+        roles: the number of predefined roles, or a list in the order of speaking: names of predefined roles, your
+            own names, or `DebaterRole` objects with your own prompts or models.
         rival: see `pairwise`; None scores the answer alone.
         summarizer: the model that writes summaries; None for the judge model.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
@@ -165,7 +166,7 @@ def _with_temperature(
 def _choose_form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:
     wanted = _read_aspects(aspects)
     if decide not in get_args(DecisionRule):
-        raise SettingsError(f"a comparison is decided by vote or by scores; got {decide!r}")
+        raise SettingsError(f"decide is 'vote' or 'scores'; got {decide!r}")
     if rival is None:
         return ScoresForm(wanted)
     _check_one_aspect(wanted, rival)
@@ -174,21 +175,21 @@ def _choose_form(aspects: Sequence[str | Aspect], rival: str | None, decide: Dec
 
 def _read_aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[Aspect, ...]:
     if isinstance(aspects, str):
-        raise SettingsError(f"aspects are a list of names; got the text {aspects!r}")
+        raise SettingsError(f"aspects is a list of names; got the text {aspects!r}")
     wanted = [
         Aspect(aspect, low=plain.low, high=plain.high) if isinstance(aspect, str) else aspect
         for aspect in aspects or (plain,)
     ]
     names = [aspect.name for aspect in wanted]
     if len(set(names)) < len(names):
-        raise SettingsError(f"aspects are scores and need names of their own; got {', '.join(names)}")
+        raise SettingsError(f"each aspect needs a unique name; got {', '.join(names)}")
     return tuple(wanted)
 
 
 def _check_one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
     if rival is not None and len(aspects) > 1:
         names = ", ".join(aspect.name for aspect in aspects)
-        raise SettingsError(f"two answers are compared on one aspect, not on several; got {names}")
+        raise SettingsError(f"two answers are compared on a single aspect; got {names}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,6 @@ class Sampled:
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse fewer than one judgement."""
         if self.repeats < 1:
             raise SettingsError(f"a judge gives at least 1 judgement; got {self.repeats}")
 
@@ -221,7 +221,6 @@ class Sampled:
         return settle_rounds(self.form, rounds, self.quorum)
 
     def prompts(self) -> Sequence[str]:
-        """See `Judge.prompts`."""
         return (OFFICE, self._request())
 
     async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
@@ -232,10 +231,10 @@ class Sampled:
         return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
 
     async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
-        """Return a ballot, or the reason why it could not be read."""
+        """Return a ballot, or the reason why the answer could not be read; and the log."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", OFFICE), Message("user", shown)]
-        # A server repeats its answer for an equal seed, and evalsuite_share_greedy makes equal requests one.
+        # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
@@ -248,7 +247,7 @@ class Sampled:
                 judgement = await self.structured.ask(model, prompt, self.form.parse, schema, **options)
         except JudgeError as error:
             return str(error), tuple({**place, **entry} for entry in error.log)
-        opinion = judgement.value.exchanged() if swapped else judgement.value
+        opinion = judgement.value.exchange() if swapped else judgement.value
         log = tuple({**place, **entry} for entry in judgement.log)
         return Ballot(name, model.name, swapped, opinion), log
 
@@ -275,8 +274,8 @@ class JudgeScorer:
         assessment = await self.judge(subject, judge)
         name, *others = (values := _score_values(assessment.opinion))
         facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
-        facts |= _authors_and_label(sample) if self.rival else {}
-        facts |= self._people(sample, list(values))
+        facts |= _collect_bias_facts(sample) if self.rival else {}
+        facts |= self._collect_labels(sample, list(values))
         # Without the prefix, two judges of one case would overwrite each other's facts.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
@@ -287,10 +286,10 @@ class JudgeScorer:
         return sign_scores(scores, self.signature(judge))
 
     def signature(self, judge: Model) -> str:
-        """Write the judge's signature; see `signature`."""
+        """Write the judge's signature; see `judgements.signature`."""
         return judge_signature(self.judge, [judge], [self.rival, self.background, list(self.hide)])
 
-    def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
+    def _collect_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
         if self.rival and not isinstance(sample.metadata.get("human"), (str, Mapping)):
             return {}
         return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rival))
@@ -310,8 +309,8 @@ class JudgeScorer:
         )
 
 
-def _authors_and_label(sample: Sample) -> dict[str, Any]:
-    """Collect data for measuring biases: both answers' authors and people's verdict, if the sample has them."""
+def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
+    """Return the authors of both answers and people's verdict, as far as the sample contains these."""
     systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
@@ -345,6 +344,6 @@ def _find_text(sample: Sample, key: str) -> str:
     if not isinstance(text, str) or not text:
         raise ScoringError(
             f"sample {sample.id} has no text {key!r} for its judge: its metadata holds "
-            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; name another key, or fill this one in"
+            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; give another key, or add a text under this key"
         )
     return text

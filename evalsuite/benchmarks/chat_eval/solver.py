@@ -298,7 +298,6 @@ class RefereePanel(PanelRules):
         return assessment.with_facts(interim=[ballot for debate in debates for ballot in debate.interim])
 
     def prompts(self) -> Sequence[str]:
-        """See `Judge.prompts`."""
         task, request = self.form.task(), self.form.request("End")
         return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
 

@@ -183,9 +183,9 @@ def test_an_endless_answer_is_refused_at_once(text: str) -> None:
 @given(st.integers(1, 10), st.integers(1, 10))
 def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, other: int) -> None:
     said = PairedScores().parse(f"Score of answer 1: {one}\nScore of answer 2: {other}")
-    assert said.exchanged().scores == {"first": other, "second": one}
-    assert said.exchanged().exchanged() == said
-    assert said.exchanged().verdict == better(other, one)
+    assert said.exchange().scores == {"first": other, "second": one}
+    assert said.exchange().exchange() == said
+    assert said.exchange().verdict == better(other, one)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_verdict_without_a_degree_or_against_itself_is_asked_again(text: str) 
 
 def test_degrees_are_averaged_over_both_orders() -> None:
     shown_first, shown_second = GradedChoice().parse("[[A>>B]]"), GradedChoice().parse("[[A>B]]")
-    settled = GradedChoice().settle([shown_first, shown_second.exchanged()])
+    settled = GradedChoice().settle([shown_first, shown_second.exchange()])
     assert settled == Opinion({"preference": 0.625}, "first")
 
 
@@ -268,7 +268,7 @@ def test_what_a_schema_allows_can_be_read(form: Any) -> None:
     ],
 )
 def test_a_score_inside_a_thought_is_none_even_where_the_thought_has_no_end(text: str) -> None:
-    with pytest.raises(ValueError, match="there is no line of the form"):
+    with pytest.raises(ValueError, match="it has no line of the form"):
         ScoresForm((CLEAR,)).parse(text)
 
 

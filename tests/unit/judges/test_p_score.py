@@ -70,7 +70,7 @@ def test_a_malformed_answer_is_asked_again_with_its_fault(scripted: Any) -> None
     found = scored(model)
     assert (found.content, found.format) == (4.0, 6.0)
     assert len(model.calls) == 4
-    assert "That answer cannot be used: there is no line of the form content" in model.calls[-1].prompt
+    assert "That answer cannot be used: it has no line of the form content" in model.calls[-1].prompt
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])

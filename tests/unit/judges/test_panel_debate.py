@@ -236,12 +236,12 @@ def test_a_number_of_roles_takes_the_known_ones_and_starts_again() -> None:
     [
         ({"strategy": "shouting"}, "one_by_one, simultaneous, simultaneous_summarizer"),
         ({"turns": -1}, "-1"),
-        ({"roles": 0}, "needs a debater"),
+        ({"roles": 0}, "at least 1 debater"),
         ({"roles": "critic"}, "list of names"),
         ({"aspects": "wit"}, "list of names"),
         ({"rival": "target", "decide": "dice"}, "dice"),
-        ({"aspects": ["a", "a"]}, "names of their own"),
-        ({"aspects": ["a", "b"], "rival": "target"}, "one aspect"),
+        ({"aspects": ["a", "a"]}, "needs a unique name"),
+        ({"aspects": ["a", "b"], "rival": "target"}, "a single aspect"),
     ],
 )
 def test_what_is_no_panel_is_refused_where_it_is_declared(options: dict[str, Any], problem: str) -> None:
