@@ -19,8 +19,8 @@ import numpy as np
 
 from evalsuite import stats
 from evalsuite.decisions.comparison import ComparedMetric
-from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.early_stops import EarlyComparison, EarlyStop, PlannedOrder, at_the_end
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.judge_labels import rho
 from evalsuite.results.tally import Row
 from evalsuite.stats.clustering import interval_of_replicates

@@ -42,7 +42,7 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run keeps what it decided."""
-    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.gates import parse_gates
     from evalsuite.output.reports.write import append_step_output, append_step_summary, comment
 
     parse_gates(options.gate)

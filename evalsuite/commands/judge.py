@@ -18,8 +18,7 @@ from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.protocols import JudgedScorer, Setup
-from evalsuite.decisions.conditions import JUDGE, parse_gates
-from evalsuite.decisions.gates import decide
+from evalsuite.decisions.gates import JUDGE, decide, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import mean_labels, read_sheet
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Record
-    from evalsuite.decisions.conditions import Gate
-    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.gates import Gate, GateDecision
     from evalsuite.judges.rubrics import Rubric
     from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.run_folders import RunFolder

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Metric
     from evalsuite.decisions.comparison import Common, ComparedMetric, Pair
-    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority
 

@@ -20,7 +20,7 @@ from evalsuite.results.tally import Question, Row, Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.decisions.comparison import Against, ComparedMetric, ComparisonRules
-    from evalsuite.decisions.conditions import Gate
-    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.gates import Gate, GateDecision
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row
     from evalsuite.stats import ConfidenceSequence

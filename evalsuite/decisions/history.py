@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.comparison import ComparisonRules, subjects
-from evalsuite.decisions.conditions import gates_of
+from evalsuite.decisions.gates import gates_of
 from evalsuite.decisions.measured import Measured, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.decisions.comparison import ComparedMetric
-    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate
     from evalsuite.stats import NonInferiority

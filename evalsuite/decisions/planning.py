@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.decisions.comparison import Common, ComparedMetric, Compute
-    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally
     from evalsuite.stats.power import DifferenceVariance

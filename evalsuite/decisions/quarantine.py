@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import number_of
-from evalsuite.decisions.conditions import near
+from evalsuite.decisions.gates import near
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from evalsuite.core.option_values import parse_margin
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import Against, ComparisonRules
-from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
 from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
-from evalsuite.decisions.gates import GateDecision, decide
+from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, gates_of
 from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores

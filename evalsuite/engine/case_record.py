@@ -204,7 +204,7 @@ def lend(
 
 def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
     """Find why a case's missed threshold does not fail by itself: `quarantine`, `gate`, `epochs`, or nothing."""
-    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.gates import parse_gates
 
     name = case.bound.name
     if quarantine is not None and quarantine.entry_of(name, case.source.id):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import Gate
     from evalsuite.engine.cases import Case
     from evalsuite.sandbox import Sandbox
 
@@ -62,7 +62,7 @@ def _check(name: str, base_url: str | None, settings: Settings) -> None:
 
 def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
     """Check that the user's options make sense together."""
-    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.gates import parse_gates
     from evalsuite.results.run_folders import check_name, find_folder
     from evalsuite.results.runs import load_run
 
@@ -253,7 +253,7 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.conditions import JUDGE, near, parse_gates
+    from evalsuite.decisions.gates import JUDGE, near, parse_gates
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
@@ -277,7 +277,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 
     A metric can only be lacking if all scorers of the benchmark declare theirs.
     """
-    from evalsuite.decisions.conditions import near, parse_gates
+    from evalsuite.decisions.gates import near, parse_gates
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import built_in
 
@@ -306,7 +306,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """Find a margin of a metric that no benchmark has, if all their scorers declare theirs."""
     from evalsuite.core.option_values import parse_margin
-    from evalsuite.decisions.conditions import near
+    from evalsuite.decisions.gates import near
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import built_in
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.early_stops import EarlyStop
+    from evalsuite.decisions.gates import Gate
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 

@@ -13,7 +13,7 @@ from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, Setti
 from evalsuite.core.json_codec import decode_record, dumps, encode_record
 from evalsuite.core.phrases import number_of
 from evalsuite.core.types import Record
-from evalsuite.decisions.conditions import parse_gates
+from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.checks import find_unpriced
 from evalsuite.engine.early_end import EarlyEnding
@@ -262,7 +262,7 @@ class OpenRun:
             self.below.setdefault(benchmark, []).append(plain["case"])
         if plain["scores"] and plain["outcome"] != "error" and benchmark not in self._scored:
             self._scored.add(benchmark)
-            from evalsuite.decisions.conditions import misspelt
+            from evalsuite.decisions.gates import misspelt
 
             present = {*plain["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (misspelt(gate, benchmark, present) for gate in self._gates)), "")

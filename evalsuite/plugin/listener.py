@@ -113,7 +113,7 @@ class Listener:
 
     def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
         """Find gated benchmarks of the ini file that a part of the project declares which this session left out."""
-        from evalsuite.decisions.conditions import parse_gates
+        from evalsuite.decisions.gates import parse_gates
 
         asked = gates_on_command_line(self._config)
         gated = {gate.benchmark for gate in parse_gates(text for text in self.settings.gate if text not in asked)}

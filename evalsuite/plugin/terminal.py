@@ -248,7 +248,7 @@ def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
 def _make_lines(
     settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
 ) -> list[str]:
-    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import expenses, sights
     from evalsuite.output.reports.markdown import terminal_table
     from evalsuite.output.reports.plan_section import advice, expense_table, sight_table

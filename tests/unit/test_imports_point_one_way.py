@@ -173,7 +173,6 @@ LIGHT = [
     "evalsuite.gateway.channel",
     "evalsuite.models",
     "evalsuite.core.settings",
-    "evalsuite.decisions.conditions",
     "evalsuite.decisions.gates",
 ]
 

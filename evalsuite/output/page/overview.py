@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.comparison import find_declaration, own_margin
-from evalsuite.decisions.conditions import gates_of
+from evalsuite.decisions.gates import gates_of
 from evalsuite.decisions.measured import PASS_RATE
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.reports.markdown import plain_text

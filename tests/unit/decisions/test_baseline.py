@@ -13,7 +13,7 @@ from evalsuite import stats
 from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
 from evalsuite.decisions.comparison import Against, ComparedMetric, ComparisonRules, subjects
-from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.output.reports.markdown import render
 from evalsuite.output.reports.report import baseline_section

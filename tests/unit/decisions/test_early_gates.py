@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.early_stops import EarlyGate, EarlyStop
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:

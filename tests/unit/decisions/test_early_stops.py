@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.early_stops import EarlyGate, EarlyStop, at_the_end
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 from evalsuite.stats import share_interval
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Metric
-from evalsuite.decisions.conditions import COMPARISONS, Gate, near, parse_gate
-from evalsuite.decisions.gates import GateDecision, decide
+from evalsuite.decisions.gates import COMPARISONS, Gate, GateDecision, decide, near, parse_gate
 from evalsuite.decisions.measured import Measured, all_tags
 from evalsuite.results.tally import Estimate, Row, Tally
 

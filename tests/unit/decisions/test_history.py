@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.history import level_at, trace
 from evalsuite.output.reports.compare import findings, write_history
 from evalsuite.stats import mcnemar

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.early_stops import EarlyStop, PlannedOrder, dealt, spread
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.types import SHARE, Usage
-from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
 from evalsuite.gateway.spend import Price
 from evalsuite.output.reports.plan_section import advice

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.engine.case_record import groups_in
 from evalsuite.output.reports.markdown import render
 from evalsuite.output.reports.report import baseline_section

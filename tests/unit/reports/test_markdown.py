@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import CONTROL
-from evalsuite.decisions.conditions import parse_gate
-from evalsuite.decisions.gates import GateDecision
+from evalsuite.decisions.gates import GateDecision, parse_gate
 from evalsuite.output.reports.markdown import (
     LONGEST,
     decision_line,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from evalsuite import stats
-from evalsuite.decisions.conditions import parse_gate
-from evalsuite.decisions.gates import decide
+from evalsuite.decisions.gates import decide, parse_gate
 from evalsuite.decisions.measured import Measured
 from evalsuite.results.built_in import built_in
 from evalsuite.results.judge_labels import (
