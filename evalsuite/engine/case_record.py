@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
+from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import Outcome, Record, Score, Usage
 from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
+from evalsuite.journal.planned import same_ask
 from evalsuite.results.judge_labels import SIGNATURES
 from evalsuite.results.tally import ASSERTS
 
@@ -240,3 +242,20 @@ def _is_outcome(error: BaseException, name: str) -> bool:
     """Tell whether pytest.skip() or pytest.fail() raised an error; without pytest, nobody can have called them."""
     pytest = sys.modules.get("pytest")
     return pytest is not None and isinstance(error, getattr(pytest, name).Exception)
+
+
+class KeptRecord(NamedTuple):
+    """A finished record on its way to the run, as plain data that may come from another process."""
+
+    line: str  # The record as a line of `records.jsonl`.
+    benchmark: str  # Name of the case's benchmark.
+    declared: str  # Place of the benchmark's declaration.
+    metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
+    same: str  # A hash that is equal for two interchangeable records (see `same_ask`).
+
+    @classmethod
+    def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
+        """Encode a record."""
+        return cls(
+            dumps(encode_record(record)), record.benchmark, record.declared, metrics, same_ask(record.fingerprints)
+        )

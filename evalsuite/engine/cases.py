@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import Sample
-from evalsuite.decisions.early_stops import spread
 from evalsuite.engine.bound import Bound, check_ids
 from evalsuite.gateway.concealment import EPOCH_MARK
 from evalsuite.results.judge_labels import CANARY
@@ -213,5 +212,7 @@ def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settin
     if settings.until_decided:
         # First what --limit chooses, then further samples, which tell more than further epochs of the same ones.
         ordered.sort(key=stage)
+        from evalsuite.decisions.early_stops import spread
+
         ordered = list(spread(ordered, workers))
     return ordered

@@ -44,14 +44,14 @@ def demand_model(name: str | None) -> str:
     return name
 
 
-def check_before_cases(settings: Settings, model: str | None, *, has_keys: bool) -> None:
-    """Check, before a benchmark's cases are made, that its model can be asked."""
+def check_before_cases(settings: Settings, model: str | None) -> None:
+    """Check that the model can be asked, before cases are made; only the process with the keys can tell."""
     if settings.replay or runs_other_code(model or ""):
         return
-    if has_keys and not settings.gateway:
-        _check(demand_model(model), settings.model_base_url, settings)
-    else:
+    if settings.gateway:
         open_backend(demand_model(model), settings.model_base_url)
+    else:
+        _check(demand_model(model), settings.model_base_url, settings)
 
 
 def _check(name: str, base_url: str | None, settings: Settings) -> None:

@@ -25,7 +25,7 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS
 from evalsuite.engine.assertions import describe_assertion
 from evalsuite.engine.bound import bind
-from evalsuite.engine.case_record import CaseFindings, find_excuse, lend
+from evalsuite.engine.case_record import CaseFindings, KeptRecord, find_excuse, lend
 from evalsuite.engine.cases import Deal, make_cases, put_in_order
 from evalsuite.engine.checks import (
     check_before_cases,
@@ -36,7 +36,7 @@ from evalsuite.engine.checks import (
 )
 from evalsuite.engine.declaration import Declaration, find_benchmark, may_fail
 from evalsuite.engine.fingerprints import planned_fingerprints
-from evalsuite.engine.open_run import KeptRecord, OpenRun, plan_case
+from evalsuite.engine.open_run import OpenRun, plan_case
 from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, window_of
 from evalsuite.gateway.concealment import public_settings
@@ -207,7 +207,7 @@ class _Evaluation:
 
     def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
         settings, deal = self._settings, Deal(self._settings.shard)
-        check_before_cases(settings, self._spec.model, has_keys=True)
+        check_before_cases(settings, self._spec.model)
         bound = bind(declaration, settings, self._model, root, self._nodeid)
         cases, _ = make_cases(bound, settings, deal)
         cases = [case for case in cases if deal.is_mine(bound.name, case.source.id)]

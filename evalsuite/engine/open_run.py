@@ -6,19 +6,19 @@ import json
 import platform
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached
-from evalsuite.core.json_codec import decode_record, dumps, encode_record
+from evalsuite.core.json_codec import decode_record
 from evalsuite.core.phrases import number_of
 from evalsuite.core.types import Record
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status
+from evalsuite.engine.case_record import KeptRecord
 from evalsuite.engine.checks import find_unpriced
 from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.run_gateway import RunGateway
-from evalsuite.journal.planned import same_ask
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.run_folders import COMMENT, REPORT, find_folder, make_folder
 from evalsuite.results.runs import load_run
@@ -43,23 +43,6 @@ CRASH = "WorkerDied"  # the cause of the error of a case whose process died
 EXCUSED = '"excused":"gate"'  # part of the line of every record of a case below its threshold that a gate decides about
 
 NOTABLE = 0.03  # share of refused requests above which the report mentions them
-
-
-class KeptRecord(NamedTuple):
-    """A finished record on its way to the run, as plain data that may come from another process."""
-
-    line: str  # The record as a line of `records.jsonl`.
-    benchmark: str  # Name of the case's benchmark.
-    declared: str  # Place of the benchmark's declaration.
-    metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
-    same: str  # A hash that is equal for two interchangeable records (see `same_ask`).
-
-    @classmethod
-    def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
-        """Encode a record."""
-        return cls(
-            dumps(encode_record(record)), record.benchmark, record.declared, metrics, same_ask(record.fingerprints)
-        )
 
 
 class Watchers(Protocol):

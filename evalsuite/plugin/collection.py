@@ -104,17 +104,12 @@ def count_collected(config: pytest.Config, made: object) -> None:
 
 def _why_unaskable(config: pytest.Config) -> str:
     """Return why the model cannot be asked; empty if it can, or if nothing will be asked."""
-    from evalsuite.engine.checks import check_before_cases
-
-    process, has_keys = config.stash[PROCESS], LISTENER in config.stash
     if config.option.collectonly:
         return ""
-    try:
-        check_before_cases(process.settings, process.model_name, has_keys=has_keys)
-    except EvalsuiteError as error:
-        return str(error)
-    # Only the controlling process has the keys, so it has told its workers what is missing.
-    return "" if has_keys else str(data_of_worker(config)[0]["unaskable"])
+    if LISTENER not in config.stash:
+        # Only the controlling process has the keys, so it has told its workers what is missing.
+        return str(data_of_worker(config)[0]["unaskable"])
+    return config.stash[LISTENER].why_unaskable()
 
 
 def _any_case(_id: str) -> bool:

@@ -17,7 +17,7 @@ from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_wor
 from evalsuite.core.phrases import number_of
 from evalsuite.engine.signals import handle_signals
 from evalsuite.plugin.items import RECORD, cases_of
-from evalsuite.plugin.options import gates_on_command_line, is_asked_for
+from evalsuite.plugin.options import gates_on_command_line
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import terminal_file
 from evalsuite.plugin.xdist import connect_worker, planned_by, stop_distributing
@@ -179,20 +179,18 @@ class Listener:
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
-            "unaskable": self._why_unaskable(),
+            "unaskable": self.why_unaskable(),
             # One worker's plan is enough; if that worker dies first, its replacement is asked.
             "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
         }
         self._channels.append(connect_worker(node, data, self._receive))
 
-    def _why_unaskable(self) -> str:
-        """Return why workers skip all cases; empty if the model can be asked, or if the command asks for cases."""
+    def why_unaskable(self) -> str:
+        """Return why the model cannot be asked, for workers; empty if it can."""
         from evalsuite.engine.checks import check_before_cases
 
-        if is_asked_for(self._config):
-            return ""
         try:
-            check_before_cases(self.settings, self.spec.model, has_keys=True)
+            check_before_cases(self.settings, self.spec.model)
         except EvalsuiteError as error:
             return str(error)
         return ""
@@ -251,7 +249,7 @@ class Listener:
         case = report.nodeid
         sent = report.__dict__.pop(RECORD, None)
         if sent is not None:
-            from evalsuite.engine.open_run import KeptRecord
+            from evalsuite.engine.case_record import KeptRecord
 
             *parts, failures = sent
             kept = KeptRecord(*parts)
