@@ -203,7 +203,7 @@ def _signature_changes(common: Common) -> dict[_Change, list[str]]:
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # share of canaries that a judge may judge differently by chance before it counts as a different judge
+SURELY = 0.05  # Share of canaries that a judge may judge differently by chance before it counts as a different judge.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:

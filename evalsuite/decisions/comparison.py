@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Compute = Callable[[Tally], Estimate | None]
 
 
-SAME_QUESTION = ("input", "target")  # fingerprints that must be equal for two cases to be the same question
+SAME_QUESTION = ("input", "target")  # Fingerprints that must be equal for two cases to be the same question.
 
 TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 """Fingerprints whose changes are reported as differences besides the model."""
@@ -186,7 +186,7 @@ class ComparedMetric:
     tag: str | None  # The tag's name, if the gate has one.
     value: str | None  # The tag's value; None for all cases.
     metric: str
-    lower_is_better: bool  # whether a rise is a loss
+    lower_is_better: bool  # Whether a rise is a loss.
 
     def __str__(self) -> str:
         cases = f"{self.tag}={self.value}" if self.tag else self.value
@@ -199,7 +199,7 @@ class Flip:
 
     subject: ComparedMetric
     case: str
-    before: float  # the baseline's score
+    before: float  # The baseline's score.
     after: float
 
     @property
@@ -214,13 +214,13 @@ class Against:
 
     name: str
     rules: ComparisonRules
-    # each subject with its comparison and verdict
+    # Each subject with its comparison and verdict.
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]  # Cases whose score changed, the greatest losses first.
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the runs has, by run.
     # Subjects that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
-    # descriptions of further differences between the runs, by benchmark; the model is not listed
+    # Descriptions of further differences between the runs, by benchmark; the model is not listed.
     changed: Sequence[str] = ()
     unscored: Sequence[str] = ()  # One line for each subject whose pairs lack cases because of errors.
     slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
@@ -304,9 +304,9 @@ def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 
-FEWEST = 5  # minimum questions in a slice: McNemar's test cannot show anything with fewer
+FEWEST = 5  # Minimum questions in a slice: McNemar's test cannot show anything with fewer.
 
-GROUPING = "cluster"  # a tag that groups related cases; its values do not define slices
+GROUPING = "cluster"  # A tag that groups related cases; its values do not define slices.
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,12 +314,12 @@ class Slice:
     """The questions with one value of a tag, in two runs."""
 
     subject: ComparedMetric
-    tag: str  # the name of a tag, or of an entry in the samples' metadata
+    tag: str  # The name of a tag, or of an entry in the samples' metadata.
     value: str
     n: int
-    before: float  # the baseline's mean
+    before: float  # The baseline's mean.
     after: float
-    pvalue: float  # two-sided p-value of no difference, corrected by Holm's method for all slices that were tested
+    pvalue: float  # Two-sided p-value of no difference, corrected by Holm's method for all slices that were tested.
 
     @property
     def loss(self) -> float:

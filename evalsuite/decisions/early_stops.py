@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
-NOTHING: Any = object()  # fills the place of missing items in parts that are shorter than others
+NOTHING: Any = object()  # Fills the place of missing items in parts that are shorter than others.
 
 
 class PlannedOrder(Generic[T]):
@@ -87,9 +87,9 @@ def dealt(ids: Sequence[T], hands: int) -> list[T]:
     return [item for item in chain.from_iterable(zip_longest(*parts, fillvalue=NOTHING)) if item is not NOTHING]
 
 
-CONFIDENCE = 0.95  # confidence for gates that do not set one
+CONFIDENCE = 0.95  # Confidence for gates that do not set one.
 
-EARLY_SHARE = 0.5  # share of a decision's error that may be spent before the end; the rest is for the final check
+EARLY_SHARE = 0.5  # Share of a decision's error that may be spent before the end; the rest is for the final check.
 
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """Beginning of the line about gates in an ini file whose cases this session did not collect."""

@@ -52,7 +52,7 @@ CONDITION = re.compile(
 )
 FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
 
-JUDGE = "judge"  # stands in place of a benchmark for all cases of the run that people have labelled
+JUDGE = "judge"  # Stands in place of a benchmark for all cases of the run that people have labelled.
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
 """Outcome and cause of a case that --until-decided could not pay for; the cases after it did not start."""
 
-ROUNDING = 1e-12  # relative width of an interval below which it counts as a point with floating-point noise
+ROUNDING = 1e-12  # Relative width of an interval below which it counts as a point with floating-point noise.
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "

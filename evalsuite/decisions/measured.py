@@ -62,7 +62,7 @@ PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
 """The value of each outcome in the pass rate; other outcomes are left out."""
 
-DERIVED_CONFIDENCE = 0.95  # confidence of the intervals that benchmarks return with their derived metrics
+DERIVED_CONFIDENCE = 0.95  # Confidence of the intervals that benchmarks return with their derived metrics.
 
 
 @dataclass(frozen=True, slots=True)

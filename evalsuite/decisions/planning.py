@@ -48,9 +48,9 @@ class Expense:
     """The expected cost of a benchmark's cases, based on the means of an earlier run."""
 
     asked: PlannedBenchmark
-    # the expected usage of model, judge and simulators; None if the earlier run lacks the benchmark
+    # The expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
     usage: Usage | None = None
-    # the expected time for waiting and scoring, with the same concurrency as in the earlier run
+    # The expected time for waiting and scoring, with the same concurrency as in the earlier run.
     minutes: float | None = None
 
 
@@ -65,7 +65,7 @@ class Sight:
     loss: float  # The loss that the run should be able to show, on the metric's own scale.
     variance: DifferenceVariance
     source: str
-    noise_known: bool  # whether the earlier run has several epochs, which show how much further epochs would help
+    noise_known: bool  # Whether the earlier run has several epochs, which show how much further epochs would help.
 
     @property
     def visible(self) -> float:

@@ -37,9 +37,9 @@ class Quarantined:
     """One entry of a quarantine file."""
 
     benchmark: str
-    sample: str  # the sample's id, in which `*` matches anything
+    sample: str  # The sample's id, in which `*` matches anything.
     reason: str
-    until: str  # the last day in quarantine, in ISO 8601
+    until: str  # The last day in quarantine, in ISO 8601.
 
     def holds(self, benchmark: str, sample: str) -> bool:
         """Tell whether the entry matches a sample."""
@@ -56,7 +56,7 @@ class Quarantine:
     """The entries of a quarantine file."""
 
     entries: Sequence[Quarantined] = ()
-    today: str = ""  # the day that decides which entries have ended, in ISO 8601
+    today: str = ""  # The day that decides which entries have ended, in ISO 8601.
 
     @property
     def ended(self) -> list[Quarantined]:

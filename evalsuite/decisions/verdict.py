@@ -48,7 +48,7 @@ class Verdict:
 
     status: Status
     headline: str
-    reasons: tuple[str, ...]  # the reasons for the status, most important first
+    reasons: tuple[str, ...]  # The reasons for the status, most important first.
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
     # One line for each cause of errors that cannot be excused because the run itself failed; repeated first in
@@ -90,11 +90,11 @@ class _Findings:
     """The facts that determine a run's status."""
 
     run: Run
-    gates: Sequence[Gate]  # the gates that the run can decide
+    gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
     strict: bool
-    # benchmarks of which the command line selected some cases, with the words for it
+    # Benchmarks of which the command line selected some cases, with the words for it.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 

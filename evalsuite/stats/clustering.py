@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ROUNDING = 1e-12  # relative spread below which values count as equal except for floating-point noise
+ROUNDING = 1e-12  # Relative spread below which values count as equal except for floating-point noise.
 
 
-_SAME = 1e-9  # relative width of an interval below which its values count as equal
+_SAME = 1e-9  # Relative width of an interval below which its values count as equal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +196,9 @@ def interval_within(mean: ClusteredMean, clusters: int, confidence: float, scale
     return Interval(max(-scale, interval.low), min(scale, interval.high))
 
 
-FEWEST_CLUSTERS = 2  # minimum clusters for an interval
+FEWEST_CLUSTERS = 2  # Minimum clusters for an interval.
 
-NO_WIDTH = 1e-12  # width of an interval below which the values differ only by rounding
+NO_WIDTH = 1e-12  # Width of an interval below which the values differ only by rounding.
 
 
 def jackknife_interval(

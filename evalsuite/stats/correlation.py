@@ -31,7 +31,7 @@ class Significance:
 
 UNDEFINED = Significance(math.nan, math.nan)
 
-FEWEST = 3  # minimum pairs for a correlation
+FEWEST = 3  # Minimum pairs for a correlation.
 
 
 def pearson(x: Values, y: Values) -> Significance:
@@ -147,7 +147,7 @@ def _with_one_more(
 
 RankCoefficient = Literal["spearman", "kendall"]
 
-CELLS_AT_ONCE = 2_000_000  # cells of tables that are in memory at a time: some 16 MB per copy
+CELLS_AT_ONCE = 2_000_000  # Cells of tables that are in memory at a time: some 16 MB per copy.
 
 
 def without_each_cluster(
@@ -210,7 +210,7 @@ def _ratio(above: Array, squared: Array) -> Array:
 
 
 RESAMPLES = 1_000
-NO_WIDTH = 1e-12  # spread of resamples below which they differ only by rounding
+NO_WIDTH = 1e-12  # Spread of resamples below which they differ only by rounding.
 
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]

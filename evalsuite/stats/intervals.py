@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 RESAMPLES = 9999
 """An odd number, for which the quantiles of 95% and 99% intervals fall on resamples instead of between them."""
 
-FEW = 30  # number of successes or failures below which the exact interval replaces Wilson's
+FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
 
-CELLS_AT_ONCE = 4_000_000  # resampled values that are in memory at a time: some 100 MB for any number of cases
+CELLS_AT_ONCE = 4_000_000  # Resampled values that are in memory at a time: some 100 MB for any number of cases.
 
 
 def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
@@ -179,7 +179,7 @@ def _bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
 MOST_AT_RISK = 0.75
 """Maximum share of the capital that a bet may risk: the paper's c for intervals of a fixed sample size."""
 
-BET_HALVINGS = 30  # bisections of the range, enough for nine digits
+BET_HALVINGS = 30  # Bisections of the range, enough for nine digits.
 
 
 FEWEST_AMOUNTS = 30

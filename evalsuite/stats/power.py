@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evalsuite.stats.inputs import Array
 
-MOST_CASES = 10**9  # limit of the search for the number of cases
+MOST_CASES = 10**9  # Limit of the search for the number of cases.
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -200,7 +200,7 @@ def _fewest(enough: Callable[[int], bool], start: int) -> int:
     return high
 
 
-MOST_EPOCHS = 1000  # limit of the search for the number of epochs
+MOST_EPOCHS = 1000  # Limit of the search for the number of epochs.
 
 POWER = 0.8
 
@@ -213,7 +213,7 @@ class DifferenceVariance:
     within: float  # The variance of one answer's score around its question's mean, in one run.
     # Whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a single epoch.
     shares: bool = False
-    # the factor by which questions that share a source increase the variance of a mean; 1 without such questions
+    # The factor by which questions that share a source increase the variance of a mean; 1 without such questions.
     crowding: float = 1.0
 
     def of(self, before: int, after: int) -> float:

@@ -61,7 +61,7 @@ def check_population(population: int | None, n: int = -1) -> None:
         raise ValueError(f"all {population} cases of the population have been added already")
 
 
-PRECISION = 1e-12  # relative size of the last step towards a bound
+PRECISION = 1e-12  # Relative size of the last step towards a bound.
 
 
 class BinarySequence:
@@ -170,9 +170,9 @@ def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-GRID = 1000  # number of cells in the range: bounds are multiples of a thousandth of the range, rounded outwards
+GRID = 1000  # Number of cells in the range: bounds are multiples of a thousandth of the range, rounded outwards.
 
-TRUNCATION = 0.5  # maximum share of the capital that a bet may risk: the paper's c
+TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk: the paper's c.
 
 
 class BoundedSequence:
