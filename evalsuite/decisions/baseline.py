@@ -13,9 +13,9 @@ from evalsuite.decisions.comparison import (
     Flip,
     common_questions,
     find_declaration,
+    find_slices,
+    find_subjects,
     own_margin,
-    slices,
-    subjects,
 )
 from evalsuite.decisions.measured import select
 from evalsuite.results.judge_labels import is_canary, judge_accuracy, signatures_of
@@ -73,9 +73,9 @@ def _compare(
     not_compared: dict[str, str] = {}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, Common]] = []
-    for subject in subjects(run, gates, rules):
+    for subject in find_subjects(run, gates, rules):
         common = _select_questions(baseline, run, subject, matches)
-        reason = _obstacle(common, subject, baseline, run, rules)
+        reason = _explain_obstacle(common, subject, baseline, run, rules)
         outcome = reason or compare_metric(common, subject, run, rules)
         if isinstance(outcome, str):
             not_compared[str(subject)] = outcome
@@ -90,15 +90,15 @@ def _compare(
         rules=rules,
         found=(),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
-        left_out=_one_sided(matches.values(), baseline, run),
+        left_out=_list_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,
         changed=[
             *judge_drift(baseline, run),
             *changed_signatures(matches, baseline.folder.name),
-            *_changes(matches, baseline.folder.name),
+            *_list_changes(matches, baseline.folder.name),
         ],
         unscored=unscored,
-        slices=slices(parted),
+        slices=find_slices(parted),
     )
     return against, compared
 
@@ -114,7 +114,7 @@ def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches:
     return common_questions(old, now)
 
 
-def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules) -> str:
+def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules) -> str:
     """Explain why a subject cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
@@ -151,7 +151,7 @@ def _paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]
     return (len(common.shared) / of if of else 0.0), of
 
 
-def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
+def _list_one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
     # If this run did not include a benchmark, its cases do not count as lost.
     sides = [match.one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
@@ -161,7 +161,7 @@ def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, 
     }
 
 
-def _changes(matches: Mapping[str, Common], name: str) -> list[str]:
+def _list_changes(matches: Mapping[str, Common], name: str) -> list[str]:
     lines = []
     for benchmark, common in matches.items():
         parts = [f"{change} of {count}" for change, count in common.changed.items()]
@@ -226,14 +226,14 @@ def _find_moves(name: str, before: Tally, now: Tally, baseline: str) -> Iterator
         if not changed:
             continue
         difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
-        accuracy = _agreement(before, now)
+        accuracy = _describe_agreement(before, now)
         if count_interval(changed, len(pairs)).low > SURELY:
             yield f"{difference}{accuracy}: the judge has moved, so what the comparison shows is not the model's alone"
         else:
             yield f"{difference}{accuracy}, which is within what a judge may vary"
 
 
-def _agreement(before: Tally, now: Tally) -> str:
+def _describe_agreement(before: Tally, now: Tally) -> str:
     old, new = judge_accuracy(before), judge_accuracy(now)
     return f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
 
@@ -252,7 +252,7 @@ def _compare_means(
 
     every = common.every_score(subject.metric)
     metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _scale(metric, own_margin(subject, rules), every, subject)
+    sized = _find_scale(metric, own_margin(subject, rules), every, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
@@ -286,7 +286,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
     if any(math.isnan(value) for value in whole) or clusters < 2:
         return "it is undefined on the cases of both runs"
     metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _scale(metric, own_margin(subject, rules), whole, subject)
+    sized = _find_scale(metric, own_margin(subject, rules), whole, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
@@ -304,7 +304,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
     )
 
 
-def _scale(
+def _find_scale(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
     """Find the width of a metric's range and its margin (None: the default share); else the reason as text."""

@@ -43,7 +43,7 @@ class Pair:
     after: float  # This run's score, the mean over its epochs.
 
 
-def by_question(cases: Tally) -> dict[Question, list[Row]]:
+def group_by_question(cases: Tally) -> dict[Question, list[Row]]:
     """Group a benchmark's cases by question, in order of each question's first case."""
     questions: dict[Question, list[Row]] = {}
     for row in cases:
@@ -66,7 +66,7 @@ class Common:
         """List the shared questions that have the metric in both runs."""
         found = []
         for question in self.shared:
-            before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
+            before, after = _mean_score(self.before[question], metric), _mean_score(self.after[question], metric)
             if before is not None and after is not None:
                 found.append(Pair(self.after[question][0], before, after))
         return found
@@ -75,7 +75,7 @@ class Common:
         """Count the shared questions that lack a score because of errors, in the baseline and in this run."""
         before, after = (
             sum(
-                _mean(run[question], metric) is None and any(row.outcome == "error" for row in run[question])
+                _mean_score(run[question], metric) is None and any(row.outcome == "error" for row in run[question])
                 for question in self.shared
             )
             for run in (self.before, self.after)
@@ -84,8 +84,8 @@ class Common:
 
     def count_lost(self, metric: str) -> tuple[int, int]:
         """Count the shared questions that only the baseline scored, and all those that the baseline scored."""
-        scored = [question for question in self.shared if _mean(self.before[question], metric) is not None]
-        return sum(_mean(self.after[question], metric) is None for question in scored), len(scored)
+        scored = [question for question in self.shared if _mean_score(self.before[question], metric) is not None]
+        return sum(_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
     def every_score(self, metric: str) -> list[float]:
         """List all scores of the shared questions in both runs."""
@@ -129,7 +129,7 @@ class Common:
 
 def common_questions(before: Tally, after: Tally) -> Common:
     """Pair the cases of one benchmark in two runs."""
-    old, new = by_question(before), by_question(after)
+    old, new = group_by_question(before), group_by_question(after)
     shared, replaced = [], []
     changed = Counter[str]()
     for question, rows in new.items():
@@ -140,16 +140,16 @@ def common_questions(before: Tally, after: Tally) -> Common:
             replaced.append(question)
             continue
         shared.append(question)
-        changed.update(_differ(first, other, TOLD_APART))
+        changed.update(_list_differences(first, other, TOLD_APART))
     return Common(old, new, tuple(shared), tuple(replaced), changed)
 
 
 def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
     """Tell from their fingerprints whether two cases of the same name are the same question."""
-    return not _differ(first, other, SAME_QUESTION)
+    return not _list_differences(first, other, SAME_QUESTION)
 
 
-def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
+def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the fingerprints that differ. One that only one side has does not count, because older runs lack some.
 
     The judge is an exception: a run without the judge's fingerprint had no judge.
@@ -162,7 +162,7 @@ def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str
     ]
 
 
-def _mean(rows: Sequence[Row], metric: str) -> float | None:
+def _mean_score(rows: Sequence[Row], metric: str) -> float | None:
     scores = [score for row in rows if (score := score_of(row, metric)) is not None]
     return math.fsum(scores) / len(scores) if scores else None
 
@@ -249,7 +249,7 @@ class Against:
         """Report each metric that is neither shown to be worse nor shown to be at least as good."""
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
-            f"{one.n} cases could have shown {_shown(one)}"
+            f"{one.n} cases could have shown {_describe_detectable(one)}"
             for subject, one, verdict in self.found
             if verdict == "undecided"
         ]
@@ -259,26 +259,26 @@ class Against:
         return [*self.changed, *self.unscored]
 
 
-def _shown(one: NonInferiority) -> str:
+def _describe_detectable(one: NonInferiority) -> str:
     loss = f"a loss of {one.detectable:.3f} or more" if math.isfinite(one.detectable) else "no loss at all"
     return f"{loss} (power 80%)"
 
 
-def subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
+def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
     Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are compared only if
     `evalsuite_margins` names them.
     """
     seen = set()
-    for subject in _find_subjects(run, list(gates)):
+    for subject in _list_subjects(run, list(gates)):
         named = rules is not None and own_margin(subject, rules) is not None
         if str(subject) not in seen and (subject.metric not in RESOURCES or named):
             seen.add(str(subject))
             yield subject
 
 
-def _find_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
+def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):
             # A canary's answers are fixed, so only the judge can change its scores; see `judge_drift`.
@@ -327,18 +327,18 @@ class Slice:
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
-def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
+def find_slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
     """List all slices of all metrics, largest loss first."""
     from evalsuite.stats import holm
 
     looked_at = [
         (subject, tag, value, pairs)
         for subject, common in compared
-        for (tag, value), pairs in _by_tag(common, subject.metric).items()
+        for (tag, value), pairs in _group_by_tag(common, subject.metric).items()
     ]
     if not looked_at:
         return []
-    adjusted = holm([_pvalue(pairs) for *_, pairs in looked_at])
+    adjusted = holm([_compute_pvalue(pairs) for *_, pairs in looked_at])
     parts = [
         Slice(
             subject,
@@ -354,7 +354,7 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
+def _group_by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
     """Group the pairs by the values of each tag or metadata entry that has several values."""
     pairs = common.pairs(metric)
     parts: dict[tuple[str, str], list[Pair]] = {}
@@ -365,7 +365,7 @@ def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
     return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
-def _pvalue(pairs: Sequence[Pair]) -> float:
+def _compute_pvalue(pairs: Sequence[Pair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]

@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from evalsuite.decisions.comparison import by_question, find_declaration, own_margin, same_question, subjects
+from evalsuite.decisions.comparison import find_declaration, find_subjects, group_by_question, own_margin, same_question
 from evalsuite.decisions.measured import PASS_RATE, is_selected, score_of
 
 if TYPE_CHECKING:
@@ -301,19 +301,19 @@ def early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
     """Make the comparisons of all gated metrics with all baselines, given each one's share of the error."""
-    compared = [(baseline, subject) for baseline in baselines for subject in subjects(baseline, gates, rules)]
+    compared = [(baseline, subject) for baseline in baselines for subject in find_subjects(baseline, gates, rules)]
 
     def make(share: float) -> list[EarlyComparison]:
-        return [_comparison(baseline, subject, rules, share) for baseline, subject in compared]
+        return [_make_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
     return make
 
 
-def _comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
+def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
     """Make one comparison; without a declared range of the metric, it has nothing to compare."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
-    for question, rows in by_question(baseline.benchmarks[subject.benchmark].tally).items():
+    for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
         scores = [score for row in rows if (score := score_of(row, subject.metric)) is not None]
         if scores:
             before[question] = math.fsum(scores) / len(scores), rows[0].fingerprints
@@ -355,11 +355,11 @@ def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:
-        return _ended_early(early)
+        return _describe_early_end(early)
     return f"{LEFT_OUT}: {aside}" if aside else ""
 
 
-def _ended_early(early: Mapping[str, Any]) -> str:
+def _describe_early_end(early: Mapping[str, Any]) -> str:
     cases, planned = early["cases"], early["planned"]
     more = max(0, cases - planned)
     ran = f"{planned} planned cases and {more} more ran" if more else f"{cases} of {planned} cases ran"

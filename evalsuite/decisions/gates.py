@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.phrases import number_of
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, all_tags, score_of, select
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, score_of, select
 from evalsuite.results.built_in import AMOUNTS, built_in
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def parse_gate(text: str) -> Gate:
     )
 
 
-def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
+def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
     """Explain what is wrong with a gate's metric, given the scores of the benchmark's first case; empty if fine.
 
     Other cases may have further scores, so only a name that closely resembles an existing one counts as misspelt.
@@ -127,10 +127,10 @@ def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
         return ""
     if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
         return ""
-    return f"gate '{gate.text}': no such metric{near(gate.metric, names)}"
+    return f"gate '{gate.text}': no such metric{suggest(gate.metric, names)}"
 
 
-def near(name: str, candidates: Iterable[str]) -> str:
+def suggest(name: str, candidates: Iterable[str]) -> str:
     """Suggest similar names for the end of a message, or list the first dozen names if none is similar."""
     names: Sequence[str] = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
@@ -181,7 +181,7 @@ def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share:
 def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) -> list[GateDecision]:
     names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
     if not names or names[0] not in measured:
-        reason = f"no case of {gate.benchmark} ran{near(gate.benchmark, measured)}"
+        reason = f"no case of {gate.benchmark} ran{suggest(gate.benchmark, measured)}"
         reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
     return [decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)]
@@ -191,9 +191,9 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
     cases = select(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
-        values = {f"{tag}={value}" if gate.tag else value for tag, value in all_tags(measured.tally)}
+        values = {f"{tag}={value}" if gate.tag else value for tag, value in list_tags(measured.tally)}
         asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-        return [GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{near(asked, values)}")]
+        return [GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{suggest(asked, values)}")]
     errors = cases.count("error")
     if errors > error_share * len(cases):
         reason = f"errors in {errors} of {number_of(len(cases), 'case')}, more than {error_share:.1%}"
@@ -212,7 +212,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         reason = (
             measured.failure(metric)
             or no_verdicts
-            or ("not measured" if metric in names else f"no such metric{near(metric, names)}")
+            or ("not measured" if metric in names else f"no such metric{suggest(metric, names)}")
         )
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.comparison import ComparisonRules, subjects
+from evalsuite.decisions.comparison import ComparisonRules, find_subjects
 from evalsuite.decisions.gates import gates_of
 from evalsuite.decisions.measured import Measured, select
-from evalsuite.decisions.quarantine import deciding, quarantine_of
+from evalsuite.decisions.quarantine import leave_out_quarantined, quarantine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,17 +78,17 @@ def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
     # Leave out of each release the cases that were in quarantine when it ran.
-    runs = [deciding(run, quarantine_of(run)) for run in runs]
-    references = [deciding(run, quarantine_of(runs[-1])) for run in references]
-    listed = list(subjects(runs[-1], gates, rules))
+    runs = [leave_out_quarantined(run, quarantine_of(run)) for run in runs]
+    references = [leave_out_quarantined(run, quarantine_of(runs[-1])) for run in references]
+    listed = list(find_subjects(runs[-1], gates, rules))
     standings = {
-        reference.folder.name: _against(reference, runs, gates, rules, max(1, len(listed)) * len(references))
+        reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
         for reference in references
     }
-    return [Course(subject, [_release(run, subject, standings) for run in runs]) for subject in listed]
+    return [Course(subject, [_describe_release(run, subject, standings) for run in runs]) for subject in listed]
 
 
-def _against(
+def _compare_releases(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, Standing]]:
     """Compare releases with a reference, by run and metric; all metrics share the level."""
@@ -113,7 +113,7 @@ def _against(
     return by_run
 
 
-def _release(
+def _describe_release(
     run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, Standing]]]
 ) -> Release:
     name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
@@ -154,7 +154,7 @@ class FlakyCase:
         return min(self.passed, self.failed)
 
 
-def flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
+def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
     """List the questions that both passed and failed in epochs or runs of one model, most flips first."""
     outcomes: dict[tuple[str, ...], Counter[str]] = {}
     for run in runs:

@@ -140,12 +140,12 @@ class Measured:
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed; if a sample must pass k of its n epochs, the share of samples."""
     if any("at_least" in row.facts for row in cases):
-        return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
+        return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
     return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
 
 
-def _passes(cases: Tally) -> Iterator[Row]:
+def _score_samples(cases: Tally) -> Iterator[Row]:
     for row in cases:
         if "at_least" not in row.facts and (score := score_of(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})
@@ -199,6 +199,6 @@ def _matches(tags: Mapping[str, str], tag: str | None, value: str) -> bool:
     return tags.get(tag) == value if tag is not None else value in tags.values()
 
 
-def all_tags(tally: Tally) -> set[tuple[str, str]]:
+def list_tags(tally: Tally) -> set[tuple[str, str]]:
     """List every tag with every value."""
     return {pair for row in tally for pair in row.tags.items()}

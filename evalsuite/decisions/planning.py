@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import by_question, common_questions, find_declaration, subjects
+from evalsuite.decisions.comparison import common_questions, find_declaration, find_subjects, group_by_question
 from evalsuite.decisions.measured import score_of, select
 from evalsuite.results.built_in import RESOURCES
 
@@ -106,10 +106,10 @@ def expenses(
     Args:
         price: returns the US dollars that usage costs with the new model; None keeps the earlier run's cost.
     """
-    return [_expense(part, baseline, price) for part in asked]
+    return [_estimate_expense(part, baseline, price) for part in asked]
 
 
-def _expense(asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None) -> Expense:
+def _estimate_expense(asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None) -> Expense:
     bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
@@ -122,10 +122,10 @@ def _expense(asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usa
         # What the judge and simulators cost stays.
         costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
         usage = replace(usage, cost=factor * math.fsum(costs))
-    return Expense(asked, usage, _minutes(rows, baseline, factor))
+    return Expense(asked, usage, _estimate_minutes(rows, baseline, factor))
 
 
-def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
+def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
     """Estimate a benchmark's part of the earlier run's duration from its cases' seconds, which overlapped."""
     total = math.fsum(row.seconds for row in baseline.all_rows())
     seconds = baseline.info.get("seconds")
@@ -145,30 +145,30 @@ def sights(
     parts = {part.benchmark: part for part in asked}
     return [
         sight
-        for subject in subjects(baseline, gates)
+        for subject in find_subjects(baseline, gates)
         if subject.benchmark in parts and subject.metric not in RESOURCES
-        if (sight := _sight(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
+        if (sight := _plan_metric(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
     ]
 
 
-def _sight(
+def _plan_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
-        return _derived_sight(subject, asked, baseline, earlier, detect)
+        return _plan_derived_metric(subject, asked, baseline, earlier, detect)
     tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
-    scores = _scores(by_question(tally), subject.metric)
-    width = _width(baseline, subject, scores)
+    scores = _group_scores(group_by_question(tally), subject.metric)
+    width = _find_width(baseline, subject, scores)
     if len(scores) < 2 or width is None:
         return None
-    questions = _questions(asked, baseline, subject, tally)
+    questions = _count_questions(asked, baseline, subject, tally)
     before = max(map(len, scores.values()))
     loss = detect * width
-    variance, source = _variance(subject, tally, scores, earlier, loss, width)
+    variance, source = _estimate_variance(subject, tally, scores, earlier, loss, width)
     return Sight(subject, questions, before, asked.epochs, loss, variance, source, before > 1)
 
 
-def _derived_sight(
+def _plan_derived_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
     """Compute what can be shown of a metric that is not a mean over cases; None if its range is not declared."""
@@ -180,17 +180,17 @@ def _derived_sight(
     if limits is None or expected is None:
         return None
     loss = detect * (limits[1] - limits[0])
-    questions = _questions(asked, baseline, subject, tally)
+    questions = _count_questions(asked, baseline, subject, tally)
     return Sight(subject, questions, asked.epochs, asked.epochs, loss, *expected, noise_known=False)
 
 
-def _questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
+def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
     """Estimate how many of the planned questions a subject covers, from its share of the baseline's questions."""
-    whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
-    return max(2, round(asked.questions * len(by_question(tally)) / whole))
+    whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
+    return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
 
 
-def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
+def _group_scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
     scores = {
         question: [score for row in epochs if (score := score_of(row, metric)) is not None]
         for question, epochs in rows.items()
@@ -198,7 +198,7 @@ def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Questio
     return {question: epochs for question, epochs in scores.items() if epochs}
 
 
-def _width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Sequence[float]]) -> float | None:
+def _find_width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Sequence[float]]) -> float | None:
     """Find the width of a metric's range; None if it is unknown."""
     limits = find_declaration(run, subject.benchmark, subject.metric).range
     if limits is not None:
@@ -210,7 +210,7 @@ def _is_share(scores: Iterable[float]) -> bool:
     return all(score in {0.0, 1.0} for score in scores)
 
 
-def _variance(
+def _estimate_variance(
     subject: ComparedMetric,
     tally: Tally,
     scores: Mapping[Question, Sequence[float]],
@@ -222,7 +222,7 @@ def _variance(
     from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
-    crowding = _crowding(tally, subject.metric)
+    crowding = _compute_crowding(tally, subject.metric)
     shares = crowding == 1 and all(_is_share(epochs) for epochs in scores.values())
     pairs = (
         common_questions(earlier.benchmarks[subject.benchmark].tally, tally).pairs(subject.metric)
@@ -248,12 +248,12 @@ def _variance_of(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _crowding(tally: Tally, metric: str) -> float:
+def _compute_crowding(tally: Tally, metric: str) -> float:
     """Compute the factor (at least 1) by which questions that share a source increase the variance of a mean."""
     from evalsuite.stats import clustered_mean
 
-    rows = by_question(tally)
-    scores = _scores(rows, metric)
+    rows = group_by_question(tally)
+    scores = _group_scores(rows, metric)
     sources = [rows[question][0].cluster for question in scores]
     if len(set(sources)) == len(sources) or len(set(sources)) < 2:
         return 1.0

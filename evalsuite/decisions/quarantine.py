@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import number_of
-from evalsuite.decisions.gates import near
+from evalsuite.decisions.gates import suggest
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -84,11 +84,13 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     cases = plain.get("case", [])
     if set(plain) - {"case"} or not isinstance(cases, list):
         raise SettingsError(f"evalsuite_quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
-    entries = [_entry(case, f"evalsuite_quarantine {path}, case {number}") for number, case in enumerate(cases, 1)]
+    entries = [
+        _parse_entry(case, f"evalsuite_quarantine {path}, case {number}") for number, case in enumerate(cases, 1)
+    ]
     return Quarantine(tuple(entries), now.date().isoformat())
 
 
-def _entry(case: object, where: str) -> Quarantined:
+def _parse_entry(case: object, where: str) -> Quarantined:
     if not isinstance(case, dict) or set(case) != set(KEYS):
         keys = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
         raise SettingsError(f"{where}: found {keys}; it needs exactly {', '.join(KEYS)}")
@@ -113,7 +115,7 @@ def quarantine_of(run: Run) -> Quarantine:
     return restore_quarantine(run.info.get("quarantine"))
 
 
-def deciding(run: Run, quarantine: Quarantine) -> Run:
+def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
     """Copy a run without the cases in quarantine."""
     if not quarantine.entries:
         return run
@@ -148,7 +150,7 @@ def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined])
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
-            suggestion = near(entry.benchmark, run.benchmarks)
+            suggestion = suggest(entry.benchmark, run.benchmarks)
             yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
         elif not in_part and entry not in named and entry not in quarantine.ended:
             yield f"the quarantine names {entry}, which this suite does not have"

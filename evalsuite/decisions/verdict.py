@@ -17,7 +17,7 @@ from evalsuite.decisions.comparison import Against, ComparisonRules
 from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, gates_of
 from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
-from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
+from evalsuite.decisions.quarantine import leave_out_quarantined, quarantine_of, quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
 from evalsuite.results.run_folders import interruption
 from evalsuite.results.runs import failure_of
@@ -144,11 +144,11 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
 def judge_run(run: Run, *baselines: Run) -> Verdict:
     """Decide a run from its records and settings, and from its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
-    named = gates_of(run)
-    findings = _look(deciding(run, quarantine), [deciding(baseline, quarantine) for baseline in baselines], named)
+    named, earlier = gates_of(run), [leave_out_quarantined(baseline, quarantine) for baseline in baselines]
+    findings = _collect_findings(leave_out_quarantined(run, quarantine), earlier, named)
     # With --partial the cases alone decide; comparisons are shown beside them.
-    status, headline, reasons = _status(replace(findings, against=()) if settings.get("partial") else findings)
-    faults = run_faults(run)
+    status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
+    faults = list_faults(run)
     if faults:
         status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
@@ -187,7 +187,7 @@ def _identify(verdict: Verdict, run: Run) -> str:
     return hashlib.sha256(dumps([said, gates, compared, cases]).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def run_faults(run: Run) -> tuple[str, ...]:
+def list_faults(run: Run) -> tuple[str, ...]:
     """List errors of the run itself, one line each; no error share, quarantine or shard excuses them."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
@@ -202,7 +202,7 @@ def run_faults(run: Run) -> tuple[str, ...]:
     )
 
 
-def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
+def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
     strict = settings.get("on_undecided") == "fail"
     narrowed = {} if settings.get("partial") else _find_narrowed(run)
@@ -212,7 +212,7 @@ def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Finding
     if settings.get("shard"):
         # A shard decides nothing; its gates are decided after all shards have been merged.
         return _Findings(run, gates, (), (), strict)
-    decisions = [_with_selection(decision, run, narrowed) for decision in _decide(run, gates)]
+    decisions = [_mark_selection(decision, run, narrowed) for decision in _decide(run, gates)]
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
         against = [early_verdicts(early, each) for each in against]
@@ -241,7 +241,7 @@ def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> st
     return ", ".join(narrowed[name] for name in dict.fromkeys(benchmarks) if name in narrowed)
 
 
-def _with_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
+def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
     """Say on which of its benchmark's samples a gate stands; on selected cases it is not decided."""
     gate = decision.gate
     # A gate on all benchmarks or on the judge is about all cases.
@@ -269,7 +269,7 @@ def _describe_draw(run: Run, benchmark: str) -> str:
     return f"{entry['samples']} of {number_of(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
 
 
-def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
+def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
     """Find the most serious status with reasons; the reasons of all statuses are listed."""
     found = [(status, headline, lines) for status, headline, lines in _find_reasons(findings) if lines]
     if not found:
@@ -361,7 +361,7 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
     for name, bench in run.benchmarks.items():
         own = [gate for gate in gates if gate.covers(name)]
         by_samples = any(gate.metric in {PASS_RATE, "*"} for gate in own)
-        short = [] if by_samples else short_samples(bench.tally)
+        short = [] if by_samples else list_short_samples(bench.tally)
         uncovered = () if own else bench.tally
         counts = Counter[str](row.outcome for row in uncovered if row.excused is None)
         some = number_of(len(short), "sample")
@@ -377,6 +377,6 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
     return lines
 
 
-def short_samples(tally: Tally) -> list[str]:
+def list_short_samples(tally: Tally) -> list[str]:
     """List the samples that pass in fewer epochs than `at_least` requires, even if all errors had passed."""
     return sorted(sample for sample, rows in repeated_samples(tally).items() if sample_holds(rows) is False)

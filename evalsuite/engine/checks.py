@@ -253,18 +253,18 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, near, parse_gates
+    from evalsuite.decisions.gates import JUDGE, parse_gates, suggest
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
         if gate.benchmark not in {"*", JUDGE, *names}:
-            return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{near(gate.benchmark, names)}"
+            return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest(gate.benchmark, names)}"
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if gate.value and not _has_tag(gate, tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-            tags_present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
-            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{near(wanted, tags_present)}"
+            present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
+            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{suggest(wanted, present)}"
     return ""
 
 
@@ -277,7 +277,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 
     A metric can only be lacking if all scorers of the benchmark declare theirs.
     """
-    from evalsuite.decisions.gates import near, parse_gates
+    from evalsuite.decisions.gates import parse_gates, suggest
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import built_in
 
@@ -293,7 +293,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
             continue
         metrics = bound.metric_names
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
-            return f"gate '{gate.text}': no such metric{near(gate.metric, {*metrics, PASS_RATE})}"
+            return f"gate '{gate.text}': no such metric{suggest(gate.metric, {*metrics, PASS_RATE})}"
         low, high = bound.declared_metrics.get(gate.metric, {}).get("range") or (-math.inf, math.inf)
         if not low <= gate.threshold <= high:
             return (
@@ -306,7 +306,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """Find a margin of a metric that no benchmark has, if all their scorers declare theirs."""
     from evalsuite.core.option_values import parse_margin
-    from evalsuite.decisions.gates import near
+    from evalsuite.decisions.gates import suggest
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import built_in
 
@@ -320,5 +320,5 @@ def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> 
     for text in texts:
         name, _ = parse_margin(text)
         if name not in metrics_present and built_in(name.rpartition(".")[2]) is None:
-            return f"evalsuite_margin {text}: no such metric{near(name, metrics_present)}"
+            return f"evalsuite_margin {text}: no such metric{suggest(name, metrics_present)}"
     return ""

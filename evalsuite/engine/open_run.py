@@ -245,10 +245,10 @@ class OpenRun:
             self.below.setdefault(benchmark, []).append(plain["case"])
         if plain["scores"] and plain["outcome"] != "error" and benchmark not in self._scored:
             self._scored.add(benchmark)
-            from evalsuite.decisions.gates import misspelt
+            from evalsuite.decisions.gates import explain_misspelling
 
             present = {*plain["scores"], *self._metrics.get(benchmark, {})}
-            problem = next(filter(None, (misspelt(gate, benchmark, present) for gate in self._gates)), "")
+            problem = next(filter(None, (explain_misspelling(gate, benchmark, present) for gate in self._gates)), "")
             if problem:
                 self._give_up(SettingsError(problem))
 

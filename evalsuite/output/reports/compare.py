@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.history import flaky_cases
+from evalsuite.decisions.history import find_flaky_cases
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
@@ -296,7 +296,7 @@ MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
 def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    sections = [*history_sections(courses), *_flaky_section(flaky_cases(runs))]
+    sections = [*history_sections(courses), *_flaky_section(find_flaky_cases(runs))]
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, target)
     file = target / HISTORY

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Metric
-from evalsuite.decisions.gates import COMPARISONS, Gate, GateDecision, decide, near, parse_gate
-from evalsuite.decisions.measured import Measured, all_tags
+from evalsuite.decisions.gates import COMPARISONS, Gate, GateDecision, decide, parse_gate, suggest
+from evalsuite.decisions.measured import Measured, list_tags
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -298,13 +298,13 @@ def test_a_bound_that_cannot_be_had_is_no_data() -> None:
 
 def test_many_names_are_not_all_listed() -> None:
     names = [f"name{letter}" for letter in "abcdefghijklmnop"]
-    assert near("zzzzzzz", names).endswith("namel, ...")
-    assert near("namea", names).startswith("; did you mean namea")
-    assert near("x", []) == ""
+    assert suggest("zzzzzzz", names).endswith("namel, ...")
+    assert suggest("namea", names).startswith("; did you mean namea")
+    assert suggest("x", []) == ""
 
 
 def test_all_tags_with_all_values() -> None:
-    assert all_tags(Tally.of(ROWS)) == {("region", "eu"), ("region", "asia"), ("size", "small")}
+    assert list_tags(Tally.of(ROWS)) == {("region", "eu"), ("region", "asia"), ("size", "small")}
 
 
 def test_a_gate_covers_its_benchmark_or_all() -> None:
