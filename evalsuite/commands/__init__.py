@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,7 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 def add_reports_folder(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +22,20 @@ def add_reports_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add a run that exists, as `name`, and `--reports`."""
+    """Add `name`, which names an existing run, and `--reports`."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """Return a reader of an argument's value that refuses anything but a whole number of at least `least`."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return read
 
 
 def own_declarations() -> Declarations:
@@ -33,7 +44,7 @@ def own_declarations() -> Declarations:
 
 
 def demand_suite(*paths: str) -> None:
-    """Check that suites are there, given as for pytest: a file or folder, perhaps with the id of a case."""
+    """Refuse a suite whose file or folder does not exist; the id of a case may follow the path, as in pytest."""
     for path in paths:
         if not Path(path.partition("::")[0]).exists():
             raise SettingsError(f"{path}: no such file or folder")

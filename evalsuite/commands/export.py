@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, the format, and where the file goes."""
+    """Add the runs, the format, and the output file."""
     add_reports_folder(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
     parser.add_argument("--to", required=True, choices=FORMATS, dest="format", help="the format")
@@ -48,7 +48,7 @@ def add_export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write what was asked for and say where."""
+    """Write the files and print their paths."""
     runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)
@@ -64,7 +64,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
-    # Twice over the records rather than all of them in memory: the columns are known only at the end.
+    # The records are read twice, because the columns are known only at the end and all rows may exceed the memory.
     columns = columns_of(_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -137,14 +137,16 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
     "inspect": (_write_inspect, "inspect-logs"),
     "lm-eval": (_write_lm_eval, "results.json"),
 }
-"""What writes each format, and where without `-o`."""
+"""The writer of each format, and the default of `-o`."""
 
 
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, what they are called, and where the files go."""
+    """Add the runs, their labels, and the folder for the files."""
     add_reports_folder(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
-    parser.add_argument("--label", action="append", default=[], metavar="NAME", help="one for each run, in order")
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="NAME", help="label of a run; once for each run, in their order"
+    )
     parser.add_argument("--to", type=Path, default=Path("paper"), metavar="DIR", help="folder (default: paper)")
     parser.epilog = (
         "Include tables.tex, figures.tex and appendix.tex in a document that loads the packages booktabs and graphicx. "
@@ -156,7 +158,7 @@ def run_paper(options: argparse.Namespace) -> int:
     """Write tables.tex, figures.tex with its figures, and appendix.tex."""
     runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
     if len(runs) < 2:
-        raise RunError("a paper's tables compare two runs or more; of one, see `evalsuite export --to latex`")
+        raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
     labels = options.label or label_runs(runs)
     if len(labels) != len(runs) or len(set(labels)) < len(runs):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(labels)}")
@@ -187,7 +189,7 @@ def run_bundle(options: argparse.Namespace) -> int:
     if not journal.is_file():
         raise RunError(f"{folder.path} has no {JOURNAL}: there is nothing to replay from")
     with TemporaryDirectory() as draft, zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as bundle:
-        # What a session may still be writing to is copied at one instant, its log included.
+        # VACUUM INTO copies one consistent state, even while a session writes to the journal.
         with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
             database.execute("VACUUM INTO ?", [str(Path(draft) / JOURNAL)])
         bundle.write(Path(draft) / JOURNAL, JOURNAL)
@@ -199,7 +201,7 @@ def run_bundle(options: argparse.Namespace) -> int:
 
 
 def unpack(bundle: Path, folder: Path) -> None:
-    """Unpacks a bundle into a folder: the files that a run has, and nothing else that it may hold."""
+    """Unpack the files of a run from a bundle into a folder; any other file in the bundle is ignored."""
     try:
         with zipfile.ZipFile(bundle) as archive:
             names = set(archive.namelist())
@@ -209,30 +211,31 @@ def unpack(bundle: Path, folder: Path) -> None:
                 if name in names:
                     archive.extract(name, folder)
     except zipfile.BadZipFile as error:
-        raise RunError(f"{bundle} is not a bundle, or a damaged one: {error}") from error
+        raise RunError(f"{bundle} is not a bundle, or the bundle is damaged: {error}") from error
 
 
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the benchmark, the run, the modes that are handed in, and where the file goes."""
-    add_reports_folder(parser)
-    parser.add_argument("benchmark", choices=["treb"], help="the benchmark, which is that of the leaderboard")
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    """Add the benchmark, the run, the submitted modes, and the output file."""
+    parser.add_argument("benchmark", choices=["treb"], help="the leaderboard's benchmark")
+    add_run(parser)
     parser.add_argument(
         "--mode",
         action="append",
         default=[],
-        help="of a question that ran in several modes, the answer in this one; may be repeated, in order of preference",
+        help="mode whose answer is submitted if a question ran in several; may be repeated, in order of preference",
     )
-    parser.add_argument("--model-name", metavar="NAME", help="as the leaderboard is to show it (default: the run's)")
+    parser.add_argument(
+        "--model-name", metavar="NAME", help="the model's name on the leaderboard (default: its name in the run)"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.jsonl, in the present folder")
     parser.epilog = (
-        "Each line has id, model_name, question, generation and pred_answer. Questions without references are run like "
-        "any others: they are answered, and not scored. Exit status 1 where an answer is missing."
+        "Each line has id, model_name, question, generation and pred_answer. Questions without references are answered "
+        "but not scored. The exit status is 1 if an answer is missing."
     )
 
 
 def run_submit(options: argparse.Namespace) -> int:
-    """Write the file; a case in error has no answer to submit."""
+    """Write the file without the cases that ended in an error, because they have no answer."""
     from evalsuite.benchmarks.treb.report import choose_rows, write_line
 
     folder = find_folder(options.reports, options.name)
@@ -251,7 +254,7 @@ def run_submit(options: argparse.Namespace) -> int:
     missing = len(rows) - len(answered)
     if missing:
         sys.stdout.write(
-            f"without an answer, as their cases are errors: {number_of(missing, 'question')}; "
-            f"pytest ... --resume {folder.name} asks again\n"
+            f"{number_of(missing, 'question')} without an answer, because the cases ended in errors; "
+            f"`pytest ... --resume {folder.name}` asks again\n"
         )
     return int(bool(missing))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 import random
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_reports_folder, add_run, own_declarations
+from evalsuite.commands import add_run, own_declarations, whole_number
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
@@ -32,6 +31,7 @@ from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Benchmark
@@ -44,29 +44,34 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
 
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
-"""Those of the house's options that this command has."""
+"""The options of a session that `evalsuite judge` takes, too."""
 
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run, the judges, what they judge, and people's labels."""
-    add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`; the run is not changed")
+    add_run(parser)
     parser.add_argument(
         "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"
     )
     parser.add_argument(
         "--criteria",
         metavar="QUESTION",
-        help="the question to judge by, as in rubric(...); default: the judges that the cases declare",
+        help="the question that the judge answers, as in rubric(...); default: the scorers that the cases declare",
     )
-    parser.add_argument("--scale", metavar="LOW-HIGH", help="for example 1-5; without it, yes or no")
+    parser.add_argument(
+        "--scale",
+        metavar="LOW-HIGH",
+        help="lowest and highest mark, for example 1-5; without --scale the judge says yes or no",
+    )
     parser.add_argument("--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)")
-    parser.add_argument("--benchmark", metavar="NAME", help="which of the run's benchmarks")
+    parser.add_argument(
+        "--benchmark", metavar="NAME", help="the benchmark whose answers are judged, if the run has several"
+    )
     parser.add_argument(
         "--score",
         action="append",
         metavar="NAME",
-        help="which of the judge's scores, where the cases declare several; may be repeated (default: all)",
+        help="a score of the judge, where the cases declare several; may be repeated (default: all)",
     )
     sheet = "a sheet of `evalsuite judge sheet`; may be repeated"
     parser.add_argument("--people", action="append", type=Path, default=[], metavar="FILE", help=sheet)
@@ -74,10 +79,12 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         "--gate",
         action="append",
         metavar="CONDITION",
-        help="what every judge must reach, as in 'judge.kappa >= 0.6 @95%%'; may be repeated, and decides the exit "
-        "status: 10 for a gate that is missed, 12 for one without data or a judge of which nothing could be read",
+        help="a condition for every judge, such as 'judge.kappa >= 0.6 @95%%'; may be repeated. The exit status is 10 "
+        "if a gate is missed, and 12 if a gate has no data or no answer of a judge could be read",
     )
-    parser.add_argument("--probes", type=int, default=20, metavar="N", help="cases to probe the judge on (default: 20)")
+    parser.add_argument(
+        "--probes", type=int, default=20, metavar="N", help="cases on which the judge is probed (default: 20)"
+    )
     add_options(parser, TAKEN)
 
 
@@ -86,20 +93,20 @@ def run_judge(options: argparse.Namespace) -> int:
     gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
     run = load_run(folder, own_declarations())
-    bench = _bench(run, folder, options.benchmark)
-    records = _records(run, bench, folder)
+    bench = _choose_benchmark(run, folder, options.benchmark)
+    records = _read_answered(run, bench, folder)
     sheets = [read_sheet(path) for path in options.people]
     people = mean_labels(sheets)
     if people and not set(people) & {record.case for record in records}:
         raise RunError(
-            f"none of the labels belongs to a case of {folder.path}: the column `case` must be as the sheet had it"
+            f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
-    subject = _subject(run, bench, records, options)
+    subject = _prepare_answers(run, bench, records, options)
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
-    judges = _of_scores(
-        [results for name in options.judge for results in _judged(name, subject, options, store)], options.score
+    judges = _select_scores(
+        [results for name in options.judge for results in _ask_judge(name, subject, options, store)], options.score
     )
     _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())
@@ -109,11 +116,11 @@ def run_judge(options: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
     for judge in judges:
         if not judge.scores:
-            sys.stdout.write(for_terminal(f"nothing that {judge.name} said could be read") + "\n")
+            sys.stdout.write(for_terminal(f"no answer of {judge.name} could be read") + "\n")
     return int(_status(decisions, judges))
 
 
-def _of_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
+def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
     """Select the judges' results for these scores; all where none is named."""
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
@@ -131,15 +138,14 @@ def _demand_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeR
                 )
 
 
-def _bench(run: Run, folder: RunFolder, benchmark: str | None) -> str:
+def _choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
     names = [benchmark] if benchmark else list(run.benchmarks)
     if len(names) != 1 or names[0] not in run.benchmarks:
-        there_are = ", ".join(run.benchmarks)
-        raise RunError(f"name one of the benchmarks of {folder.path} with --benchmark: {there_are}")
+        raise RunError(f"name one benchmark of {folder.path} with --benchmark: {', '.join(run.benchmarks)}")
     return names[0]
 
 
-def _records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
+def _read_answered(run: Run, bench: str, folder: RunFolder) -> list[Record]:
     records = [run.read(row.case) for row in run.benchmarks[bench].tally]
     answered = [record for record in records if record.transcript is not None]
     if not answered:
@@ -147,9 +153,9 @@ def _records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
     return answered
 
 
-def _subject(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
+def _prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
     if options.criteria:
-        return AnswersToJudge(records, [_scorer(options)], {}, options.passes)
+        return AnswersToJudge(records, [_make_rubric(options)], {}, options.passes)
     if options.scale:
         raise SettingsError("--scale goes with --criteria; the scorers that the cases declare have their own scales")
     place = records[0].declared or records[0].case.partition("[")[0]
@@ -158,17 +164,17 @@ def _subject(run: Run, bench: str, records: list[Record], options: argparse.Name
         declared, gone = own_declarations().find(bench, place)
         if declared is None:
             raise RunError(
-                f"what {bench} declares cannot be read{gone and f' ({gone})'}; say what is judged by --criteria"
+                f"the declaration of {bench} cannot be read{gone and f' ({gone})'}; name the question with --criteria"
             )
-    setup = _setup(run, declared, records, place, options.judge[0])
+    setup = _restore_setup(run, declared, records, place, options.judge[0])
     scorers = [scorer for scorer in declared.scorers(setup) if isinstance(scorer, JudgedScorer)]
     if not scorers:
-        raise RunError(f"{bench} declares no scorer that asks a judge; say what is judged by --criteria")
+        raise RunError(f"{bench} declares no scorer that asks a judge; name the question with --criteria")
     samples = {sample.id: sample for sample in declared.load(setup).samples}
     return AnswersToJudge(records, scorers, samples, options.passes)
 
 
-def _setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
+def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
     """Restore the run's setup: its data, modes, seed, and the arguments of its declaration."""
     settings = run.info.get("settings", {})
     folder = Path(settings["data"]) / declared.name if settings.get("data") else None
@@ -181,7 +187,7 @@ def _setup(run: Run, declared: Benchmark, records: list[Record], place: str, jud
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 
 
-def _scorer(options: argparse.Namespace) -> Rubric:
+def _make_rubric(options: argparse.Namespace) -> Rubric:
     scale = None
     if options.scale:
         low, _, high = options.scale.partition("-")
@@ -191,7 +197,7 @@ def _scorer(options: argparse.Namespace) -> Rubric:
     return rubric(options.criteria, scale=scale, passes=options.passes)
 
 
-def _judged(name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path) -> list[JudgeResults]:
+def _ask_judge(name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path) -> list[JudgeResults]:
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}
@@ -231,7 +237,7 @@ def decide_judges(
 def labelled_tally(
     judge: JudgeResults, people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
 ) -> Tally:
-    """Make the judge's cases as a run has them: people's labels among the facts, errors where it was unreadable."""
+    """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
     labels = labels_by_case(people, sheets)
     return Tally(tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally))
 
@@ -249,8 +255,8 @@ def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[fl
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
 
 
-def _status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults] = ()) -> Status:
-    """Choose the status of a run with these decisions alone; incomplete if a judge gave nothing readable."""
+def _status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
+    """Return the status that these decisions give a run; incomplete if no answer of a judge could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE
@@ -261,22 +267,24 @@ COLUMNS = ("case", "input", "answer", "label")
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, how many cases, and where the sheet goes."""
+    """Add the run, the number of cases, and the sheet's file."""
     add_run(parser)
-    parser.add_argument("--cases", type=_number_of_cases, default=50, metavar="N", help="how many (default: 50)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice (default: 0)")
-    parser.add_argument("--benchmark", metavar="NAME", help="of this benchmark alone")
+    parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random choice of cases (default: 0)"
+    )
+    parser.add_argument("--benchmark", metavar="NAME", help="take cases of this benchmark alone")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("labels.csv"), metavar="FILE", help="default: labels.csv"
     )
     parser.epilog = (
-        "The sheet shows neither scores nor the model. Each person fills in the column `label` of a copy of their own: "
-        "yes or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with them."
+        "The sheet shows neither scores nor the model. Each person fills in the column `label` of a separate copy: yes "
+        "or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels."
     )
 
 
 def run_label(options: argparse.Namespace) -> int:
-    """Write the sheet; one that is there already may hold labels and is left alone."""
+    """Write the sheet; refuse to overwrite an existing one, which may hold labels."""
     folder = find_folder(options.reports, options.name)
     run = load_run(folder)
     names = [options.benchmark] if options.benchmark else list(run.benchmarks)
@@ -304,9 +312,3 @@ def choose_records(records: Iterable[Record], count: int, seed: int) -> list[Rec
 def _sheet_row(record: Record) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
     return [inert(record.case), inert(record.input), inert(answer), ""]
-
-
-def _number_of_cases(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a number of cases from 1; got {text!r}")
-    return int(text)

@@ -1,4 +1,4 @@
-"""An earlier run's answers, judged again by one judge: the scores, and what becomes of them under probes."""
+"""An earlier run's answers, judged again by one judge: their scores, and the scores of probes."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class AnswersToJudge:
 
 
 async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int, store: Path) -> list[JudgeResults]:
-    """Ask one judge and return its results by score; its answers are stored and paid for once."""
-    gateway = _open(settings, store)
+    """Ask one judge and return its results by score; the store keeps each answer, so that it is paid for once."""
+    gateway = _open_gateway(settings, store)
     try:
         asking = _Asking(gateway, settings, subject)
         scores = await asking.scores(subject.records)
@@ -78,7 +78,7 @@ async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int,
         answers = {case: record.transcript.answer for case, record in some.items() if record.transcript}
         changed = {**make_probes(answers), PARAPHRASED: await asking.reword_answers(answers)}
         turned = {
-            probe: await asking.scores([_answering(some[case], text) for case, text in texts.items()])
+            probe: await asking.scores([_replace_answer(some[case], text) for case, text in texts.items()])
             for probe, texts in changed.items()
         }
     finally:
@@ -87,14 +87,14 @@ async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int,
     return [_results(settings.judge_model or "", name, subject, scores, turned) for name in names]
 
 
-def _open(settings: Settings, store: Path) -> Gateway:
+def _open_gateway(settings: Settings, store: Path) -> Gateway:
     from evalsuite.gateway.opening import credentials_of, open_gateway
     from evalsuite.journal.answers import Answers
     from evalsuite.models.choice import open_backend
 
     judge = settings.judge_model or ""
     if judge.startswith("function:") and str(Path.cwd()) not in sys.path:
-        # As in a run, a function of the user's own is found in the current directory.
+        # As in a run, a function of the user is imported from the current directory.
         sys.path.insert(0, str(Path.cwd()))
     try:
         open_backend(judge, settings.judge_base_url, credentials_of(settings)).check()
@@ -105,7 +105,7 @@ def _open(settings: Settings, store: Path) -> Gateway:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """One judge, for many answers at once."""
+    """One judge, which judges many answers concurrently."""
 
     gateway: Gateway
     settings: Settings
@@ -128,10 +128,10 @@ class _Asking:
         return {record.case: value for record, value in zip(records, values, strict=True)}
 
     async def _scores(self, record: Record) -> dict[str, Score]:
-        scored = await asyncio.gather(*(self._scored(scorer, record) for scorer in self.subject.scorers))
+        scored = await asyncio.gather(*(self._score_by(scorer, record) for scorer in self.subject.scorers))
         return {name: score for case_scores in scored for name, score in case_scores.items()}
 
-    async def _scored(self, scorer: JudgedScorer, record: Record) -> dict[str, Score]:
+    async def _score_by(self, scorer: JudgedScorer, record: Record) -> dict[str, Score]:
         if record.transcript is None:
             return {}
         try:
@@ -145,7 +145,7 @@ class _Asking:
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def reword_answers(self, answers: Mapping[str, str]) -> dict[str, str]:
-        """Let the judge itself put each answer in other words; what came back empty or cut off is left out."""
+        """Let the judge paraphrase each answer; an empty or truncated paraphrase is left out."""
         texts = await asyncio.gather(*(self._ask_for_rewording(text) for text in answers.values()))
         return {case: text for case, text in zip(answers, texts, strict=True) if text}
 
@@ -160,10 +160,9 @@ class _Asking:
 def _results(
     judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase, turned: Mapping[str, ScoresByCase]
 ) -> JudgeResults:
-    facts = {case: _facts(scored) for case, scored in scores.items()}
     of_score = [score[name] for score in scores.values() if name in score]
     rows = tuple(
-        Row(record.case, record.sample, record.epoch, "passed", {}, {}, facts[record.case])
+        Row(record.case, record.sample, record.epoch, "passed", {}, {}, _merge_facts(scores[record.case]))
         for record in subject.records
     )
     return JudgeResults(
@@ -185,11 +184,9 @@ def _values(scores: ScoresByCase, name: str) -> dict[str, float]:
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}
 
 
-def _facts(scored: Mapping[str, Score]) -> dict[str, Any]:
+def _merge_facts(scored: Mapping[str, Score]) -> dict[str, Any]:
     return {name: fact for score in scored.values() for name, fact in score.facts.items()}
 
 
-def _answering(record: Record, answer: str) -> Record:
-    if record.transcript is None:
-        return record
-    return replace(record, transcript=replace(record.transcript, answer=answer))
+def _replace_answer(record: Record, answer: str) -> Record:
+    return replace(record, transcript=record.transcript and replace(record.transcript, answer=answer))

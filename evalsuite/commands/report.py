@@ -1,4 +1,4 @@
-"""`evalsuite report`: a run's report made again, one of its cases (`case`), or its page in the browser (`page`)."""
+"""`evalsuite report`: print a run's report again, one case (`case`), or open the run's page in a browser (`page`)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, and whether the report is kept."""
+    """Add the run and the folder for the report."""
     add_run(parser)
     add_target(parser)
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Print the report: as Markdown into a file or a pipe, without its escapes on a terminal."""
+    """Print the report: as Markdown to a file or a pipe, without Markdown's escapes to a terminal."""
     from evalsuite.output.reports.markdown import in_terminal
 
     report = report_again(options, {})
@@ -56,17 +56,20 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         "--to",
         type=Path,
         metavar="FOLDER",
-        help="also write report.md, report.html, summary.json, comment.md and pictures to this folder; "
-        "what the run itself decided and wrote stays as it is",
+        help="also write report.md, report.html, summary.json, comment.md and pictures to this folder; the run's own "
+        "files do not change",
     )
 
 
 def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
-    """Make the report of the run that a command names, and write it to the folder of `--to`."""
+    """Make the report of the run that a command names, and write it to the folder of `--to`, if one is given.
+
+    `instead` holds settings that replace the run's own.
+    """
     from evalsuite.output.reports.write import make_report, write_report
 
     if options.to is not None:
-        _empty(options.to)
+        _remove_earlier_report(options.to)
     run = load_run(find_folder(options.reports, options.name), own_declarations())
     settings = {**run.info.get("settings", {}), **instead}
     report = make_report(replace(run, info={**run.info, "settings": settings}))
@@ -75,12 +78,12 @@ def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> Run
     return report
 
 
-def _empty(target: Path) -> None:
-    """Remove an earlier verdict, so that a command that fails leaves none behind for others to post."""
+def _remove_earlier_report(target: Path) -> None:
+    """Remove an earlier report, so that a command that fails leaves no old verdict that could be posted."""
     from evalsuite.output.page.write import PAGE
 
     if is_run(target):
-        raise SettingsError(f"--to {target}: this is a run, which keeps its own report; name another folder")
+        raise SettingsError(f"--to {target}: this folder is a run, which keeps its own report; name another folder")
     for name in (COMMENT, SUMMARY, REPORT, PAGE):
         (target / name).unlink(missing_ok=True)
 
@@ -91,10 +94,14 @@ MOST = 20  # cases whose names are listed where a part of a name fits several
 def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the case and its run."""
     add_reports_folder(parser)
-    parser.add_argument("case", metavar="CASE", help="its id as pytest shows it, or any part that only it has")
-    parser.add_argument("--run", dest="name", default="last", metavar="RUN", help="default: the newest")
-    parser.add_argument("--full", action="store_true", help="the conversation too, and nothing shortened")
-    parser.add_argument("--json", action="store_true", help="the record as JSON instead")
+    parser.add_argument(
+        "case", metavar="CASE", help="the case's id as pytest shows it, or a part of the id that no other case has"
+    )
+    parser.add_argument(
+        "--run", dest="name", default="last", metavar="RUN", help="the run's name or folder (default: the newest run)"
+    )
+    parser.add_argument("--full", action="store_true", help="also print the conversation, and shorten nothing")
+    parser.add_argument("--json", action="store_true", help="print the case's record as JSON instead")
 
 
 def run_show(options: argparse.Namespace) -> int:
@@ -104,24 +111,23 @@ def run_show(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(encode_record(record), indent=1, ensure_ascii=True, default=str) + "\n")
         return 0
-    base_url = loaded.info.get("settings", {}).get("model_base_url")
-    write_lines(_lines(record, base_url, full=options.full))
+    write_lines(_lines(record, loaded.info.get("settings", {}).get("model_base_url"), full=options.full))
     return 0
 
 
 def find_case(cases: Iterable[str], part: str) -> str:
-    """Find the one case with this id, or with this part in its id."""
+    """Find the case with this id, or the only case whose id contains this part."""
     names = list(cases)
     if part in names:
         return part
-    fitting = [name for name in names if part in name]
-    if len(fitting) == 1:
-        return fitting[0]
-    if not fitting:
+    matching = [name for name in names if part in name]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
         example = f", for example {names[0]}" if names else ""
         raise RunError(f"no case of this run has {part!r} in its id; it has {len(names)}{example}")
-    more = f"\n  and {len(fitting) - MOST} more" if len(fitting) > MOST else ""
-    raise RunError(f"{part!r} is in the ids of {len(fitting)} cases:\n  " + "\n  ".join(fitting[:MOST]) + more)
+    more = f"\n  and {len(matching) - MOST} more" if len(matching) > MOST else ""
+    raise RunError(f"{part!r} is in the ids of {len(matching)} cases:\n  " + "\n  ".join(matching[:MOST]) + more)
 
 
 def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
@@ -146,7 +152,7 @@ BETWEEN_LOOKS = 2.0  # seconds between two looks at a run in progress
 
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, and whether a browser is opened."""
+    """Add the runs, and the option that opens no browser."""
     add_reports_folder(parser)
     parser.add_argument(
         "names",
@@ -154,11 +160,11 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="names or folders, or `last`: one shows its page, several an index of them (default: an index of all)",
     )
-    parser.add_argument("--no-open", action="store_true", help="write the page and say where; open no browser")
+    parser.add_argument("--no-open", action="store_true", help="write the page and print its address; open no browser")
 
 
 def run_view(options: argparse.Namespace) -> int:
-    """Write the page or the index, opens it, and follows a run in progress."""
+    """Write the page or the index, open it, and update it while a run is in progress."""
     from evalsuite.output.page.view import all_runs, goes_on, page_of, write_index
 
     folders = [find_folder(options.reports, name) for name in options.names] or all_runs(options.reports)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, own_declarations
+from evalsuite.commands import add_reports_folder, own_declarations, whole_number
 from evalsuite.core.errors import RunError
 from evalsuite.core.phrases import number_of
 from evalsuite.output.page.view import all_runs, goes_on
@@ -20,6 +19,7 @@ from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.run_folders import REPORT, SUMMARY, begun, check_name, find_folder
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalsuite.journal.journal import Journal
@@ -73,8 +73,7 @@ def _info(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.info()
     except RunError:
-        # One damaged run must not hide the others.
-        return {}
+        return {}  # A damaged run must not hide the others.
 
 
 def _summary(folder: RunFolder) -> dict[str, Any]:
@@ -106,11 +105,15 @@ def run_merge(options: argparse.Namespace) -> int:
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add how many runs stay, and the word that removes the others."""
+    """Add the options that say which runs stay, and the one that removes the others."""
     add_reports_folder(parser)
-    parser.add_argument("--keep", type=_count, default=10, metavar="N", help="newest runs to keep (default: 10)")
-    parser.add_argument("--also", action="append", default=[], metavar="RUN", help="keep this one, too; repeatable")
-    parser.add_argument("--yes", action="store_true", help="remove them; without it they are only listed")
+    parser.add_argument(
+        "--keep", type=whole_number(0), default=10, metavar="N", help="newest runs to keep (default: 10)"
+    )
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="RUN", help="also keep this run; may be repeated"
+    )
+    parser.add_argument("--yes", action="store_true", help="remove the runs; without --yes they are only listed")
     parser.epilog = (
         "A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline "
         "of a run that stays."
@@ -134,17 +137,11 @@ def run_prune(options: argparse.Namespace) -> int:
 
 
 def _baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
-    """Name the runs that these were compared with, because later ones will be compared with them, too."""
+    """Name the baselines of these runs, because later runs will be compared with the same baselines."""
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
             # It may have been named by its folder, or by a file in it.
             yield from (part for part in Path(name).parts[-2:])
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a number of runs from 0; got {text!r}")
-    return int(text)
 
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +151,7 @@ def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Print what was checked; 1 where something is not what the journal says, else 0."""
+    """Print each check and its result; return 1 if a file of the run contradicts the journal, otherwise 0."""
     from evalsuite.commands.export import unpack
     from evalsuite.results.run_folders import RunFolder, find_folder
 
@@ -182,7 +179,7 @@ def _verify(folder: RunFolder) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """Check the file as a whole and each answer in it, and say what is wrong, if anything is."""
+    """Check the journal's file and each answer in it; a check without a fault yields an empty text."""
     state = str(journal.database.one("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.check()
@@ -195,7 +192,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
 
 
 def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
-    """`records.jsonl` against the records in the journal."""
+    """Check `records.jsonl` against the records in the journal."""
     from evalsuite.results.record_file import RECORDS
 
     counted = journal.find_counted()
@@ -209,7 +206,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 
 def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
-    """`summary.json` and the report's text against what the records come to now."""
+    """Check `summary.json` and the report's headline against a report that is computed from the records now."""
     from evalsuite.output.reports.write import heading, make_report, summarise
     from evalsuite.results.run_folders import REPORT, SUMMARY
     from evalsuite.results.runs import load_run
@@ -224,12 +221,12 @@ def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
 
 
 def _difference(file: Path, computed: dict[str, Any]) -> str:
-    """Find what in a file of JSON differs from what was computed; empty where all of it is."""
+    """Name the entries of a JSON file that differ from the computed ones; empty if all are equal."""
     try:
         kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         return f"it cannot be read ({error})"
     if not isinstance(kept, dict):
-        return f"it holds {type(kept).__name__}, no object"
+        return f"it holds {type(kept).__name__}, not an object"
     differing = sorted(name for name in {*kept, *computed} if kept.get(name) != computed.get(name))
     return f"{', '.join(differing)} differ" if differing else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the suite and the options of the plan."""
-    parser.epilog = "It is `pytest --plan SUITE`; any other option of pytest may follow after --."
+    parser.epilog = "The command runs `pytest --plan SUITE`; any other option of pytest may follow after --."
     parser.add_argument("suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)")
     parser.add_argument("--baseline", metavar="RUN", help="earlier run whose usage and variance are expected again")
     parser.add_argument(
@@ -32,13 +32,13 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """Has pytest collect the suite and print the plan."""
-    demand_suite(*([options.suite] if options.suite else []))
+    """Let pytest collect the suite and print the plan."""
+    suite = [options.suite] if options.suite else []
+    demand_suite(*suite)
     named = ("baseline", "model", "epochs", "limit", "reports")
     arguments = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     if options.detect is not None:
         arguments += ["-o", f"evalsuite_detect={options.detect}"]
-    suite = [options.suite] if options.suite else []
     return _call_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
 
 
@@ -51,17 +51,17 @@ ASKED = (
     *(f"{role}_{part}" for role in ("model", "judge", "user") for part in ("base_url", "key_env")),
     *("model", "judge_model", "user_model", "reports", "data", "sandbox", "program_env"),
 )
-"""The settings that can be wrong on a machine; what ini files say of them counts, too."""
+"""The settings that can be wrong on a machine; values from ini files are examined, too."""
 
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite, and those of pytest's options that matter here."""
+    """Add the suite, and the options of a session that the examination needs."""
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
         "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "
         "sandbox for model-written programs, the extras that are installed, the folder of the runs and its disk. "
-        "Options that are not given come from the suite's ini file, as in a run. Exit status: 0 where all that a run "
-        "needs is there, else 1."
+        "Options that are not given come from the suite's ini file, as in a run. The exit status is 0 if a run has all "
+        "that it needs, otherwise 1."
     )
     parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest: cases/")
     add_options(parser, ASKED, defaults=True)
@@ -73,7 +73,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Print the table, from within pytest: its ini files and conftests are those of a run."""
+    """Let pytest print the table, so that the ini files and conftests of a run are read."""
     demand_suite(*options.suite)
     options_given = [
         f"{f'-o{option.ini}' if option.per_project else option.flag}={getattr(options, option.name)}"

@@ -121,7 +121,7 @@ def test_a_judge_that_cannot_be_read_has_no_score_and_its_share_is_told(
 @pytest.mark.parametrize(
     ("sheet", "problem"),
     [
-        ("case,label\nx,yes\n", "none of the labels belongs to a case"),
+        ("case,label\nx,yes\n", "no label belongs to a case"),
         ("case,label\nx,perhaps\n", "'perhaps'"),
         ("case,label\nx,1\nx,0\n", "each case once"),
         ("name\nx\n", "the columns case and label"),
@@ -280,4 +280,4 @@ def test_the_arguments_of_a_declaration_hold_when_its_answers_are_judged_again(
 
 def test_a_run_without_judges_of_its_own_needs_criteria(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", "base", "--judge=function:judges:strict"]) == 2, over.path
-    assert "declares no scorer that asks a judge; say what is judged by --criteria" in capsys.readouterr().err
+    assert "declares no scorer that asks a judge; name the question with --criteria" in capsys.readouterr().err
