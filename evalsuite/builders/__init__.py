@@ -16,7 +16,7 @@ BUILDERS = {
     ),
     "treb": "question-answer pairs from a folder of CSV tables",
 }
-"""Products of the builders by their names on the command line; packages have underscores instead of hyphens."""
+"""The products of the builders, by command-line name; the packages have underscores instead of hyphens."""
 
 
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:

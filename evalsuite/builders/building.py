@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bytes_of(files: Iterable[Path]) -> int:
-    """Sum the sizes of files, counting a file each time it is listed; missing files have size 0."""
+    """Sum the sizes of files in bytes; missing files have size 0, and repeated files count again."""
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
@@ -44,7 +44,7 @@ class BuildProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Draw now, because a short build may end within the first interval of the bar.
+        # Draw once more, because a short build may end before tqdm draws at all.
         if self._bar is not None:
             self._bar.refresh()
             self._bar.close()
@@ -64,7 +64,7 @@ class BuildProgress:
 def building(target: Path) -> Iterator[Path]:
     """Provide a private folder beside a file that is going to be written.
 
-    The folder's name depends on the file's, so the next build removes what a killed build left.
+    The folder is named after the file, so the next build removes the files that a killed build left there.
     """
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
@@ -75,7 +75,7 @@ def building(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise SettingsError(f"cannot write {target}: {error.strerror or error}") from error
     with os.fdopen(lock):
-        _take(lock, target)
+        _acquire(lock, target)
         _clear(folder, but="lock")
         try:
             yield folder
@@ -84,7 +84,7 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def write(text: str, target: Path, folder: Path) -> None:
-    """Write a file in a private folder on the same disk, and move it to its place when it is complete."""
+    """Write a file in a private folder on the same disk; when it is complete, move it to its target."""
     draft = folder / target.name
     try:
         with draft.open("w", encoding="utf-8", newline="\n") as file:
@@ -101,7 +101,7 @@ def write(text: str, target: Path, folder: Path) -> None:
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that files are removed."""
+    """Turn SIGTERM into an exception, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -116,11 +116,11 @@ def ending_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _take(lock: int, target: Path) -> None:
+def _acquire(lock: int, target: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise SettingsError(f"another build of {target} is under way; wait for it, or write another file") from None
+        raise SettingsError(f"another build is writing {target}; wait for its end, or write another file") from None
 
 
 def _clear(folder: Path, *, but: str) -> None:

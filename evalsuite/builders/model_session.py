@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import ModelHandle
 
 TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
-"""The options that a build with a model takes."""
+"""The options of a build with a model."""
 
 
 def add_options(
     parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add options of a run; their help texts name the defaults of a run only with `defaults`."""
+    """Add options of a run; with `defaults`, their help texts give the defaults."""
     for option in OPTIONS:
         if option.name in names:
             text = option.help if defaults else option.help.partition(". Default: ")[0]
@@ -52,7 +52,7 @@ def model_settings(values: Mapping[str, Any]) -> Settings:
 
 
 class ModelSession:
-    """Asks one model in a background loop, so that the main thread can be interrupted."""
+    """A model that is asked in a background loop, so that the main thread can be interrupted."""
 
     def __init__(self, settings: Settings, store: Path) -> None:
         from evalsuite.gateway.loop import BackgroundLoop
@@ -88,7 +88,7 @@ class ModelSession:
         return completion
 
     def do(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
-        """Run work that asks the model, and wait for it."""
+        """Run a coroutine that asks the model, and wait for its end."""
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self._settings
@@ -96,31 +96,26 @@ class ModelSession:
         self._background.run(work(model))
 
     def close(self) -> None:
-        """Wait shortly for pending calls, which are paid for, keep their answers, and cancel the rest."""
+        """Wait briefly for pending calls, because they cost money; store their answers, and cancel the other calls."""
         if self._gateway is not None:
             self._background.run(self._close(self._gateway))
         self._background.close()
 
     async def _close(self, gateway: Gateway) -> None:
         await gateway.aclose()
-        # Remove an empty store, because the model was never reached.
-        if self._is_empty(self._store):
-            self._store.unlink()
-
-    def _is_empty(self, path: Path) -> bool:
         from evalsuite.journal.answers import Answers
 
-        store = Answers.open(path, read_only=True)
-        try:
-            return not len(store)
-        finally:
-            store.close()
+        with closing(Answers.open(self._store, read_only=True)) as answers:
+            is_empty = not len(answers)
+        # An empty store means that the model was never reached.
+        if is_empty:
+            self._store.unlink()
 
 
 @contextmanager
 def session(settings: Settings, store: Path) -> Iterator[ModelSession]:
     """Open a session for the duration of the block."""
-    # Like pytest's root directory, so that `function:package.module:name` is importable.
+    # Modules of the current directory must be importable for `function:package.module:name`, as they are under pytest.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     opened = ModelSession(settings, store)

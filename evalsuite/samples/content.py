@@ -10,7 +10,7 @@ from typing import Any
 from evalsuite.core.errors import DatasetError, SettingsError
 
 MessagePart = dict[str, Any]
-Source = str | Path | bytes  # a file or its bytes; for `image`, also an address that begins with http or data
+Source = str | Path | bytes  # A file or its bytes; for `image`, also a URL that begins with http or data.
 
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 SOUNDS = {".wav": "wav", ".mp3": "mp3"}
@@ -22,7 +22,7 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
     The part goes into a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
 
     Args:
-        source: a file, bytes, or an address from which the model's server downloads the picture.
+        source: a file, bytes, or a URL from which the model's server downloads the picture.
     """
     return {"type": "image_url", "image_url": {"url": _picture(source), "detail": detail}}
 

@@ -30,25 +30,22 @@ def load_samples(
 ) -> list[Sample]:
     """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, according to its file name extension.
 
-    Any other source that is not a file is the name of a data set on the Hugging Face hub (`org/name`, or
-    `org/name:configuration`). This requires the package `datasets`.
+    A source that is not a file is the name of a data set on the Hugging Face hub (`org/name`, or
+    `org/name:configuration`), which requires the package `datasets`.
 
     Args:
-        path: the file. JSON and YAML files contain a list of items, either at the top or in one key of an
-            object.
+        path: the file or data set. A JSON or YAML file contains a list of items, or an object with one such list.
         input: the field with the question, with dots for nested fields (`question.text`), or a function of
             the item. Its value is text, or a list of messages in the OpenAI format.
         target: the field with the correct answer or answers; None if the items have none.
         id: the field with the id; None numbers the items from 1.
         tags: fields that become tags; a mapping renames them, or computes them with functions.
-        metadata: fields that become metadata, in the same form as `tags`; None selects all fields that are
-            not input, target or id.
+        metadata: fields that become metadata, in the same form as `tags`; None selects all remaining fields.
         split: the split of a data set from the hub.
 
     Raises:
         DatasetError: the file has a broken line, a missing field or a duplicate id.
-        SettingsError: the extension is unknown, or a required package is missing; the message says how to
-            install it.
+        SettingsError: the extension is unknown, or a required package is missing.
     """
     return list(iter_samples(path, input=input, target=target, id=id, tags=tags, metadata=metadata, split=split))
 
@@ -65,7 +62,7 @@ def iter_samples(
 ) -> Iterator[Sample]:
     """Read samples one by one; `--limit N` then reads only the first N items of a large file.
 
-    Arguments and errors are those of `load_samples`; an error is raised when the faulty item is reached. Example:
+    The arguments and errors are those of `load_samples`; an error is raised when the faulty item is reached. Example:
     `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by piece,
     other files as a whole.
     """
@@ -75,7 +72,7 @@ def iter_samples(
         sample = fields.make_sample(str(path), where, number, item)
         if sample.id in place_of:
             raise DatasetError(
-                str(path), where, f"the id {sample.id!r} of {place_of[sample.id]} again", "ids that are unique"
+                str(path), where, f"the id {sample.id!r}, which {place_of[sample.id]} also has", "unique ids"
             )
         place_of[sample.id] = where
         yield sample
@@ -153,18 +150,20 @@ def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
     if reader is not None:
         if not file.is_file():
             missing = "a folder" if file.is_dir() else "no such file"
-            raise DatasetError(str(path), "", missing, "a file; relative paths begin where pytest was started")
+            raise DatasetError(
+                str(path), "", missing, "a file; relative paths start at the directory where pytest was started"
+            )
         return reader(file)
     if file.exists() or not isinstance(path, str) or "/" not in path:
         raise SettingsError(
-            f"load_samples({str(path)!r}): not a file of a known kind; there are {', '.join(READERS)}, "
-            "and names of the Hugging Face hub as org/name"
+            f"load_samples({str(path)!r}): not a file with a known extension ({', '.join(READERS)}), nor a data set of "
+            "the Hugging Face hub (org/name)"
         )
     return _read_hub(path, split)
 
 
 def _read_lines(file: Path) -> Iterator[str]:
-    """Yield lines one by one; they end only at line feeds, because JSON allows other line ends within a text."""
+    """Yield lines one by one; only line feeds end a line, because JSON allows other line ends within a string."""
     before = 0
     try:
         with file.open("rb") as stream:
@@ -233,13 +232,13 @@ def _separated_by(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read(file: Path) -> Iterator[SourceItem]:
         # The limit applies to the whole process, so restore it for other code.
         usual = csv.field_size_limit(CSV_LIMIT)
-        # Every line end becomes a line feed, within quotes, too.
+        # All line ends become line feeds, also within quotes.
         text = io.StringIO("".join(_read_lines(file)), newline=None)
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
             names = next(reader, [])
             if len(set(names)) < len(names) or not all(names):
-                raise DatasetError(str(file), "line 1", f"the names {names}", "a name of its own for each column")
+                raise DatasetError(str(file), "line 1", f"the names {names}", "a different name for each column")
             for values in reader:
                 where = f"line {reader.line_num}"
                 if len(values) not in {0, len(names)}:
@@ -248,7 +247,7 @@ def _separated_by(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
                     yield where, dict(zip(names, values, strict=True))
         except csv.Error as error:
             where = f"line {reader.line_num}"
-            raise DatasetError(str(file), where, str(error), "separated values with quotes that end") from error
+            raise DatasetError(str(file), where, str(error), "separated values whose quotes are closed") from error
         finally:
             csv.field_size_limit(usual)
 
@@ -299,7 +298,7 @@ def _read_hub(name: str, split: str) -> Iterator[SourceItem]:
         from datasets import load_dataset
     except ImportError as error:
         raise SettingsError(
-            f"load_samples({name!r}): not a file; if it is a name of the Hugging Face hub: pip install datasets"
+            f"load_samples({name!r}): no such file; to load a data set of the Hugging Face hub: pip install datasets"
         ) from error
     repository, _, configuration = name.partition(":")
     try:

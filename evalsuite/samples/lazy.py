@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _creation = threading.RLock()
-"""Held while a sample is created, because the event loop and the case's test may request it at the same time."""
+"""The lock for creating a sample, because the event loop and the case's test may request it at the same time."""
 
 
 class LazySample:
@@ -35,7 +35,7 @@ class LazySample:
             if self._sample is None:
                 sample = self._make(self.id)
                 if sample.id != self.id:
-                    raise SettingsError(f"LazySamples: for the id {self.id!r}, make returned the sample {sample.id!r}")
+                    raise SettingsError(f"LazySamples: make({self.id!r}) returned a sample with the id {sample.id!r}")
                 self._sample = sample
             return self._sample
 
@@ -43,8 +43,8 @@ class LazySample:
 class LazySamples(Sequence[Sample]):
     """Samples whose ids are known at once, and whose contents are created only if they run.
 
-    Useful for large files and for prompts that take long to build: `LazySamples(table.index, lambda id:
-    Sample(id, ...))`. Samples that `--limit`, `-k` and `--shard` leave out are not created.
+    They are useful for large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`. Samples
+    that `--limit`, `-k` and `--shard` leave out are not created.
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.

@@ -77,7 +77,7 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
         ("s.jsonl", "", "found no items"),
         ("s.json", '{"a": [], "b": []}', "with 2 lists"),
         ("s.csv", "input,target\na,b\nc\n", "line 3: found 1 fields, expected 2"),
-        ("s.csv", 'input,target\n"a,b\n', "expected separated values with quotes that end"),
+        ("s.csv", 'input,target\n"a,b\n', "expected separated values whose quotes are closed"),
         ("s.csv", "input,input\na,b\n", "line 1: found the names"),
         ("s.yaml", "a: [", "invalid YAML"),
         ("s.parquet", "no parquet", "an invalid Parquet file"),
@@ -95,7 +95,7 @@ def test_a_doubled_id_names_both_places(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     line = '{"id": "a", "input": "x", "target": "y"}\n'
     path.write_text(line * 2, encoding="utf-8")
-    with pytest.raises(DatasetError, match="line 2: found the id 'a' of line 1 again"):
+    with pytest.raises(DatasetError, match="line 2: found the id 'a', which line 1 also has"):
         load_samples(path, id="id")
 
 

@@ -1,7 +1,7 @@
-"""Compare an answer's tables with the wanted ones, and compute types of errors and the paper's ability map from it.
+"""Compare an answer's tables with the wanted ones; compute types of errors and the paper's ability map.
 
-The paper (arXiv 2309.08963, Figure 5) names six abilities and lets people rate them; it gives no formulas. Ours are
-stated in `abilities` and in docs/struc_bench.md.
+The paper (arXiv 2309.08963, Figure 5) names six abilities but gives no formulas, because people rate them there.
+docs/struc_bench.md defines the types of errors and the formulas of the abilities.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ FEWEST_LINES = 2
 
 
 def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
-    """Check for each sum in a wanted table whether it also holds for the predicted cells.
+    """Check for each sum in a wanted table whether it also holds for the predicted cells, which are in the same places.
 
     A row or column is a sum if it equals the sum of two others, or of all others, in every place where all of
     them have numbers, and in at least two places. A difference is the same sum, read from another of its
-    lines. Each place counts separately. The predicted cells are in the arrangement of the wanted ones.
+    lines. Each place counts separately.
     """
     numbers = [[_number(cell) for cell in row] for row in wanted]
     answered = [[_number(cell) for cell in row] for row in predicted]
@@ -160,7 +160,7 @@ def _check_columns(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
 
 
 def _find_sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Return the columns that are sums, each with the columns that it is the sum of."""
+    """Yield the columns that are sums, each with the columns that add up to it."""
     columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
     for total in columns:
         others = [column for column in columns if column != total]
@@ -215,22 +215,10 @@ def abilities(
     """Measure the abilities of an output, each in [0, 1]; leave out those that the item does not test.
 
     If no table was wanted, only formatting is measured. If no wanted cell contains a value, coverage,
-    comprehension and pragmatics are left out. Otherwise:
-
-    - coverage: the share of the values in the wanted data cells that appear in any predicted data cell;
-    - formatting: the share of fulfilled facts of form;
-    - comprehension: the share of the covered values that are in the correct row and column (0 if none is
-      covered). If columns or rows of the reference are sums or differences of others, the result is the mean
-      of that share and of the share of these sums that also hold in the output, whatever its numbers are;
-    - reasoning: the share of correct cells among the wanted data cells whose value does not appear in the
-      source text, so that it must be derived; left out if there are none;
-    - pragmatics: the mean of three shares: facts about the markup used that are fulfilled, correct cells that
-      are written in the wanted form (0 if none is correct), and characters of the answer that belong to its
-      table;
-    - hallucination control: the share of the values in the predicted data cells that appear in the source
-      text or the reference; left out if the output has no data.
+    comprehension and pragmatics are left out.
 
     Args:
+        form: the share of all facts of form that are fulfilled.
         markup: the share of facts about the markup that are fulfilled, see `markup_used`.
         share: the share of the answer's characters that belong to its table.
     """
@@ -244,7 +232,7 @@ def abilities(
     values = {
         "coverage": _share(covered, wanted.total()),
         "formatting": form,
-        "reasoning": _reasoning(comparison, text),
+        "reasoning": _share_derived(comparison, text),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
         "pragmatics": (markup + (_share(in_form, len(right)) or 0.0) + share) / 3,
         "hallucination_control": _share_supported(comparison, text, wanted),
@@ -259,7 +247,8 @@ def markup_used(facts: Iterable[FormFact]) -> float:
     return sum(about_markup) / len(about_markup)
 
 
-def _reasoning(comparison: TableComparison, text: Text) -> float | None:
+def _share_derived(comparison: TableComparison, text: Text) -> float | None:
+    # A value that the source text lacks must be derived from it.
     derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
     right = sum(pair.verdict in RIGHT for pair in derived)
     return _share(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
@@ -291,18 +280,10 @@ BROKEN = frozenset({"markup", "well_formed", "compiles"})
 
 
 def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
-    """Find the types of errors in an output; each type that occurs is 1.0.
+    """Find the types of errors in an output: 1.0 for a type that occurs, else 0.0; empty if no table was wanted.
 
-    `error_free` is 1.0 if no type occurs and every fact of form is fulfilled.
-
-    - structure: a table, row or column is missing, unwanted, or in another position; or the markup is of
-      another kind than wanted, is incomplete, or would not compile;
-    - naming: the name of a row or column has another value;
-    - element: a data cell in the right position has another value, is missing, or should be empty;
-    - element format: a data cell has the correct value in another form (50 for 50.0%, 12 for 12:00).
-
-    Cells of missing rows and columns are not counted as errors. If no table was wanted, the result is empty
-    because nothing can be compared.
+    `error_free` is 1.0 if no type occurs and every fact of form is fulfilled. Cells of missing rows and columns are not
+    counted as errors.
     """
     if not comparison.tables:
         return {}

@@ -30,7 +30,7 @@ ASPECTS = {"content": "Content", "format": "Format"}
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """The scores that one person gave to one output, on any scale that is the same for all outputs."""
+    """The scores that one person gave to one output, on any scale that all outputs share."""
 
     sample: str  # The id of the item, as in reports (`html-003`), or of its sample in one mode (`html-003-format_cot`).
     content: float  # The score for content.
@@ -91,8 +91,7 @@ def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | No
 def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
     """Return the ratings of one model's outputs by item.
 
-    Ratings without a model's name count for every model, except for outputs that have ratings under this
-    model's name.
+    A rating without a model's name counts for every model, unless the item has ratings under the model's name.
     """
     by_sample: dict[str, list[HumanScores]] = {}
     for score in scores:
@@ -113,7 +112,7 @@ def _join_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[s
 
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
-QUICK = 4  # number of shipped items of each format that run by default
+QUICK = 4  # Number of shipped items per format that run by default.
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,7 @@ WORDS: Mapping[Format, frozenset[str]] = {
     "latex": frozenset({"latex", "tex"}),
     "markdown": frozenset({"table", "tables", "text", "raw", "rawtext", "markdown", "rotowire"}),
 }
-"""Words in a file's name that stand for a format, tried in this order, so that `html_table.json` counts as HTML."""
+"""Words in a file's name that show its format, tried in this order, so that `html_table.json` counts as HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,7 @@ def items_json(items: Iterable[TableItem]) -> str:
 
 
 def find_files(folder: Path) -> dict[Format, Path]:
-    """Find each format's file in a folder by the words in its name; a name with `test` is preferred."""
+    """Find each format's file in a folder by its name; among several files, the one with `test` in its name."""
     paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
         if written := format_of(path):
@@ -218,13 +217,13 @@ def find_files(folder: Path) -> dict[Format, Path]:
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that a file's name stands for, or None."""
+    """Return the format that a file's name shows, or None."""
     words = set(re.findall("[a-z]+", path.stem.lower()))
     return next((written for written, markers in WORDS.items() if words & markers), None)
 
 
 FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
-"""The names and the order of the paper's Table 2."""
+"""The formats with the names and in the order of the paper's Table 2."""
 
 ANSWER: Mapping[Format, str] = {
     "markdown": "Write each table row on its own line, cells between | characters, the column names first. "

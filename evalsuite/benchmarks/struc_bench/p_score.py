@@ -1,7 +1,7 @@
 """Compute the P-Score: a judge scores how similar two tables are in content and in structure.
 
 Source: the prompting score of Struc-Bench (arXiv 2309.08963). The judge gives reasons, then scores from 0 to
-10, at a temperature of 0.1. The judge is asked in both orders of the tables, because judges prefer one position. A
+10, at a temperature of 0.1. It sees the tables in both orders, because judges prefer one position. A
 score of 5 means that half of the cells agree. Form does not affect the score for content.
 """
 
@@ -101,10 +101,10 @@ def check_prompt(prompt: str) -> None:
         filled = _prompt(prompt, "table one", "table two", "html")
     except (LookupError, ValueError, AttributeError) as error:
         raise ValueError(
-            f"cannot be filled in ({type(error).__name__}: {error}); write a brace that is text twice"
+            f"cannot be filled in ({type(error).__name__}: {error}); write a literal brace twice"
         ) from error
     if "table one" not in filled or "table two" not in filled:
-        raise ValueError("has no place {tables}, nor {input1} and {input2}, where the tables go")
+        raise ValueError("lacks the tables: it needs the placeholder {tables}, or both {input1} and {input2}")
 
 
 def parse_scores(text: str) -> dict[str, float]:

@@ -30,7 +30,7 @@ FACT = "bleu"
 
 
 def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
-    """Count matching n-grams and all n-grams of order 1 to 4 in sacrebleu's tokens, and measure both texts' lengths."""
+    """Count matching and all n-grams of order 1 to 4, and both texts' lengths, in sacrebleu's tokens."""
     score = _bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
@@ -69,7 +69,7 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # The fact that TeX accepts an output; only LaTeX outputs have it.
+COMPILES = "form_compiles"  # The metric that TeX accepts an output; measured for LaTeX only.
 FORM = "form"  # The name under which a record keeps the checklist of form.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
@@ -174,7 +174,7 @@ class PScorer:
         self._prompt = prompt
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
-        """Score one transcript; if a judgement cannot be read, the P-Score alone is missing."""
+        """Score one transcript; if a judgement cannot be read, only the P-Score is missing."""
         answer, written = strip_answer(transcript.answer, _format_of(sample)), _format_of(sample)
         try:
             score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)

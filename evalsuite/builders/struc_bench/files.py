@@ -28,18 +28,18 @@ NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.js
 
 
 def check_file_name(target: Path, written: Format) -> None:
-    """Check that the name of a file of items stands for its format, so that the file will be read in that format."""
+    """Check that a file's name shows the format of its items, because the name decides how the file is read."""
     if target.suffix != ".json" or format_of(target) != written:
         raise SettingsError(
-            f"--to {target}: the name of a file of items stands for its format; call it {NAMES[written]} or similar"
+            f"--to {target}: the name of this file must show the format of its items; call it {NAMES[written]} or similar"
         )
 
 
 def format_by_name(path: Path) -> Format:
-    """Return the format that the name of a file of items stands for."""
+    """Return the format that the name of a file of items shows."""
     written = format_of(path)
     if written is None:
-        raise DatasetError(path, "", "a name that stands for no format", f"a name like {', '.join(NAMES.values())}")
+        raise DatasetError(path, "", "a name that shows no format", f"a name like {', '.join(NAMES.values())}")
     return written
 
 
@@ -47,9 +47,9 @@ def format_by_name(path: Path) -> Format:
 class Fragment:
     """A table's markup."""
 
-    markup: str  # The whole markup, with its caption.
+    markup: str  # Includes the caption.
     line: int  # The line of the file at which the markup begins, from 1.
-    unfit: str = ""  # The reason why the markup cannot be used, if the file alone shows one; else empty.
+    unfit: str = ""  # The reason why the markup cannot be used, if it was visible while the file was cut.
 
 
 def why_unfit(fragment: Fragment, written: Format) -> str:
@@ -63,7 +63,7 @@ def why_unfit(fragment: Fragment, written: Format) -> str:
     except ScoringError as error:
         return str(error)
     if score.value != 1.0:
-        return f"against itself it scores {score.content:.3f} in content and {score.form:.3f} in form"
+        return f"compared with itself, it scores {score.content:.3f} in content and {score.form:.3f} in form, not 1.0"
     return ""
 
 
@@ -78,23 +78,23 @@ PIECE = re.compile(
 
 
 def html_fragments(page: str) -> Iterator[Fragment]:
-    """Return the outermost tables of a page, in order."""
+    """Yield the outermost tables of a page, in order."""
     depth = begin = line = counted = 0
     for piece in PIECE.finditer(page):
         if piece["end"] is None:
             continue
         if not piece["end"]:
             if not depth:
-                # Count lines from the last table on.
-                line, counted = line + page.count("\n", counted, piece.start()), piece.start()
                 begin = piece.start()
+                # Count lines from the last table on.
+                line, counted = line + page.count("\n", counted, begin), begin
             depth += 1
         elif depth:
             depth -= 1
             if not depth:
                 yield Fragment(page[begin : piece.end()], line + 1)
     if depth:
-        yield Fragment(page[begin:], line + 1, "its element does not end")
+        yield Fragment(page[begin:], line + 1, "its <table> has no end tag")
 
 
 TABLES = TABULARS | {"table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable"}
@@ -105,7 +105,7 @@ PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
 def latex_fragments(source: str) -> Iterator[Fragment]:
-    """Return the outermost tables of a source, in order; a float with its caption is one table."""
+    """Yield the outermost tables of a source, in order; a float with its caption is one table."""
     read = LatexSource(source)
     place = line = counted = 0
     while place < len(read.tokens):
@@ -127,7 +127,7 @@ def _latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
     bare = COMMENT.sub(lambda match: match[1] or "", markup)
     unfit = ""
     if not ends:
-        unfit = "its environment does not end"
+        unfit = "its environment has no \\end"
     elif PARAMETER.search(bare):
         unfit = "it is part of a macro's definition"
     elif elsewhere := ELSEWHERE.search(bare):
@@ -135,16 +135,15 @@ def _latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
     return Fragment(bare, line, unfit)
 
 
-PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def word(tables: Sequence[CellGrid]) -> str:
-    """Describe all tables, one paragraph each: the caption, the names of the columns, and each row.
+def describe_tables(tables: Sequence[CellGrid]) -> str:
+    """Describe every text of the tables in words, one paragraph per table: the caption, the columns, and each row.
 
-    The description contains every text of the tables. A row with one text across all columns is described as such; such
-    rows at the top are titles, and the head below them names the columns (texts of several head rows are joined). Any
-    other cell that spans several places counts in each; blank cells are left out; a column without a name is called by
-    its number.
+    Rows at the top with one text across all columns are titles; the head below them names the columns, and the texts of
+    several head rows are joined. Any other cell that spans several places is repeated in each. Blank cells are left
+    out. A column without a name is called by its number.
     """
     return "\n\n".join("\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
@@ -180,7 +179,7 @@ def _row(row: Sequence[str], columns: Sequence[str]) -> str:
 def _column_name(columns: Sequence[str], place: int) -> str:
     if place < len(columns) and columns[place]:
         return columns[place]
-    return f"the {PLACES[place]} column" if place < len(PLACES) else f"column {place + 1}"
+    return f"the {ORDINALS[place]} column" if place < len(ORDINALS) else f"column {place + 1}"
 
 
 WHAT = "LaTeX and HTML items from a folder of .tex and .html files"
@@ -286,4 +285,4 @@ def _add_items(text: str, name: str, written: Format, built: BuiltItems) -> None
 
 def _item(fragment: Fragment, written: Format) -> TableItem:
     tables = [table for table in read_tables(fragment.markup, written) if any(table.cells)]
-    return TableItem(INSTRUCTIONS[written], word(tables), fragment.markup)
+    return TableItem(INSTRUCTIONS[written], describe_tables(tables), fragment.markup)

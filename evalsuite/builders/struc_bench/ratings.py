@@ -60,8 +60,8 @@ def _parse_count(text: str) -> int:
 def run_sheet(args: Namespace) -> int:
     """Write the sheet and its key."""
     if args.to.suffix != ".csv" or args.to.exists():
-        problem = "is there already and may hold ratings" if args.to.exists() else "is not the name of a .csv file"
-        raise SettingsError(f"--to {args.to} {problem}; name another")
+        problem = "exists and may contain ratings" if args.to.exists() else "is not the name of a .csv file"
+        raise SettingsError(f"--to {args.to} {problem}; choose another name")
     records = {_output_id(name, record): record for name, record in _answered_rows(args.reports, args.runs)}
     if not records:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
@@ -135,7 +135,7 @@ def run_ratings(args: Namespace) -> int:
     """Write the ratings and print their number."""
     raters = [sheet.stem for sheet in args.sheets]
     if twice := next((rater for rater in raters if raters.count(rater) > 1), None):
-        raise SettingsError(f"two sheets are called {twice}: a sheet's file name is the person's name")
+        raise SettingsError(f"two sheets are called {twice}; name each sheet's file after the person who filled it in")
     outputs = _read_key(args.key)
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
@@ -148,10 +148,7 @@ def run_ratings(args: Namespace) -> int:
 
 
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """Read one person's ratings in the form of `human_scores.json`.
-
-    `outputs` holds sample and model by the output's id.
-    """
+    """Read one person's ratings as records of `human_scores.json`; `outputs` gives sample and model by output id."""
     ratings: dict[str, dict[str, Any]] = {}
     for line, row in _lines(path):
         output = (row[ID] or "").strip()
@@ -163,7 +160,7 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
         if None not in marks.values():
             ratings[output] = {**outputs[output], "rater": path.stem, **marks, "errors": errors}
         elif any(mark is not None for mark in marks.values()):
-            raise DatasetError(path, line, "one mark of two", "marks for both content and format, or for neither")
+            raise DatasetError(path, line, "a single mark", "marks for both content and format, or for neither")
     if not any(rating["errors"] for rating in ratings.values()):
         for rating in ratings.values():
             del rating["errors"]

@@ -25,20 +25,15 @@ if TYPE_CHECKING:
 
     Rows = dict[str, dict[str, str]]
 
-LARGER_THAN = 3  # the paper keeps tables with more rows and columns than this
+LARGER_THAN = 3  # The paper uses only tables with more rows and more columns than this, including those of names.
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game's report and its tables `Team` and `Player`; a table without any value is left out."""
+    """A game's report and its tables `Team` and `Player`; tables without values are left out."""
 
     text: str
     tables: tuple[CellGrid, ...]
-
-
-def is_large(table: CellGrid) -> bool:
-    """Tell whether a table has more than three rows and more than three columns, counting rows and columns of names."""
-    return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
 
 
 def write_tables(tables: Iterable[CellGrid]) -> str:
@@ -59,7 +54,7 @@ class BoxColumn:
 
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
-    cue: re.Pattern[str]  # Every sentence that gives the value alone contains one of these words.
+    cue: re.Pattern[str]  # The words that mention this column; a number in a pair needs none of them.
     first: str = ""  # The key of the column whose value precedes this one in a pair such as 7 - of - 13.
     second: str = ""  # The key of the column whose value follows this one in a pair.
 
@@ -146,7 +141,7 @@ def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str
 
 
 def _names(sentence: str, called: Sequence[str]) -> bool:
-    """Tell whether a sentence has one of these names as whole tokens; a hyphen is also a separate token."""
+    """Tell whether a sentence contains one of these names as whole tokens, with or without spaces around hyphens."""
     padded = f" {sentence} "
     return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
 
@@ -187,9 +182,9 @@ def _find_mentioned(columns: Sequence[BoxColumn], values: Mapping[str, str], abo
 def _make_table(
     name: str, columns: Sequence[BoxColumn], rows: Mapping[str, Mapping[str, str]], mentioned: Mapping[str, set[str]]
 ) -> CellGrid:
-    """Make a table of the rows and columns with at least one value that the report mentions; other cells are blank.
+    """Make a table of the values that the report mentions; rows and columns without such a value are left out.
 
-    `rows` holds each row's values by key, and `mentioned` the keys of the values that the report gives.
+    `rows` contains each row's values by key, and `mentioned` the keys of the values that the report mentions.
     """
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [
@@ -231,7 +226,7 @@ def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where
     for side, line in lines.items():
         row = line.get("TEAM-NAME") or take(record, f"{side}_name", str, path, where)
         if row in rows:
-            raise DatasetError(path, where, f"twice the team {row!r}", "two teams")
+            raise DatasetError(path, where, f"the team {row!r} on both sides", "two teams")
         rows[row] = {key: value for key, value in line.items() if key in TEAM_KEYS}
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
@@ -318,7 +313,7 @@ def _lines(path: Path) -> list[str]:
 
 def _tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
-    # Some reports fill neither table, but name both.
+    # If a report mentions no value, the line has the names of both tables and nothing else.
     if not tables and not all(f"{name}:" in line for name in NAMES):
         raise DatasetError(path, where, "no table", "Team: and Player: tables, rows between <NEWLINE>")
     for table in tables:
@@ -374,7 +369,7 @@ def run(args: Namespace) -> int:
         for path in files:
             progress.begin(path.name)
             for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
-                if any(is_large(table) if args.large_only else any(table.cells) for table in game.tables):
+                if any(_is_wanted(table, large_only=args.large_only) for table in game.tables):
                     items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))
                 else:
                     passed_over += 1
@@ -389,8 +384,14 @@ def run(args: Namespace) -> int:
     return 0
 
 
+def _is_wanted(table: CellGrid, *, large_only: bool) -> bool:
+    if large_only:
+        return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
+    return any(table.cells)
+
+
 def _source_files(source: Path) -> list[Path]:
-    """List the files to read; for a pair, the file with the tables."""
+    """List the files to read; a pair is listed by its file of tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
     paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}

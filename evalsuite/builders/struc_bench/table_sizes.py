@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, read_items
@@ -35,10 +35,9 @@ NOTE = "Rows and columns: means over all tables of the items, including rows and
 def count_items(written: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
     """Return format, counts of items and tables, and mean rows and columns per table (None without any table)."""
     tables = [table for item in (*test, *train) for table in read_tables(item.output, written)]
-    rows, columns = (
-        _mean(counts) for counts in ([len(table.rows) for table in tables], [table.width for table in tables])
-    )
-    return [FORMAT_NAMES[written], len(train), len(test), len(tables), rows, columns]
+    sizes = zip(*((len(table.rows), table.width) for table in tables), strict=True)
+    means: list[Cell] = [fmean(counts) for counts in sizes] or [None, None]
+    return [FORMAT_NAMES[written], len(train), len(test), len(tables), *means]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -67,7 +66,7 @@ def run(args: Namespace) -> int:
 
 
 def _sets(paths: Sequence[Path]) -> list[list[Path]]:
-    """Return the files of each set: files in one folder whose names differ only in `train` and `test`."""
+    """Group files of one folder whose names differ only in `train` and `test`."""
     sets: dict[tuple[Path, str], list[Path]] = {}
     for path in paths:
         sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)
@@ -79,7 +78,3 @@ def _count_set(paths: Sequence[Path]) -> list[Cell]:
     for path in paths:
         splits["train" in path.stem.lower()] += read_items(path)
     return count_items(format_by_name(paths[0]), splits[False], splits[True])
-
-
-def _mean(counts: Sequence[int]) -> float | None:
-    return math.fsum(counts) / len(counts) if counts else None

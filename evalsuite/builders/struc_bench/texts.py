@@ -56,7 +56,7 @@ def build_texts(
     noun: str,
     beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
-    """Have a model write a text for each item, write the items with it, and report successes and failures."""
+    """Have a model write a text for each item, store the items with their texts, and report successes and failures."""
     written, settings = format_by_name(args.file), model_settings(vars(args))
     check_file_name(args.to, written)
     items, answers = read_items(args.file), args.to.with_suffix(".answers.sqlite")
@@ -84,13 +84,11 @@ def build_texts(
                 for path, text in beside(done).items():
                     write(text, path, folder)
     except KeyboardInterrupt:
-        sys.stderr.write(f"interrupted; the answers are in {answers}: run the same command again to continue\n")
+        sys.stderr.write(f"interrupted; the answers so far are in {answers}; run the same command again to continue\n")
         return INTERRUPTED
     _report_failures(args.file, failures)
     if opened.cut_off:
-        sys.stderr.write(
-            f"{opened.cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
-        )
+        sys.stderr.write(f"{opened.cut_off:,} answers reached max_tokens: allow more with --model-param max_tokens=N\n")
     if texts:
         sys.stdout.write(f"{len(texts):,} of {number_of(len(items), 'item')} with {noun} in {args.to}\n")
     else:
@@ -107,7 +105,7 @@ def _report_failures(file: Path, failures: Mapping[int, str]) -> None:
         sys.stderr.write(f"{file}, item {', '.join(map(str, places[:MOST_NAMED]))}{more}: {reason}\n")
 
 
-ATTEMPTS = 3  # maximum requests for a text; each repetition says what was wrong
+ATTEMPTS = 3  # Maximum requests for a text; each repetition says what was wrong.
 ASKED: Mapping[Format, str] = {
     "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
     "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "
@@ -179,7 +177,7 @@ Leave out the values of data cells.
 
 {sections}
 """
-"""For the paper's ablation, without a list of what to describe and without an example."""
+"""The prompt of the paper's ablation, without a list of what to describe and without an example."""
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>?|<!")
 ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
@@ -204,7 +202,7 @@ async def describe(item: TableItem, written: Format, model: Model, *, plain: boo
 
 
 def code_in(description: str, table: str, written: Format) -> str:
-    """Return a message to the author of a description that repeats code; empty if it repeats none."""
+    """Return a message to the author if a description is empty or repeats code; else an empty text."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -239,7 +237,7 @@ def _latex_cells(line: str) -> list[str]:
 
 
 def _repeats(cells: Sequence[str], row: set[str]) -> bool:
-    """Tell whether two cells of a line are the row's. The outermost cells may be part of a sentence."""
+    """Tell whether a line repeats at least two cells of a row; its outermost cells may be part of a sentence."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)
@@ -280,7 +278,7 @@ def run_format_cot(args: Namespace) -> int:
         ask,
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
-        # Not `.json`, which would be read as a second file of items.
+        # The suffix `.json` would make this a second file of items.
         beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): _instruction_set(items)},
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
@@ -24,27 +24,12 @@ WHITELIST = frozenset({
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class HtmlListener(Protocol):
-    """Methods that lxml calls while it parses. Every start has its end; a text may arrive in several pieces.
+def parse_html(markup: str, listener: Any) -> None:
+    """Parse any text as HTML, however broken; lone surrogates are read as question marks.
 
-    lxml also calls `comment`, `pi` and `doctype` of a listener that has them.
+    lxml calls the listener's `start`, `end`, `data` and `close`, and its `comment`, `pi` and `doctype` if it has them.
+    Every start has its end; a text may arrive in several pieces.
     """
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start of an element."""
-
-    def end(self, tag: str) -> None:
-        """Handle the end of an element."""
-
-    def data(self, text: str) -> None:
-        """Handle a piece of text."""
-
-    def close(self) -> None:
-        """Handle the end of the document."""
-
-
-def parse_html(markup: str, listener: HtmlListener) -> None:
-    """Parse any text as HTML without errors. Lone surrogates are read as question marks."""
     from lxml import etree
 
     text = markup.removeprefix(BYTE_ORDER_MARK).encode("utf-8", "replace").decode("utf-8")
@@ -92,11 +77,8 @@ def lay_out(
 ) -> list[list[HtmlCell | None]]:
     """Find the cell that covers each place, according to HTML's table model; None for a place that no cell covers.
 
-    Spans are cut off at the last row of their group.
-
-    Args:
-        allowance: the approximate maximum of copies; beyond it, spans count as one cell. A few characters of
-            markup can ask for millions of cells.
+    Spans end at the last row of their group. After about `allowance` copies, spans count as one cell, because a few
+    characters of markup can ask for millions of cells.
     """
     grid: list[list[HtmlCell | None]] = []
     hanging: dict[int, tuple[HtmlCell, int]] = {}

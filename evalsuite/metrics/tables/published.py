@@ -147,7 +147,8 @@ def _tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> flo
     (first, first_leaves), (second, second_leaves) = _postorder(one), _postorder(two)
     if len(first) * len(second) > MOST_STEPS:
         raise ScoringError(
-            f"TEDS compares each node with each other: {len(first)} times {len(second)} are too many; use table_score"
+            f"TEDS would compare {len(first):,} times {len(second):,} elements, more than {MOST_STEPS:,} pairs; "
+            "use table_score"
         )
     rename = [[_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
     trees = [[0.0] * len(second) for _ in first]
@@ -175,7 +176,7 @@ def _postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
 
 
 def _path_starts(leftmost: list[int]) -> list[int]:
-    """Return the nodes at which a path to a leaf begins: the last node above each leaf."""
+    """Return, for each leaf that is leftmost in a subtree, the topmost such node."""
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
 
@@ -233,7 +234,10 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
 def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
     """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover."""
     return _mean_over_tables(
-        prediction, reference, format, lambda predicted, wanted: _grits(_boxes(wanted), _boxes(predicted), _overlap)
+        prediction,
+        reference,
+        format,
+        lambda predicted, wanted: _grits(_boxes(wanted), _boxes(predicted), _overlap_of_boxes),
     )
 
 
@@ -248,7 +252,7 @@ def _boxes(table: CellGrid) -> list[list[Box]]:
     return boxes
 
 
-def _overlap(one: Box, two: Box) -> float:
+def _overlap_of_boxes(one: Box, two: Box) -> float:
     width = min(one[2], two[2]) - max(one[0], two[0])
     height = min(one[3], two[3]) - max(one[1], two[1])
     shared = max(0, width) * max(0, height)
@@ -265,7 +269,8 @@ def _grits(
     sizes = [len(grid) * len(grid[0]) for grid in grids]
     if sizes[0] * sizes[1] > MOST_COMPARISONS:
         raise ScoringError(
-            f"GriTS compares each cell with each other: {sizes[0]} times {sizes[1]} cells are too many; use table_score"
+            f"GriTS would compare {sizes[0]:,} times {sizes[1]:,} cells, more than {MOST_COMPARISONS:,} pairs; "
+            "use table_score"
         )
     numbers = [
         {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
@@ -284,7 +289,7 @@ def _grits(
 
 
 def _best_sums(cells: Rewards) -> Rewards:
-    """Compute the reward of aligning each pair of lines, cell by cell."""
+    """Compute for each pair of lines the total reward of their best alignment, cell by cell."""
     import numpy as np
 
     best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
@@ -298,7 +303,7 @@ def _best_sums(cells: Rewards) -> Rewards:
 
 
 def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
-    """Find the best alignment of lines; among equal ones, aligning a pair is preferred, as in the authors' code."""
+    """Find the best alignment of lines; among equally good ones, prefer more pairs, as the authors' code does."""
     import numpy as np
 
     height, width = rewards.shape
@@ -358,7 +363,8 @@ def _f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
         return float(not predicted and not wanted)
     if max(len(predicted), len(wanted)) > MOST_POINTS:
         raise ScoringError(
-            f"RMS pairs at most {MOST_POINTS} values, not {max(len(predicted), len(wanted))}; use table_score"
+            f"RMS compares tables of at most {MOST_POINTS:,} values, not {max(len(predicted), len(wanted)):,}; "
+            "use table_score"
         )
     names, others = list(wanted), list(predicted)
     alike = np.array([[_text_similarity(name, other) for other in others] for name in names])

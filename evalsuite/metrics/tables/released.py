@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
-TREE_LIMIT = 100_000  # maximum length of a flattened tag tree. Fifteen nested whitelisted tags stay below it
+TREE_LIMIT = 100_000  # Maximum tags of a flattened tree: fifteen levels of nesting stay below it.
 
 CELLS = {"table": ("th", "td"), "ul": ("li",), "ol": ("li",), "li": ("li",)}
-"""The tags of cells, selected by the first of these tags that the reference contains."""
+"""The tags that mark cells, by the tag that selects them: the first of these four that the reference contains."""
 
 OPENING = {tag: chr(0x100 + 2 * place) for place, tag in enumerate(sorted(WHITELIST))}
 CLOSING = {tag: chr(ord(char) + 1) for tag, char in OPENING.items()}
@@ -35,23 +35,17 @@ CLOSING = {tag: chr(ord(char) + 1) for tag, char in OPENING.items()}
 BLANKS = " \n\t\f\r"
 PRESERVING = frozenset({"pre", "textarea"})
 NOT_TEXT = frozenset({"rt", "rp", "style", "script", "template"})
-"""Tags in which BeautifulSoup finds no text. Elsewhere, it reduces a blank text to one character."""
+"""Tags in which BeautifulSoup finds no text. Outside `PRESERVING`, it reduces a blank text to one character."""
 SPECIAL = PRESERVING | NOT_TEXT
 
 
 class ReleasedPage:
-    """The parts of a page that the definition needs.
-
-    Attributes:
-        elements: the whitelisted elements in document order: the tag, and where its text starts and ends in
-            the page's text.
-        tags: the starts and ends of elements in order, as characters of `OPENING` and `CLOSING`.
-        text: all texts of the page, joined.
-    """
+    """The parts of a page that the score compares; lxml calls `start`, `end`, `data` and the like."""
 
     def __init__(self, markup: str) -> None:
+        # The whitelisted elements in document order: tag, start and end of the element's text within the page's text.
         self.elements: list[tuple[str, int, int]] = []
-        self.tags: list[str] = []
+        self.tags: list[str] = []  # Starts and ends of elements in order, as characters of `OPENING` and `CLOSING`.
         self._open: list[int] = []
         self._texts: list[str] = []
         self._length = 0
@@ -88,15 +82,11 @@ class ReleasedPage:
         """Handle a piece of text."""
         self._pieces.append(text)
 
-    def comment(self, *_: str) -> None:
-        """End a text at a comment, a processing instruction or a document type."""
+    def close(self, *_: str) -> None:
+        """End a text at the end of the page, a comment, a processing instruction or a document type."""
         self._flush()
 
-    pi = doctype = comment
-
-    def close(self) -> None:
-        """End the last text."""
-        self._flush()
+    comment = pi = doctype = close
 
     def _flush(self) -> None:
         """End a text: pieces without a tag between them are one text."""
@@ -127,29 +117,22 @@ class ReleasedPage:
         child's tags around the result for the child, and that result once more, because the child's
         descendants are also descendants of the node.
         """
-        if (length := self._tree_length()) > TREE_LIMIT:
-            raise ScoringError(
-                f"the released H-Score flattens this HTML to {_shown(length)} tags, more than the limit of "
-                f"{TREE_LIMIT:,}: it notes every tag once for each subset of the tags around it; use table_score"
-            )
         walks: list[list[str]] = [[]]
-        for tag in self.tags:
-            if not ord(tag) % 2:
-                walks.append([])
-                continue
-            below = "".join(walks.pop())
-            walks[-1] += (chr(ord(tag) - 1), below, tag, below)
-        return "".join(walks[0])
-
-    def _tree_length(self) -> int:
         lengths = [0]
         for tag in self.tags:
             if not ord(tag) % 2:
+                walks.append([])
                 lengths.append(0)
                 continue
-            below = lengths.pop()
-            lengths[-1] += 2 + 2 * below
-        return lengths[0]
+            below, length = "".join(walks.pop()), lengths.pop()
+            walks[-1] += (chr(ord(tag) - 1), below, tag, below)
+            lengths[-1] += 2 + 2 * length
+            if lengths[-1] > TREE_LIMIT:
+                raise ScoringError(
+                    f"the released H-Score flattens this HTML to more than {TREE_LIMIT:,} tags, because each level of "
+                    "nesting doubles their number; use table_score"
+                )
+        return "".join(walks[0])
 
 
 def html_parts(prediction: str, reference: str) -> dict[str, float]:
@@ -165,22 +148,14 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
     }
 
 
-def _shown(length: int) -> str:
-    # Each level of nesting doubles the length, so the number may have hundreds of digits.
-    return f"{length:,}" if length < 10**12 else f"more than 10^{(length.bit_length() - 1) * 3 // 10}"
-
-
 LATEX_CONTENT = ("caption_match_score", "data_levenshtein_score", "data_difflib_score")
 LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_rows_match", "num_cols_match")
-READINGS = 20
-FEWEST_READINGS = 50_000
-"""Limits for the number of tokens that pylatexenc may read: per character of the text, and at least. One or two reads
-per character are usual.
-"""
+# The tokens that pylatexenc may read: this many per character (one or two are usual), but at least the second number.
+READINGS, FEWEST_READINGS = 20, 50_000
 
 
 class LatexTable(NamedTuple):
-    """The compared parts of a table: rows of cells without blank ones, caption, text read as alignment."""
+    """The compared parts of a table: rows without blank cells, the caption, and the text read as alignment."""
 
     rows: list[list[str]]
     caption: str = "None"
@@ -219,14 +194,14 @@ def _parse_latex(latex: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
     class BoundedWalker(LatexWalker):  # type: ignore[misc]  # pylatexenc ships no types
-        """Stops if tokens are read too often: each level of unclosed arguments doubles the work."""
+        """Limits the number of token reads, because each level of unclosed arguments doubles it."""
 
         tokens = FEWEST_READINGS + READINGS * len(latex)
 
         def get_token(self, *args: Any, **kwargs: Any) -> Any:
             self.tokens -= 1
             if self.tokens < 0:
-                raise ScoringError("arguments left open nest too deeply to try all ways of closing them")
+                raise ScoringError("unclosed arguments nest too deeply to try all ways of closing them")
             return super().get_token(*args, **kwargs)
 
     try:
@@ -268,7 +243,7 @@ def _walk_once(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
 
 
 def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
-    r"""Split rows at `\\` and cells at `&`; groups are skipped, macros print nothing, blank cells are dropped."""
+    r"""Split rows at `\\` and cells at `&`, ignoring groups, other macros and blank cells."""
     rows: list[list[str]] = [[""]]
     for node in _walk_once(nodes, groups=False):
         kind = _kind(node)
@@ -311,7 +286,6 @@ def _group_text(nodes: Sequence[Any]) -> str:
 MARKDOWN_CONTENT = ("data_levenshtein_score", "data_difflib_score")
 MARKDOWN_FORMAT = ("num_rows_match", "num_cols_match", "columns_levenshtein_score", "columns_difflib_score")
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
-NOT_FOUND = -1
 
 
 def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
@@ -343,7 +317,7 @@ def _cut_tables(text: str) -> tuple[str, str]:
 
 def _find_from(text: str, start: int, wanted: str) -> int:
     # A search from -1 sees only the last character: no name fits there, and a bar's place there is also -1.
-    return NOT_FOUND if start == NOT_FOUND else text.find(wanted, start)
+    return -1 if start == -1 else text.find(wanted, start)
 
 
 def _read_markdown(text: str) -> list[list[str]]:
@@ -409,7 +383,7 @@ def h_score(
         )
     if format not in FORMATS or variant not in VARIANTS:
         raise ValueError(
-            f"h_score knows the formats {', '.join(FORMATS)} and the variant {', '.join(VARIANTS)}, "
+            f"h_score has the formats {', '.join(FORMATS)} and the variant {', '.join(VARIANTS)}, "
             f"not {format!r} and {variant!r}"
         )
     compute, content, form = METHODS[format]

@@ -85,7 +85,7 @@ def test_a_sheet_that_may_hold_ratings_is_left_alone(sheet: Path, desk: Any, cal
     before = sheet.read_bytes()
     outcome = call("sheet", "one", "--reports", desk.reports, "--to", sheet)
     assert outcome.status == 2
-    assert "is there already and may hold ratings" in outcome.err
+    assert "exists and may contain ratings" in outcome.err
     assert sheet.read_bytes() == before
 
 
@@ -109,7 +109,7 @@ def test_filled_in_copies_become_ratings_that_the_benchmark_reads(sheet: Path, c
     [
         ({"content": "11", "format": "1"}, "column content: found '11', expected a number from 0 to 10"),
         ({"content": "good", "format": "1"}, "column content: found 'good'"),
-        ({"content": "8"}, "one mark of two"),
+        ({"content": "8"}, "a single mark"),
         ({"content": "8", "format": "1", "element_error": "maybe"}, "column element_error: found 'maybe'"),
         ({"output": "?"}, "output '?'"),
         ({}, "no line with marks"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.files import html_fragments, latex_fragments, why_unfit, word
+from evalsuite.builders.struc_bench.files import describe_tables, html_fragments, latex_fragments, why_unfit
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_tables_of_a_latex_source_become_items_without_its_comments(call: Call, 
         "deep/a.tex, line 2 is left out: it is part of a macro's definition",
         "deep/a.tex, line 22 is left out: its content is in another file (\\input)",
         "deep/a.tex, line 23 is left out: no cell with text can be read",
-        "deep/a.tex, line 24 is left out: its environment does not end",
+        "deep/a.tex, line 24 is left out: its environment has no \\end",
     ]
 
 
@@ -128,7 +128,7 @@ def test_files_that_cannot_be_used_are_named_and_the_rest_is_built(call: Call, w
         "a.html is left out: found the byte 0xe9, expected UTF-8 text",
         "b.html is left out: it has no table",
         "c.html, line 2 is left out: no cell with text can be read",
-        "c.html, line 3 is left out: its element does not end",
+        "c.html, line 3 is left out: its <table> has no end tag",
     ]
     assert "4 tables or files left out, 4 files read" in outcome.out
 
@@ -187,7 +187,7 @@ def _check(text: str, written: Format) -> None:
         assert fragment.line <= text.count("\n") + 1
         if not why_unfit(fragment, written):
             assert table_score(fragment.markup, fragment.markup, format=written).value == 1.0
-            assert word(read_tables(fragment.markup, written))
+            assert describe_tables(read_tables(fragment.markup, written))
 
 
 @pytest.mark.parametrize(
@@ -227,6 +227,6 @@ CELL = st.text("abcdef 0123", min_size=1, max_size=6).map(str.strip)
 
 @given(st.lists(st.lists(CELL, min_size=1, max_size=4).map(tuple), min_size=1, max_size=5), CELL)
 def test_the_words_hold_every_cell_and_the_caption(rows: list[tuple[str, ...]], name: str) -> None:
-    text = word([CellGrid(tuple(rows), name=name)])
+    text = describe_tables([CellGrid(tuple(rows), name=name)])
     assert all(cell in text for row in rows for cell in row)
     assert name in text

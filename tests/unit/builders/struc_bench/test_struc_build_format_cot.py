@@ -237,7 +237,7 @@ def test_names_must_tell_the_same_format(call: Call, items: Path, write: Write) 
     assert "call it html_test.json or similar" in outcome.err
     outcome = call("format-cot", write("x.json", ITEMS), "--to", items.with_name("y.json"), "--model=gpt-4")
     assert outcome.status == 2
-    assert "a name that stands for no format" in outcome.err
+    assert "a name that shows no format" in outcome.err
 
 
 LATEX = "\\begin{tabular}{lr}\nShop & Loaves \\\\\n\\end{tabular}"

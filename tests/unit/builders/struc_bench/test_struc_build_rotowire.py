@@ -168,7 +168,7 @@ BROKEN: dict[str, tuple[Callable[[Game], Any], str]] = {
         lambda game: [game(box_score={"PLAYER_NAME": {"0": "A"}, "PTS": {"0": True}})],
         "found true, expected a string",
     ),
-    "one team twice": (lambda game: [game(vis_line=game()["home_line"])], "twice the team 'Otters'"),
+    "one team twice": (lambda game: [game(vis_line=game()["home_line"])], "the team 'Otters' on both sides"),
 }
 
 

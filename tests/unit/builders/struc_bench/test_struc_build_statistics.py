@@ -61,7 +61,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders(call: Call, write: Wr
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("items.json", plain(RAW), "a name that stands for no format"),
+        ("items.json", plain(RAW), "a name that shows no format"),
         ("html.json", [], "found an empty list"),
         ("html.json", [{"input": "t"}], "item 0"),
         ("html.json", b"[", "found the end of the text"),

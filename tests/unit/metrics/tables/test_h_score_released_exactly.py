@@ -102,13 +102,13 @@ def test_nesting_up_to_the_limit_is_scored_and_past_it_refused() -> None:
     deep = "<div>" * 15
     assert len(ReleasedPage(deep).tree()) <= TREE_LIMIT
     assert h_score(deep, deep, format="html").format == 3.0
-    with pytest.raises(ScoringError, match=r"131,070 tags, more than the limit of 100,000"):
+    with pytest.raises(ScoringError, match="more than 100,000 tags"):
         h_score("<div>" * 16, deep, format="html")
 
 
 @pytest.mark.parametrize("depth", [64, 5000])
 def test_nesting_far_past_the_limit_is_refused_without_building_anything(depth: int) -> None:
-    with pytest.raises(ScoringError, match=r"10\^\d+ tags"):
+    with pytest.raises(ScoringError, match="more than 100,000 tags"):
         h_score("<td>x</td>", "<div>" * depth, format="html")
 
 
