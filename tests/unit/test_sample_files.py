@@ -107,7 +107,7 @@ def test_another_encoding_is_told(tmp_path: Path) -> None:
 
 
 def test_an_unknown_ending_lists_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"there are \.jsonl, \.json"):
+    with pytest.raises(SettingsError, match=r"known extension \(\.jsonl, \.json"):
         load_samples(tmp_path / "s.xlsx")
 
 

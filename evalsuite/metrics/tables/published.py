@@ -44,6 +44,17 @@ def _mean_over_tables(
     return sum(compare(predicted, wanted) if predicted else 0.0 for predicted, wanted in pairs) / len(pairs)
 
 
+def _fill_rows(table: CellGrid) -> list[list[str]]:
+    return [[*row, *[""] * (table.width - len(row))] for row in table.rows]
+
+
+def _check_pairs(metric: str, noun: str, one: int, two: int, most: int) -> None:
+    if one * two > most:
+        raise ScoringError(
+            f"{metric} compares at most {most:,} pairs of {noun}, not {one:,} x {two:,}; use table_score"
+        )
+
+
 MOST_STEPS = 1_000_000  # maximum product of the two trees' numbers of nodes; a larger product would take minutes
 
 
@@ -145,11 +156,7 @@ def _tree_similarity(one: TableNode, size: int, two: TableNode, other: int, *, w
 
 def _tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
     (first, first_leaves), (second, second_leaves) = _postorder(one), _postorder(two)
-    if len(first) * len(second) > MOST_STEPS:
-        raise ScoringError(
-            f"TEDS would compare {len(first):,} times {len(second):,} elements, more than {MOST_STEPS:,} pairs; "
-            "use table_score"
-        )
+    _check_pairs("TEDS", "elements", len(first), len(second), MOST_STEPS)
     rename = [[_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
     trees = [[0.0] * len(second) for _ in first]
     for i in _path_starts(first_leaves):
@@ -224,11 +231,12 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
     (arXiv 2203.12555).
     """
 
-    def compare(predicted: CellGrid, wanted: CellGrid) -> float:
-        grids = [[[*row, *[""] * (table.width - len(row))] for row in table.rows] for table in (wanted, predicted)]
-        return _grits(grids[0], grids[1], matching_ratio)
-
-    return _mean_over_tables(prediction, reference, format, compare)
+    return _mean_over_tables(
+        prediction,
+        reference,
+        format,
+        lambda predicted, wanted: _grits(_fill_rows(wanted), _fill_rows(predicted), matching_ratio),
+    )
 
 
 def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
@@ -267,11 +275,7 @@ def _grits(
 
     grids = (wanted, predicted)
     sizes = [len(grid) * len(grid[0]) for grid in grids]
-    if sizes[0] * sizes[1] > MOST_COMPARISONS:
-        raise ScoringError(
-            f"GriTS would compare {sizes[0]:,} times {sizes[1]:,} cells, more than {MOST_COMPARISONS:,} pairs; "
-            "use table_score"
-        )
+    _check_pairs("GriTS", "cells", *sizes, MOST_COMPARISONS)
     numbers = [
         {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
         for grid in grids
@@ -341,7 +345,7 @@ def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A
 
 def _rms(predicted: CellGrid, wanted: CellGrid) -> float:
     target = _points(wanted.rows, wanted.name)
-    filled = [[*row, *[""] * (predicted.width - len(row))] for row in predicted.rows]
+    filled = _fill_rows(predicted)
     transposed = list(zip(*filled, strict=True))
     return max(_f1_of_points(_points(rows, predicted.name), target) for rows in (filled, transposed))
 
