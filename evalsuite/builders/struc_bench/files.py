@@ -31,7 +31,7 @@ def check_file_name(target: Path, written: Format) -> None:
     """Check that a file's name shows the format of its items, because the name decides how the file is read."""
     if target.suffix != ".json" or format_of(target) != written:
         raise SettingsError(
-            f"--to {target}: the name of this file must show the format of its items; call it {NAMES[written]} or similar"
+            f"--to {target}: the file name must show the format of the items; call it {NAMES[written]} or similar"
         )
 
 

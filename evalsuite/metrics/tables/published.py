@@ -230,7 +230,6 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
     Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition
     (arXiv 2203.12555).
     """
-
     return _mean_over_tables(
         prediction,
         reference,
