@@ -274,7 +274,7 @@ def _grits(
 
     grids = (wanted, predicted)
     sizes = [len(grid) * len(grid[0]) for grid in grids]
-    _check_pairs("GriTS", "cells", *sizes, MOST_COMPARISONS)
+    _check_pairs("GriTS", "cells", sizes[0], sizes[1], MOST_COMPARISONS)
     numbers = [
         {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
         for grid in grids
