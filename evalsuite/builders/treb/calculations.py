@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.treb.lookups import (
-    QuestionMaker,
+    PairMaker,
     TemplatePair,
     choose_comparison,
     choose_value,
@@ -142,7 +142,7 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_rounded_pair(question, value, f"df[{first!r}].corr(df[{second!r}])")
 
 
-OPERATION_TEMPLATES: tuple[QuestionMaker, ...] = (
+OPERATION_TEMPLATES: tuple[PairMaker, ...] = (
     statistic,
     statistic_where,
     share,
@@ -242,7 +242,7 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_verdict_pair(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")
 
 
-DISTRIBUTION_TEMPLATES: tuple[QuestionMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
+DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
 
 
 def _frequencies(sheet: Sheet, name: str) -> list[int]:

@@ -33,7 +33,7 @@ class TemplatePair:
 
 
 # Returns None if a table does not allow the question.
-QuestionMaker = Callable[["Sheet", Random], "TemplatePair | None"]
+PairMaker = Callable[["Sheet", Random], "TemplatePair | None"]
 
 
 def same_answer(printed: str, answer: str) -> bool:
@@ -139,7 +139,7 @@ def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair(question, sheet.names[place + 1], program)
 
 
-QUERY_TEMPLATES: tuple[QuestionMaker, ...] = (
+QUERY_TEMPLATES: tuple[PairMaker, ...] = (
     cell_by_position,
     cell_by_name,
     neighbour,
@@ -234,7 +234,7 @@ def count_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _ask_for_count(sheet, _combine(sheet, random, "and"))
 
 
-SELECTION_TEMPLATES: tuple[QuestionMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
+SELECTION_TEMPLATES: tuple[PairMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
 
 
 def _combine(sheet: Sheet, random: Random, word: Literal["and", "or"]) -> Condition | None:
