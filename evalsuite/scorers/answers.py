@@ -1,4 +1,4 @@
-"""Score answers: equality with a target, form (a pattern, a label, JSON), or similarity of meaning."""
+"""Scores answers: by equality with a target, by form (a pattern, a label, JSON), or by similarity of meaning."""
 
 from __future__ import annotations
 
@@ -30,24 +30,28 @@ _Comparison = Callable[[str, text.Targets], float]
 
 @dataclass(frozen=True, slots=True)
 class TargetScorer:
-    """A scorer that applies one metric."""
+    """Scores an answer by one metric."""
 
-    name: str  # The score's name.
+    name: str
     metric: _Comparison  # Compares the answer with the targets; returns a number in [0, 1].
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The declaration of its score."""
+        """The declaration of the score."""
         return {self.name: SHARE}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Score the answer."""
-        if sample.target is None or sample.target in ([], ()):
-            raise ScoringError(
-                f"{self.name} needs something to compare with, but sample {sample.id!r} has no target; "
-                f"give it one, or score it otherwise"
-            )
-        return {self.name: self.metric(transcript.answer, sample.target)}
+        return {self.name: self.metric(transcript.answer, _require_target(sample, self.name))}
+
+
+def _require_target(sample: Sample, scorer: str) -> text.Targets:
+    if sample.target is None or sample.target in ([], ()):
+        raise ScoringError(f"{scorer} compares with a target, but sample {sample.id!r} has no target; add one")
+    return sample.target
+
+
+def _list_targets(targets: text.Targets) -> list[str]:
+    return [str(target) for target in ([targets] if isinstance(targets, str | int | float) else targets)]
 
 
 def exact_match() -> TargetScorer:
@@ -61,44 +65,43 @@ def contains() -> TargetScorer:
 
 
 def token_f1() -> TargetScorer:
-    """Score `token_f1`: F1 of the words shared with the best target."""
+    """Score `token_f1`: F1 of the words that the answer shares with the best target."""
     return TargetScorer("token_f1", text.token_f1)
 
 
 def rouge_l() -> TargetScorer:
-    """Score `rouge_l`: longest common subsequence of stemmed words, with the best target."""
+    """Score `rouge_l`: longest common subsequence of stemmed words of the answer and the best target."""
     return TargetScorer("rouge_l", text.rouge_l)
 
 
 def bleu() -> TargetScorer:
-    """Score `bleu`: sentence BLEU, with the best target."""
+    """Score `bleu`: sentence BLEU against the best target."""
     return TargetScorer("bleu", text.bleu)
 
 
 def numeric_match() -> TargetScorer:
     """Score `numeric_match`: 1.0 if the answer is a number equal to a target."""
-    return TargetScorer("numeric_match", _any_number)
+    return TargetScorer("numeric_match", _match_any_number)
 
 
-def _any_number(answer: str, targets: text.Targets) -> float:
+def _match_any_number(answer: str, targets: text.Targets) -> float:
     several = [targets] if isinstance(targets, (str, int, float)) else targets
     return max(numbers.numeric_match(answer, target) for target in several)
 
 
 def denotation(*, ordered: bool = False) -> TargetScorer:
-    """Score `denotation`: 1.0 if the answer gives the target's values, compared as evaluators of table questions do.
+    """Score `denotation`: 1.0 if the answer gives the target's values; see `evalsuite.metrics.denotation`.
 
-    If the target consists of several texts, the answer must give each of them. See
-    `evalsuite.metrics.denotation`.
+    If the target consists of several texts, the answer must give each of them.
 
     Args:
         ordered: whether the values must come in the target's order.
     """
-    return TargetScorer("denotation", partial(_same_denotation, ordered=ordered))
+    return TargetScorer("denotation", partial(_match_denotation, ordered=ordered))
 
 
-def _same_denotation(answer: str, targets: text.Targets, *, ordered: bool) -> float:
-    wanted = str(targets) if isinstance(targets, (str, int, float)) else [str(target) for target in targets]
+def _match_denotation(answer: str, targets: text.Targets, *, ordered: bool) -> float:
+    wanted = str(targets) if isinstance(targets, (str, int, float)) else _list_targets(targets)
     return denotation_match(answer, wanted, ordered=ordered)
 
 
@@ -112,7 +115,6 @@ class Matches:
     pattern: re.Pattern[str]
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG002 - a scorer's signature
-        """Score one answer."""
         return {"matches": float(self.pattern.search(transcript.answer) is not None)}
 
 
@@ -135,7 +137,6 @@ class OneOf:
     labels: tuple[str, ...]
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one answer."""
         label = self.read(transcript.answer)
         facts = {"label": label or "", "target_label": ""}
         scores = {"labelled": Score(float(label is not None), facts=facts)}
@@ -149,22 +150,24 @@ class OneOf:
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]
-        named = [label for label in self.labels if _names(answer, label)]
-        # "not spam" also contains "spam": if labels contain each other, the longest one counts.
-        longest = [label for label in named if not any(label != other and _names(other, label) for other in named)]
+        named = [label for label in self.labels if _contains_word(answer, label)]
+        # "not spam" also contains "spam": if a label contains another label, only the longer one counts.
+        longest = [
+            label for label in named if not any(label != other and _contains_word(other, label) for other in named)
+        ]
         return longest[0] if len(longest) == 1 else None
 
     def _target(self, sample: Sample) -> str:
         target = next((label for label in self.labels if same_text(str(sample.target), label)), None)
         if target is None:
             raise ScoringError(
-                f"one_of: the target {sample.target!r} of sample {sample.id!r} is none of the labels "
+                f"one_of: the target {sample.target!r} of sample {sample.id!r} is not one of the labels "
                 f"{', '.join(self.labels)}"
             )
         return target
 
 
-def _names(text: str, label: str) -> bool:
+def _contains_word(text: str, label: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text, re.IGNORECASE) is not None
 
 
@@ -192,8 +195,7 @@ class Similar:
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
         """Score one answer by embeddings from the local encoder, or from a model behind the gateway."""
-        targets = _texts(sample)
-        texts = [transcript.answer, *targets]
+        texts = [transcript.answer, *_list_targets(_require_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
             vectors = await in_thread(_encode, texts)
         else:
@@ -212,23 +214,16 @@ def _encode(texts: Sequence[str]) -> list[list[float]]:
     return local_encoder().encode(texts)
 
 
-def _texts(sample: Sample) -> list[str]:
-    targets = sample.target
-    if targets is None or targets in ([], ()):
-        raise ScoringError(f"similar needs something to compare with, but sample {sample.id!r} has no target")
-    return [str(targets)] if isinstance(targets, str | int | float) else [str(target) for target in targets]
-
-
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if a vector is zero."""
     if len(a) != len(b):
-        raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: are they of one model?")
+        raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: use one embedding model")
     norms = math.sqrt(math.fsum(x * x for x in a)) * math.sqrt(math.fsum(y * y for y in b))
     return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(a, b, strict=True)) / norms)) if norms else 0.0
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`: cosine of answer and closest target; and `similar`: 1.0 if it reaches `threshold`.
+    """Score `similarity`: cosine of answer and closest target; and `similar`: 1.0 if the cosine reaches `threshold`.
 
     Args:
         threshold: the lowest cosine that counts as similar, from -1 to 1.
@@ -237,7 +232,7 @@ def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str
         base_url: the model's address, if not the backend's usual one.
 
     Raises:
-        SettingsError: the threshold is outside of [-1, 1].
+        SettingsError: the threshold is outside [-1, 1].
     """
     if not -1 <= threshold <= 1:
         raise SettingsError(f"similar({threshold}): a cosine lies between -1 and 1")
@@ -256,7 +251,7 @@ class JsonSchema:
 
     @property
     def response_format(self) -> dict[str, Any]:
-        """The generation parameter that asks a server for this shape: `generate(response_format=...)`."""
+        """The generation parameter that requests this shape from a server: `generate(response_format=...)`."""
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
@@ -267,10 +262,9 @@ class JsonSchema:
         return chosen
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one answer."""
         value, fault = self.read(transcript.answer)
         scores = {"valid": Score(float(not fault), fault)}
-        wanted = _object(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
+        wanted = _parse_or_none(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
         if isinstance(wanted, Mapping):
             fields = value if isinstance(value, Mapping) else {}
             for name, right in wanted.items():
@@ -279,10 +273,10 @@ class JsonSchema:
         return scores
 
     def read(self, answer: str) -> tuple[Any, str]:
-        """Read the value from the answer or its code fence; return also what is wrong with it, or an empty text."""
+        """Read the value from the answer or its code fence; return also the fault, empty for a valid value."""
         fenced = FENCE.match(answer)
         try:
-            value = json.loads(fenced[1] if fenced else answer, parse_constant=_no_number)
+            value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             return None, f"not JSON: {error}"
         from jsonschema.exceptions import best_match
@@ -291,11 +285,11 @@ class JsonSchema:
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _object(text: str) -> Any:
+def _parse_or_none(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -305,8 +299,8 @@ def _object(text: str) -> Any:
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
     """Score `valid`: 1.0 if the answer is JSON of this shape; and `field_NAME`: 1.0 if a field equals the target's.
 
-    The target's fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`.
-    To ask a server for this shape, use `generate(response_format=json_schema(...).response_format)`.
+    The expected fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`.
+    To request this shape from a server, use `generate(response_format=json_schema(...).response_format)`.
 
     Args:
         shape: a pydantic model, or a JSON Schema.

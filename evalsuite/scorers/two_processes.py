@@ -1,10 +1,10 @@
-"""Runs in the sandbox in two processes: one for the answer, one for its tests, which never sees the answer's code.
+"""Code for two processes in the sandbox: one runs the answer, and one runs the tests without seeing the answer's code.
 
-This file is sent as source, so it imports only the standard library. The tests use a proxy for each function,
-class and object of the answer. A proxy encodes each request and blocks its thread; the scorer takes the
-request to the answer's process and returns the encoded result. Plain values are copied, and the answer's
-objects stay in its process. The values that the tests expect are never sent there: values are compared in the
-tests' process, and two objects of the answer by their attributes.
+The scorer sends this file as source, so the file imports only the standard library. The tests use a proxy for each
+function, class and object of the answer. A proxy encodes each request and blocks its thread; the scorer passes the
+request to the answer's process and returns the encoded result. Plain values are copied; the answer's objects stay in
+the answer's process. The expected values are never sent there, because the tests' process compares values. It compares
+two objects of the answer by their attributes.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _send(token: str, message: Any) -> None:
 
 
 def _read_state(value: Any) -> list[Any] | None:
-    """Read the attributes that decide whether an object equals another; None if it equals only itself."""
+    """Return the attributes that decide whether two objects are equal; None if the object equals only itself."""
     kind = type(value)
     slots = [slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if hasattr(value, slot)]
     state = {**getattr(value, "__dict__", {}), **{slot: getattr(value, slot) for slot in slots}}
@@ -184,19 +184,13 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def describe(self, token: str, names: list[str]) -> None:
-        """Send which of these names are exceptions, each with the names of its base classes."""
-        found = {name: self.names.get(name) for name in names}
-        _send(
-            token,
-            {
-                name: _list_bases(kind)
-                for name, kind in found.items()
-                if isinstance(kind, type) and issubclass(kind, BaseException)
-            },
-        )
+        """Send the names of exceptions among these names, each with the names of its base classes."""
+        kinds = {name: self.names.get(name) for name in names}
+        errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
+        _send(token, {name: _list_bases(kind) for name, kind in errors.items() if issubclass(kind, BaseException)})
 
     def call(self, token: str, request: str) -> None:
-        """Perform a request of the tests; send the result or exception, and the arguments, which may have changed."""
+        """Perform a request of the tests; send the exception, or the result and the arguments that may have changed."""
         operation, args, named = json.loads(request)
         message: Any
         try:
@@ -314,12 +308,12 @@ class CheckProcess:
         _send(self._token, self._requests.get())
 
     def go_on(self, result: str) -> None:
-        """Take the result of the last request, and run the check up to its next one."""
+        """Pass on the result of the last request, and run the check up to its next request."""
         self._results.put(result)
         _send(self._token, self._requests.get())
 
     def is_named(self, bases: list[str]) -> bool:
-        """Check whether the tests name a class or one of its bases."""
+        """Tell whether the tests name one of these classes."""
         return not self._classes.isdisjoint(bases)
 
     def ask(self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True) -> Any:
@@ -351,8 +345,8 @@ class CheckProcess:
             exec(compile(check, "<program check>", "exec", dont_inherit=True), names)  # noqa: S102 - as above
             self._requests.put(["passed"])
         except NotPlainError as error:
-            # Returning an object must not move the tests into the answer's own process, where it could
-            # manipulate them.
+            # If the answer returned an object, the tests must not run in the answer's process, because the answer could
+            # manipulate them there.
             self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ")])
@@ -373,7 +367,7 @@ class CheckProcess:
         return error
 
     def _error_class(self, bases: list[str]) -> type[BaseException]:
-        """Find or make the exception class of that name: the tests' own, a built-in one, or an empty new one."""
+        """Find the exception class of this name in the tests or among the built-in ones, or make an empty one."""
         name, *others = bases
         if name in self._errors:
             return self._errors[name]
@@ -393,7 +387,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _take_over(argument: Any, left: Any) -> None:
-    """Change an argument in place in the same way as the answer changed its copy."""
+    """Give an argument the content that the answer's copy has after the call."""
     if type(argument) is not type(left):
         return
     if isinstance(argument, list | bytearray):

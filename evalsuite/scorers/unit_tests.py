@@ -34,9 +34,10 @@ _BEGIN = (
     "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
     "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
 )
-# What stands under `if __name__ == "__main__":` is not for tests.
+# Code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 NOT_PLAIN = "not plain"
+NO_PROGRAM = "the answer contains no program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,9 @@ class PassesTests:
     timeout: float
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Score one answer."""
         tests = read_tests(sample)
         code, form = program(transcript.answer, tests)
-        failures = [] if code.strip() else ["the answer holds no program"]
+        failures = [] if code.strip() else [NO_PROGRAM]
         if code.strip():
             failures = await (self._against_pairs(code, tests) if tests.pairs else self._checks(code, tests))
         note = failures[0] if failures else "passes all its tests"
@@ -106,7 +106,7 @@ class PassesTests:
         return []
 
     async def _check(self, code: str, tests: UnitTests, check: str) -> str | None:
-        """Run a check in a process that never sees the answer's code; return why it failed, or an empty text."""
+        """Run a check in a process that never sees the answer's code; return the failure, or an empty text."""
         seconds = self.timeout
 
         async def run(session: ProgramSession, step: str) -> tuple[Execution, str]:
@@ -139,9 +139,9 @@ class PassesTests:
             return _last_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
-        """Run a check in the answer's process, for checks that pass functions or objects of their own to the answer."""
-        # A random token shows that the check ran to its end. An answer that exits early, or prints what a
-        # passed test would print, does not pass.
+        """Run a check in the answer's process, because the check passes its own functions or objects to the answer."""
+        # Only a check that ran to its end prints the random token. So an answer cannot pass by exiting early or by
+        # printing the output of a passed test.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
             await session.run(_AS_MODULE)
@@ -154,7 +154,7 @@ class PassesTests:
 
     async def _against_pairs(self, code: str, tests: UnitTests) -> list[str]:
         for stdin, expected in tests.pairs:
-            # Append a statement, so that an expression in the last line is not printed, as in a script.
+            # Append a statement, so that the session does not print the value of an expression in the last line.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
                 return [f"{_last_line(execution)} (input {stdin[:60]!r})"]
@@ -175,17 +175,17 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the code block that defines the functions that the tests call, else all blocks, or the
-    whole answer if it has none (see `find_program`; the fact `form` says which). The sample's metadata
-    contain the tests in one of three shapes: that of HumanEval (Chen et al., arXiv 2107.03374: `test`,
-    `entry_point`, `prompt`), that of MBPP (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`),
-    or pairs of standard input and output (`inputs` and `outputs`, compared line by line without blanks at the
-    ends). With several epochs, pass@k and pass^k are computed from this score.
+    The program is the code block that defines the functions that the tests call. If there is no such block, the
+    program is all blocks, or the whole answer if it has no block; the fact `form` says which (see `find_program`).
 
-    Assertions run in a second process that never sees the answer's code, and only plain values pass between
-    the two processes. So an answer that changes how Python compares or parses does not pass. Checks that give
-    the answer their own functions or objects run in the answer's process, because such values cannot pass
-    between processes.
+    The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
+    `entry_point`, `prompt`), MBPP's (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or pairs of
+    standard input and output (`inputs` and `outputs`), whose lines are compared without trailing blanks. With several
+    epochs, pass@k and pass^k are computed from this score.
+
+    Assertions run in a second process that never sees the answer's code. Only plain values pass between the two
+    processes, so an answer cannot pass by changing how Python compares or parses. Checks that give their own functions
+    or objects to the answer run in the answer's process, because such values cannot pass between processes.
 
     The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
 
@@ -206,7 +206,7 @@ def read_tests(sample: Sample) -> UnitTests:
         if "test_list" in about:
             setup = "\n".join([about.get("test_setup_code") or "", *about.get("test_imports", ())])
             if unbound_names(_parse_or_nothing(setup)) - set(sys.stdlib_module_names):
-                # It uses the answer's classes, so it belongs to the tests.
+                # The setup uses the answer's classes, so it runs after the answer.
                 return UnitTests("", "", tuple(f"{setup}\n{test}" for test in about["test_list"]))
             return UnitTests(setup, "", tuple(map(str, about["test_list"])))
         pairs = about.get("input_output", about)
@@ -215,7 +215,7 @@ def read_tests(sample: Sample) -> UnitTests:
     except (KeyError, TypeError, ValueError) as error:
         raise ScoringError(
             f"passes_tests: sample {sample.id!r} has no tests in its metadata ({type(error).__name__}: {error}); "
-            f"they may be in the shape of {SHAPES}"
+            f"give tests in one of these shapes: {SHAPES}"
         ) from error
     if not read:
         raise ScoringError(f"passes_tests: sample {sample.id!r} has an empty list of inputs")
@@ -223,7 +223,7 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Find the program to test, and prepend the code that precedes it; return also the form of the answer."""
+    """Find the program to test and prepend the code that runs before it; return also the form of the answer."""
     wanted = tests.functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
     # The whole answer may be the rest of a function, or a program that prints nothing.
@@ -238,7 +238,7 @@ def program(answer: str, tests: UnitTests) -> tuple[str, str]:
 
 
 def _put_futures_first(code: str) -> str:
-    """Move `from __future__ import` before the code that was put in front of it."""
+    """Move each `from __future__ import` to the beginning of the program."""
     lines = code.splitlines(keepends=True)
     futures = [
         node
@@ -259,12 +259,12 @@ def _lines(text: str) -> list[str]:
 
 
 def _last_line(execution: Execution) -> str:
-    return (execution.error or "it ended before its test did").splitlines()[-1][:200]
+    return (execution.error or "the program ended before its test").splitlines()[-1][:200]
 
 
 def _cause(note: str) -> str:
     if note.startswith("stopped after"):
         return "timed out"
-    if note.startswith("the answer holds"):
+    if note == NO_PROGRAM:
         return "missing"
     return "wrong" if note.startswith(("AssertionError", "for input")) else "failed"

@@ -56,7 +56,7 @@ def test_labels_give_accuracy_and_what_a_confusion_matrix_counts() -> None:
 
 
 def test_a_target_that_is_no_label_is_an_error() -> None:
-    with pytest.raises(ScoringError, match="'maybe' of sample 's' is none of the labels"):
+    with pytest.raises(ScoringError, match="'maybe' of sample 's' is not one of the labels"):
         one_of(["yes", "no"])(Sample("s", "q", "maybe"), Transcript("no"))
 
 
