@@ -183,7 +183,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
         agreement_table,
         agreements,
         is_readable,
-        judged,
+        judge_tables,
         measure,
         read_rated_tables,
     )
@@ -200,7 +200,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
     )
     values = measure(rated)
     if options.model:
-        values |= judged(rated, model_settings(vars(options)), options.judgements)
+        values |= judge_tables(rated, model_settings(vars(options)), options.judgements)
     lines = agreements(rated, values)
     _show([agreement_table(lines, title)], options.to)
     if options.plot:

@@ -1,4 +1,4 @@
-"""Agreement of table metrics, and of a judge's P-Score, with people's ratings of tables."""
+"""Agreement of table metrics and of a judge's P-Score with people's ratings of tables."""
 
 from __future__ import annotations
 
@@ -32,42 +32,44 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.section import Cell
 
 EXPECTED = (
-    "objects with `reference`, `prediction` and `human` (a number or a list of numbers), with or without `format` "
-    '("html" where it is missing) and further numbers, which are compared as metrics of that name'
+    "objects with `reference`, `prediction` and `human` (a number or a list of numbers), perhaps with `format` "
+    '(by default "html") and with other numbers, which are compared like metrics'
 )
 NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format", "id"})
 
 
 @dataclass(frozen=True, slots=True)
 class RatedTable:
-    """A prediction with the mean of its ratings."""
+    """A prediction with people's ratings."""
 
     prediction: str
     reference: str
-    format: Format  # How the reference is written.
+    format: Format  # The markup of the reference.
     human: float  # The mean rating, on any scale.
-    # Further numbers in the file by name, such as a judge's marks.
+    # Other numbers in the file by name, such as a judge's marks.
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
-    """Read a JSON list, JSON lines, or `{references, columns, rows}` as table studies publish it."""
+    """Read a JSON list, JSON lines, or an object `{references, columns, rows}`, as in published table studies."""
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
-    tables = [_read(record, path, f"record {place}") for place, record in enumerate(_records(text, path), 1)]
+    tables = [
+        _read_record(record, path, f"record {place}") for place, record in enumerate(_parse_records(text, path), 1)
+    ]
     if not tables:
-        raise DatasetError(path, "", "no record", EXPECTED)
+        raise DatasetError(path, "", "no records", EXPECTED)
     return tables
 
 
-def _records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         content = json.loads(text)
     except ValueError:
-        yield from _lines(text, path)
+        yield from _parse_lines(text, path)
         return
     if isinstance(content, list):
         yield from content
@@ -76,22 +78,22 @@ def _records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
             record = dict(zip(content["columns"], row, strict=False))
             place = record.get("reference")
             if not isinstance(place, int) or not 0 <= place < len(content["references"]):
-                raise DatasetError(path, "rows", f"reference {place!r}", "the place of one of the references")
+                raise DatasetError(path, "rows", f"reference {place!r}", "the index of a reference")
             yield record | {"reference": content["references"][place]}
     else:
         yield content
 
 
-def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+def _parse_lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
                 yield json.loads(line)
             except ValueError as error:
-                raise DatasetError(path, f"line {number}", f"no JSON ({error})", EXPECTED) from error
+                raise DatasetError(path, f"line {number}", f"invalid JSON ({error})", EXPECTED) from error
 
 
-def _read(record: Any, path: Path, where: str) -> RatedTable:
+def _read_record(record: Any, path: Path, where: str) -> RatedTable:
     if not isinstance(record, dict):
         raise DatasetError(path, where, type(record).__name__, EXPECTED)
     prediction = record.get("prediction", record.get("output"))
@@ -142,15 +144,15 @@ class MetricAgreement:
 
 
 def is_readable(rated: RatedTable) -> bool:
-    """Tell whether the prediction holds a table in any markup."""
+    """Tell whether the prediction contains a table in any markup."""
     return bool(read_all(rated.prediction, rated.format))
 
 
 def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
-    """Compute all metrics of all predictions; NaN where a metric has no value."""
+    """Compute all metrics of all predictions; NaN if a metric has no value."""
     values = {name: [_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
-    # What a file calls teds may be another implementation's.
+    # A file's numbers with the name of a metric here may come from another implementation.
     named = {name: f"{name} (file)" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
@@ -163,7 +165,7 @@ def _value(metric: TableMetric, rated: RatedTable) -> float:
 
 
 def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Correlate each metric with the ratings; outputs for one reference are drawn together."""
+    """Correlate each metric with the ratings; the bootstrap draws all outputs for a reference together."""
     import numpy as np
 
     human = np.array([pair.human for pair in rated])
@@ -193,29 +195,29 @@ def _agreement(
 UNREAD = float("nan")
 
 
-def judged(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
-    """Return the P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark."""
+def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
+    """Request the P-Scores of content and of format, from 0 to 10; NaN if the judge's answer could not be read."""
     scores = [(UNREAD, UNREAD)] * len(rated)
 
     async def judge(model: Model) -> None:
         import asyncio
 
-        async def one(place: int) -> None:
+        async def score(place: int) -> None:
             table = rated[place]
             answer = strip_answer(table.prediction, table.format)
             try:
-                score = await p_score(model, answer, table.reference, format=table.format)
-                scores[place] = (score.content, score.format)
+                marks = await p_score(model, answer, table.reference, format=table.format)
+                scores[place] = (marks.content, marks.format)
             except JudgeError:
                 pass
             progress.advance(1)
 
-        await asyncio.gather(*map(one, range(len(rated))))
+        await asyncio.gather(*map(score, range(len(rated))))
 
     with session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
         opened.do(judge)
     if unread := sum(math.isnan(content) for content, _ in scores):
-        sys.stderr.write(f"{settings.model}: no readable judgement of {unread} of {len(rated)} outputs\n")
+        sys.stderr.write(f"{settings.model}: {unread} of {len(rated)} outputs have no readable judgement\n")
     names = (f"p_content ({settings.model})", f"p_format ({settings.model})")
     return {name: [score[side] for score in scores] for side, name in enumerate(names)}
 
@@ -224,7 +226,7 @@ CORRELATIONS = ("Pearson", "Spearman", "Kendall")
 
 
 def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
-    """Tabulate the metrics, the best agreement first."""
+    """Tabulate the metrics, sorted by agreement, best first."""
     columns = [
         Column("Metric"),
         Column("Outputs", "count"),
@@ -236,14 +238,14 @@ def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
         for line in _rank(agreements)
     ]
     note = (
-        "Correlation with the mean human rating; intervals of 95% by bootstrap, drawing references with all their "
-        "outputs. Behind: the difference in Pearson correlation to table_score on the same outputs and draws."
+        "Correlation with the mean human rating; 95% bootstrap intervals, where a reference is drawn with all its "
+        "outputs. Behind: Pearson correlation of table_score minus the metric's, on the same outputs and draws."
     )
     return Table(title, columns, rows, note)
 
 
 def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
-    """Pearson and Spearman correlation, a pair of bars a metric."""
+    """Draw Pearson and Spearman correlation, as a pair of bars per metric."""
     ranked = _rank(agreements)
     series = [
         Series("Pearson", [_estimate(line.pearson) for line in ranked]),

@@ -1,4 +1,4 @@
-"""The grid: how the table score responds to known changes of the user's own tables."""
+"""Measures how the table score responds to known changes of the user's own tables."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BETWEEN_TAGS = re.compile(r">\s+<")
 TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
-def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Return the table in other ways of writing that look the same to a reader, each with its name."""
+def rewrite_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
+    """Yield the table in other notations that look the same to a reader, each with its name."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (
@@ -47,8 +47,8 @@ def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
         yield "in an answer", f"Here you are:\n\n```\n{table}\n```"
 
 
-def spelled_out(table: str, written: Format) -> str:
-    """Return the table with each cell that spans others written out in all its places, one table below the other."""
+def repeat_spanning_cells(table: str, written: Format) -> str:
+    """Write the table without spans: each spanning cell is repeated in all its places."""
     grids = read_wanted(table, written).tables
     return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
 
@@ -69,8 +69,8 @@ CORRUPTIONS = (
 """From the least to the worst."""
 
 
-def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Ever worse versions of the table, each with its name from `CORRUPTIONS`; small tables lack some."""
+def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
+    """Yield ever worse versions of the table, each with its name in `CORRUPTIONS`; small tables lack some versions."""
     grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
     names = [grid.name for grid in read_wanted(table, written).tables]
     cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
@@ -84,18 +84,25 @@ def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
 
     yield (
         "one typo",
-        _once(grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None),
+        _change_one_cell(
+            grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None
+        ),
     )
-    yield "one wrong cell", _once(grids, names, written, lambda cell: _nonsense(cell, draw) if cell else None)
+    yield (
+        "one wrong cell",
+        _change_one_cell(grids, names, written, lambda cell: _write_nonsense(cell, draw) if cell else None),
+    )
     if cells >= 20:
-        yield "a tenth wrong", change_table(lambda rows: _wrong(rows, 0.1, draw))
+        yield "a tenth wrong", change_table(lambda rows: _change_share(rows, 0.1, draw))
     yield "half of the rows missing", change_table(lambda rows: rows[: max(1, len(rows) // 2)])
-    yield "nine tenths wrong", change_table(lambda rows: _wrong(rows, 0.9, draw))
-    yield "all wrong", change_table(lambda rows: _wrong(rows, 1.0, draw))
+    yield "nine tenths wrong", change_table(lambda rows: _change_share(rows, 0.9, draw))
+    yield "all wrong", change_table(lambda rows: _change_share(rows, 1.0, draw))
     yield "no table", "I am sorry, but I cannot make a table of this text."
 
 
-def _once(grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]) -> str:
+def _change_one_cell(
+    grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]
+) -> str:
     copies = [[[*row] for row in rows] for rows in grids]
     places = (
         (row, column, text)
@@ -109,14 +116,14 @@ def _once(grids: Sequence[Rows], names: Sequence[str], written: Format, change: 
     return "\n\n".join(write_table(rows, written, name) for rows, name in zip(copies, names, strict=True))
 
 
-def _wrong(rows: Rows, share: float, draw: random.Random) -> Rows:
+def _change_share(rows: Rows, share: float, draw: random.Random) -> Rows:
     places = [(row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell]
     for row, column in draw.sample(places, round(share * len(places))):
-        rows[row][column] = _nonsense(rows[row][column], draw)
+        rows[row][column] = _write_nonsense(rows[row][column], draw)
     return rows
 
 
-def _nonsense(cell: str, draw: random.Random) -> str:
+def _write_nonsense(cell: str, draw: random.Random) -> str:
     if any(char.isdigit() for char in cell):
         return str(draw.randrange(10**6, 10**7))
     return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
@@ -129,7 +136,7 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class GridLine:
-    """One change, over all tables it applies to."""
+    """The result of one change, over all tables that the change applies to."""
 
     change: str
     rule: str  # what the score must do
@@ -143,11 +150,11 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
     scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
     broken: dict[tuple[str, str], list[str]] = {}
     for name, table, written in items:
-        for change, rule, score, holds in _checks(table, written):
+        for change, rule, score, holds in _check_table(table, written):
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # Rewrites as they come, then corruptions from the least to the worst, though few tables have them all.
+    # Sort rewrites by first appearance, then corruptions from the least to the worst; few tables have all corruptions.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     return [GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ()))) for key in keys]
 
@@ -156,16 +163,16 @@ def _mean(values: Sequence[tuple[str, float]]) -> float:
     return sum(score for _, score in values) / len(values)
 
 
-def _checks(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:
+def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:
     whole = table_score(table, table, format=written).value
     yield "none", "stays 1", whole, abs(whole - 1) < SLACK
-    for change, changed in rewrites(table, written):
+    for change, changed in rewrite_table(table, written):
         score = table_score(changed, table, format=written).value
         yield change, "stays 1", score, abs(score - 1) < SLACK
-    content = table_score(spelled_out(table, written), table, format=written).content
+    content = table_score(repeat_spanning_cells(table, written), table, format=written).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
     before = content
-    for change, changed in corruptions(table, written):
+    for change, changed in corrupt_table(table, written):
         score = table_score(changed, table, format=written).content
         last = change == CORRUPTIONS[-1]
         if change == "all wrong":

@@ -216,7 +216,7 @@ def test_a_mode_that_is_none_is_refused_with_those_there_are(judges: Suite) -> N
     judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
     result = judges.run("--mode=chat_eval=panel:shouting", fresh=True)
     assert result.ret not in (0, 1)
-    result.stdout.fnmatch_lines_random(["*panel:one_by_one: each hears all that was said before*"])
+    result.stdout.fnmatch_lines_random(["*panel:one_by_one: each debater sees all earlier speeches*"])
 
 
 LABELLED = """

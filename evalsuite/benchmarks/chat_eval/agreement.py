@@ -1,7 +1,7 @@
-"""Agreement of judges with people over all samples, and the modes compared by paired tests and as in figure 3.
+"""Agreement of judges with people over all samples; comparisons of modes by paired tests and as in figure 3.
 
-A comparison without a usable verdict counts as disagreement, in accuracy and, as a label that people never give, in
-kappa. A dialogue without a usable judgement has no score to correlate; tables show how many there are.
+A comparison without a usable verdict counts as disagreement in accuracy. In kappa, the missing verdict is a label that
+people never give. A dialogue without a usable judgement has no score to correlate; tables show the number of these.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Coefficient = Literal["spearman", "kendall"]
 
 
 def pairs(tally: Tally) -> Tally:
-    """Select the comparisons that were judged, without errors."""
+    """Select the comparisons without errors."""
     return tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
 
 
@@ -83,10 +83,10 @@ def kappa(tally: Tally) -> Estimate | None:
 
 
 def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-    """Compute the judge's rank correlation with people over all responses (turn level), the mean over aspects.
+    """Compute the judge's rank correlation with people over all responses (turn level), averaged over the aspects.
 
-    All responses are in one list, as in UniEval's own script. The interval leaves out whole dialogues. None if the
-    correlation is undefined for an aspect.
+    As in UniEval's script, all responses form one list. The interval is a jackknife over dialogues. The result is None
+    if the correlation is undefined for an aspect.
     """
     return RatedResponses.by_judge(tally).correlation(coefficient, aspects)
 
@@ -134,31 +134,33 @@ WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
 
 def correct_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, Corrected]]:
-    """Estimate, per judge, the share of comparisons that the first system wins and each aspect's mean.
+    """Estimate, for each judge, the share of comparisons that the first system wins, and the mean of each aspect.
 
-    Part of people's labels are hidden, and estimated through the judge.
+    The estimates use the judge and only a part of people's labels.
     """
     estimates = []
     for name, tally in judges:
         compared = pairs(tally).where(lambda row: row.facts["verdict"] is not None)
-        wins = [(_item(row), WORTH[row.facts["human"]], WORTH[row.facts["verdict"]]) for row in compared]
-        estimates.append((name, _hidden("wins of the first system", wins, (0.0, 1.0))))
+        wins = [(_remove_mode(row), WORTH[row.facts["human"]], WORTH[row.facts["verdict"]]) for row in compared]
+        estimates.append((name, _correct_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
             rated = [
-                (_item(row), row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
+                (_remove_mode(row), row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
                 for row in dialogues(tally)
             ]
-            estimates.append((name, _hidden(aspect.name, rated, (aspect.low, aspect.high))))
+            estimates.append((name, _correct_mean(aspect.name, rated, (aspect.low, aspect.high))))
     return [(name, one) for name, one in estimates if one is not None]
 
 
-def _item(row: Row) -> str:
-    """Return the sample without its mode, so that the same labels are kept for all judges."""
+def _remove_mode(row: Row) -> str:
+    """Remove the mode from the sample's id, so that all judges use the same labels."""
     return row.sample.removesuffix(f"-{row.tags['mode'].replace(':', '-')}")
 
 
-def _hidden(question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]) -> Corrected | None:
-    """Keep a fifth of the labels, at least as many as the method needs, and the same in every run."""
+def _correct_mean(
+    question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
+) -> Corrected | None:
+    """Use a fifth of the labels, but at least the number that the method needs; every run uses the same labels."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)
@@ -180,8 +182,8 @@ COLUMNS = (
     Column("Pairs", "count"),
 )
 NOTE = (
-    "Of the other mode over the first, on the comparisons that both judged. Accuracy's p is McNemar's exact test; "
-    "kappa's interval and p are the jackknife's, by question."
+    "Gains of the other mode over the first, on the comparisons that both judged. The p of accuracy is McNemar's exact "
+    "test; the interval and the p of kappa are jackknife estimates by question."
 )
 RHO_COLUMNS = (
     Column("Mode"),
@@ -191,19 +193,19 @@ RHO_COLUMNS = (
     Column("Responses", "count"),
 )
 RHO_NOTE = (
-    "Of the other mode over the first, on the responses that both scored: the mean correlation over the four aspects. "
-    "Interval and p are the jackknife's, by conversation."
+    "Gains of the other mode over the first in the mean correlation over the four aspects, on the responses that both "
+    "scored. Interval and p are jackknife estimates by conversation."
 )
 
 
 def paired_modes(views: Sequence[RunView]) -> list[Table]:
-    """Compare each two modes of a run: one table for comparisons and one for dialogue responses."""
+    """Compare every two modes of a run: in one table for comparisons and in one for dialogue responses."""
     on_pairs: list[tuple[Cell, ...]] = []
     on_dialogues: list[tuple[Cell, ...]] = []
     for view in views:
         for two in combinations(view.tally.groups("mode").items(), 2):
-            on_pairs += _pairs_row(view.label, *two)
-            on_dialogues += _rho_row(view.label, *two)
+            on_pairs += _compare_accuracy(view.label, *two)
+            on_dialogues += _compare_rho(view.label, *two)
     tables = [
         Table("Modes compared, pair by pair", COLUMNS, on_pairs, NOTE),
         Table("Modes compared, response by response", RHO_COLUMNS, on_dialogues, RHO_NOTE),
@@ -211,7 +213,7 @@ def paired_modes(views: Sequence[RunView]) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _pairs_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
+def _compare_accuracy(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
     from evalsuite.stats import mcnemar
 
     answers = _answers(one[0], pairs(one[1]), other[0], pairs(other[1]))
@@ -224,17 +226,17 @@ def _pairs_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> 
     return [(*names, gained, mcnemar(before, after), *kappa_gain(*zip(*answers, strict=True)), len(answers))]
 
 
-def _rho_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
+def _compare_rho(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
     first, second = _by_question(one[0], dialogues(one[1])), _by_question(other[0], dialogues(other[1]))
     both = [at for at in first if at in second]
     if not both:
         return []
     names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    gained = _rho_gained([first[at] for at in both], [second[at] for at in both])
+    gained = _gain_in_rho([first[at] for at in both], [second[at] for at in both])
     return [(*names, *gained, len(both))]
 
 
-def _rho_gained(first: Sequence[Row], second: Sequence[Row]) -> Gain:
+def _gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
     (before, least), (after, most) = (
         RatedResponses(rows, [row.facts["judged"] for row in rows]).replicates("spearman", ASPECT_NAMES)
         for rows in (first, second)
@@ -263,7 +265,7 @@ THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
 
 
 def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
-    """Draw accuracy and kappa for panels of one model that differ only in roles, or only in turns."""
+    """Draw accuracy and kappa of panels of one model against the number of roles, and against the number of turns."""
     by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
     by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
     charts = [*(_charts(by_roles, "roles") if by_roles else []), *(_charts(by_turns, "turns") if by_turns else [])]
@@ -277,8 +279,8 @@ def _lines(
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
-        line = f"{_model(judge)}, {alike}"
-        # A second run of the same panel gets its own line.
+        line = f"{_name_models(judge)}, {alike}"
+        # A second run of the same panel gets a line of its own.
         line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[along(judge.mode)] = judge
     for points in lines.values():
@@ -291,11 +293,11 @@ def _lines(
 
 
 def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[JudgeSetting]) -> None:
-    """Add `paper:single` as point 1 of a line of the paper's panels, as in the paper."""
+    """Add `paper:single` as the point at 1 to a line of the paper's panels, as in figure 3."""
     panel = next(iter(points.values()))
     for single in judges:
         alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
-        if alone and single.mode.same_role == panel.mode.same_role and _model(single) == _model(panel):
+        if alone and single.mode.same_role == panel.mode.same_role and _name_models(single) == _name_models(panel):
             points.setdefault(1, single)
 
 
@@ -319,7 +321,7 @@ def _charts(lines: Lines, name: str) -> list[Chart]:
     return [chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)), chart("kappa", kappa, (-1.0, 1.0))]
 
 
-def _model(judge: JudgeSetting) -> str:
-    """Return the debating model, because several runs of one model share a line."""
+def _name_models(judge: JudgeSetting) -> str:
+    """Name the models that debate, because several runs of one model share a line."""
     models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

@@ -49,7 +49,7 @@ def load(setup: Setup) -> Dataset:
         *(read_dialogues(dialogues) if dialogues.exists() else []),
     ]
     if not samples:
-        raise DatasetError(folder, "", "neither of them", "the folder faireval or the file topical_chat.json")
+        raise DatasetError(folder, "", "no data", "the folder faireval or the file topical_chat.json")
     files = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
     source = files if setup.data else "shipped samples, labelled by their authors"
     return Dataset([_in_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
@@ -69,21 +69,21 @@ def read_pairs(folder: Path) -> list[Sample]:
     questions = folder / "question.jsonl"
     asked = list(read_json_lines(questions))
     if not asked:
-        raise DatasetError(questions, "", "no questions", "a question a line")
-    review, systems = _review(folder)
-    verdicts = _verdicts(review, systems, len(asked))
-    answers = [_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
+        raise DatasetError(questions, "", "no questions", "one question per line")
+    review, systems = _find_review(folder)
+    verdicts = _read_verdicts(review, systems, len(asked))
+    answers = [_read_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
     samples: dict[int, Sample] = {}
     for (place, question), verdict in zip(asked, verdicts, strict=True):
         number = take(question, "question_id", int, questions, place)
         if number in samples:
             raise DatasetError(questions, place, f"question {number} again", "each question once")
-        both = [_answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)]
-        samples[number] = _pair(question, questions, place, both, systems, verdict)
+        both = [_find_answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)]
+        samples[number] = _make_pair(question, questions, place, both, systems, verdict)
     return list(samples.values())
 
 
-def _pair(
+def _make_pair(
     question: Mapping[str, Any],
     path: Path,
     place: str,
@@ -105,19 +105,19 @@ def _pair(
         metadata={
             "answers": [answer["text"] for answer in answers],
             "systems": list(systems),
-            "names": sorted({name for pair in zip(systems, answers, strict=True) for name in _names(*pair)}),
+            "names": sorted({name for pair in zip(systems, answers, strict=True) for name in _list_names(*pair)}),
             "human": verdict,
         },
     )
 
 
-def _names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
-    """List the names by which an answer may call its own system; a plain word may be part of any answer."""
+def _list_names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
+    """List the names by which an answer may reveal its system, without plain words, which any answer may contain."""
     yield from NAMES.get(system, ())
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 
 
-def _review(folder: Path) -> tuple[Path, tuple[str, str]]:
+def _find_review(folder: Path) -> tuple[Path, tuple[str, str]]:
     answering = sorted(path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl"))
     reviews = sorted((folder / "review").glob("review_*_human.txt"))
     named = {f"review_{one}_{other}_human.txt": (one, other) for one in answering for other in answering}
@@ -131,7 +131,7 @@ def _review(folder: Path) -> tuple[Path, tuple[str, str]]:
     )
 
 
-def _verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
+def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
     first, second = (_label(system) for system in systems)
     meant = {first: "first", second: "second", "TIE": "tie"}
     lines = read_text(path).split("\n")
@@ -149,20 +149,20 @@ def _label(system: str) -> str:
     return LABELS.get(system, "".join(filter(str.isalnum, system.upper())))
 
 
-def _answers(path: Path) -> dict[int, Mapping[str, str]]:
+def _read_answers(path: Path) -> dict[int, Mapping[str, str]]:
     answers: dict[int, Mapping[str, str]] = {}
     for place, record in read_json_lines(path):
         number = take(record, "question_id", int, path, place)
         if number in answers:
-            raise DatasetError(path, place, f"a second answer to question {number}", "one answer a question")
+            raise DatasetError(path, place, f"a second answer to question {number}", "one answer per question")
         answers[number] = {name: take(record, name, str, path, place) for name in ("text", "model_id")}
     return answers
 
 
-def _answer(answers: Mapping[int, Mapping[str, str]], number: int, folder: Path, system: str) -> Mapping[str, str]:
+def _find_answer(answers: Mapping[int, Mapping[str, str]], number: int, folder: Path, system: str) -> Mapping[str, str]:
     if number not in answers:
         path = folder / "answer" / f"answer_{system}.jsonl"
-        raise DatasetError(path, f"question {number}", "no answer", "one answer a question")
+        raise DatasetError(path, f"question {number}", "no answer", "one answer per question")
     return answers[number]
 
 
@@ -172,21 +172,21 @@ def read_dialogues(path: Path) -> list[Sample]:
     responses: Counter[int] = Counter()
     references: dict[int, str] = {}
     samples = []
-    for place, record in _records(path):
+    for place, record in _read_records(path):
         texts = {name: take(record, name, str, path, place) for name in TEXTS}
         number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
         responses[number] += 1
         if texts["system_id"] == GROUND_TRUTH:
             references.setdefault(number, texts["system_output"].strip())
-        human = _ratings(take(record, "scores", dict, path, place), path, place)
-        samples.append(_dialogue(texts, number, responses[number], human))
+        human = _read_ratings(take(record, "scores", dict, path, place), path, place)
+        samples.append(_make_dialogue(texts, number, responses[number], human))
     if not samples:
-        raise DatasetError(path, "", "no records", "a record a response")
-    return [_with_reference(sample, references) for sample in samples]
+        raise DatasetError(path, "", "no records", "one record per response")
+    return [_add_reference(sample, references) for sample in samples]
 
 
-def _with_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
-    """Add the conversation's own response as the reference of every other response to it."""
+def _add_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
+    """Add the conversation's own response as the reference of every other response in the conversation."""
     reference = references.get(sample.metadata["dialogue"], "")
     if not reference or sample.tags["system"] == GROUND_TRUTH:
         return sample
@@ -196,12 +196,12 @@ def _with_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
 TEXTS = ("source", "context", "system_id", "system_output")
 
 
-def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for at, record in enumerate(read_json(path, list), 1):
         yield f"record {at}", expect(record, dict, path, f"record {at}")
 
 
-def _dialogue(texts: Mapping[str, str], number: int, response: int, human: Mapping[str, float]) -> Sample:
+def _make_dialogue(texts: Mapping[str, str], number: int, response: int, human: Mapping[str, float]) -> Sample:
     fact = texts["context"].strip()
     return Sample(
         id=f"dialogue-{number}-{response}",
@@ -217,7 +217,7 @@ def _dialogue(texts: Mapping[str, str], number: int, response: int, human: Mappi
     )
 
 
-def _ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
+def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
     ratings = {}
     for aspect in HUMAN_ASPECTS:
         value = float(take(scores, aspect.name, float, path, f"{place}, field 'scores'"))

@@ -1,9 +1,9 @@
-"""Figures that others published on the same files, shown beside ours and marked as theirs.
+"""Results that others published for the same files; reports show them beside ours, marked with their source.
 
-Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3, and what the authors released
-with it (repository thunlp/ChatEval): the script that draws figure 3, and correlations computed from GPT-4's judgements
-of Topical-Chat. [2] Wang et al., "Large Language Models are not Fair Evaluators" (arXiv 2305.17926), the main table. A
-cell is None where the figure could not be checked.
+Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3, and the authors' repository
+thunlp/ChatEval: the script that draws figure 3, and GPT-4's judgements of Topical-Chat, from which correlations are
+computed. [2] Wang et al., "Large Language Models are not Fair Evaluators" (arXiv 2305.17926), the main table. A cell is
+None if the result could not be checked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OnPairs:
-    """A published row on FairEval: accuracy as a share, Cohen's kappa."""
+    """A published result on FairEval: accuracy in [0, 1] and Cohen's kappa."""
 
     name: str
     accuracy: float
@@ -74,7 +74,7 @@ BY_TURNS = {
 """Figure 3, one by one with 2 roles; 1 is the single agent."""
 
 FIGURE_3 = (
-    "The paper's own points are those that its authors' released script draws: one by one, in 2 turns by the number "
-    "of roles and with 2 roles by the number of turns; 1 is the single agent. For 3 roles the figure has 62.5% and "
-    "0.37, where table 4 has 60.0% and 0.33."
+    "The paper's points come from the script that its authors released: one by one, with 2 turns for the number of "
+    "roles and with 2 roles for the number of turns; 1 is the single agent. For 3 roles, the figure has 62.5% and "
+    "0.37, but table 4 has 60.0% and 0.33."
 )

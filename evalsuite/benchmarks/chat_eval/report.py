@@ -1,4 +1,4 @@
-"""The benchmark's section: the paper's tables and figure 3, and how far the judge can be trusted."""
+"""The section of ChatEval in reports: the paper's tables and figure 3, and checks of the judge's reliability."""
 
 from __future__ import annotations
 
@@ -38,19 +38,18 @@ if TYPE_CHECKING:
 
 THEIRS = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
-    "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They compare with rows "
-    "measured on those files, not with rows measured on other samples, and with modes of as many roles and turns as "
-    "they name; the `paper:` modes have 2 of either unless told otherwise. The modes `single` and `panel:` are this "
-    "project's own protocols (panels end in a secret vote)."
+    "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They are comparable only with rows "
+    "measured on those files, in modes with the same numbers of roles and turns; by default, `paper:` modes have 2 "
+    "roles and 2 turns. The modes `single` and `panel:` are this project's own protocols (panels end in a secret vote)."
 )
 UNPARSED = (
-    "A judgement that could not be parsed is the judge's own failure: it has no verdict, counts as "
-    "disagreement in accuracy and kappa, and leaves no score to correlate."
+    "A judgement that could not be parsed is a failure of the judge: it has no verdict, counts as disagreement in "
+    "accuracy and kappa, and has no score to correlate."
 )
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """Make the section for one run, or for several side by side."""
+    """Make the section for one run or several runs."""
     judges = judge_settings(views)
     comparing = [judge for judge in judges if len(pairs(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
@@ -150,15 +149,15 @@ DIALOGUE_COLUMNS = (
 )
 SOUGHT = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
 DIALOGUE_NOTE = (
-    "At turn level, with the mean of people's ratings. ROUGE-L, BLEU and BERTScore ask no judge: they compare a "
-    "response with what was really said in the conversation, and leave that response itself out. G-Eval's scores are "
-    "weighted by probability. Published rows are computed from the outputs that the paper's authors released; the "
-    "other rows of its table 2 could not be checked and are left out."
+    "Correlation at turn level with the mean of people's ratings. ROUGE-L, BLEU and BERTScore need no judge: they "
+    "compare each response with the conversation's own response, which is left out. G-Eval's scores are weighted by "
+    "probability. Published rows are computed from the outputs that the paper's authors released; the other rows of "
+    "table 2 could not be checked and are left out."
 )
 
 
 def dialogue_tables(judges: Sequence[JudgeSetting]) -> list[Table]:
-    """Make a table per coefficient; none if no response was rated."""
+    """Make a table per coefficient, or an empty list if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
     return [_table(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
 
@@ -173,7 +172,7 @@ def _published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
 
 
 def _without_judge(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
-    """Make the rows of metrics without a judge; the first judge's responses are the same as all others'."""
+    """Make the rows of metrics without a judge; all judges have the same responses, so one tally suffices."""
     metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
     measured = {name: RatedResponses.by_metric(tally, name) for name in metrics}
     return [
@@ -203,9 +202,9 @@ CHANGED_COLUMNS = (
     Column("Ballots", "count"),
 )
 CHANGED_NOTE = (
-    "Of the secret ballots after a turn, the share that the same debater cast otherwise after the next, in the same "
-    "order of the answers; the last ballot is the judgement itself. Of comparisons verdicts are compared, of dialogue "
-    "responses all scores. Intervals allow for several ballots on one sample."
+    "Share of the secret ballots after a turn that the same debater changed after the next turn, for the same order of "
+    "the answers; the last ballot is the judgement. For comparisons, the verdicts are compared; for dialogue "
+    "responses, all scores. Intervals take into account that a sample has several ballots."
 )
 
 
@@ -226,7 +225,7 @@ class TwoBallots:
 
 
 def changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
-    """Make a row per judge with secret ballots, task and turn; None without any."""
+    """Make a row for each judge with secret ballots, task and turn; None if no judge has secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
@@ -245,7 +244,7 @@ def _rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
 
 
 def two_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
-    """Pair every two successive ballots of one debater in one order."""
+    """Pair every two successive ballots of one debater for one order of the answers."""
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
         ballots[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot
@@ -266,7 +265,7 @@ SHOWN = 2  # judgements shown for each judge; all of them are in records.jsonl
 
 
 def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
-    """Show the first comparisons in which the judge disagrees with people, each with all messages."""
+    """Show all messages of the first comparisons in which the judge disagrees with people."""
     compared = tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
     differing = [row for row in compared if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:

@@ -1,4 +1,4 @@
-"""The model under test as a judge: its modes, what it is shown, and the scores of its judgements."""
+"""The model under test as a judge: the modes, the judge's input, and the scores of the judgements."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from evalsuite.metrics.neural import BertScore
 
 JudgingMethod = Literal["single", "mec", "weighted", "panel", "paper"]
-PANEL = "3 roles and 2 turns, or else: append :4roles, :3turns, :same_role, in this order"
-PAPER = "2 roles and 2 turns, or else: append :4roles, :3turns, :same_role, :ballots, in this order"
+PANEL = "3 roles and 2 turns; to change them, append :4roles, :3turns, :same_role, in this order"
+PAPER = "2 roles and 2 turns; to change them, append :4roles, :3turns, :same_role, :ballots, in this order"
 MODES = {
-    "single": "one judgement in a line, pairs in both orders (ours)",
+    "single": "one judgement in one line, pairs in both orders (ours)",
     "mec": "3 judgements with reasons, pairs in both orders, averaged (FairEval)",
     "weighted": "expected scores from the probabilities of tokens (G-Eval)",
-    "weighted:steps": "the same, with evaluation steps that the judge first writes for itself (G-Eval's own)",
-    "panel:one_by_one": f"each hears all that was said before, then a secret vote (ours); {PANEL}",
-    "panel:simultaneous": f"all speak at once, hearing the earlier turns, then a secret vote (ours); {PANEL}",
-    "panel:simultaneous_summarizer": f"the same, but only summaries of the turns are heard (ours); {PANEL}",
-    "paper:single": "one referee with the paper's template: reasons, then scores; or else :same_role",
+    "weighted:steps": "like weighted, after the judge has written evaluation steps (as in G-Eval)",
+    "panel:one_by_one": f"each debater sees all earlier speeches; then a secret vote (ours); {PANEL}",
+    "panel:simultaneous": f"each debater sees the speeches of earlier turns; then a secret vote (ours); {PANEL}",
+    "panel:simultaneous_summarizer": f"each sees summaries of earlier turns; then a secret vote (ours); {PANEL}",
+    "paper:single": "one referee with the paper's template: reasons, then scores; append :same_role to change the role",
     "paper:one_by_one": f"the paper's debate, whose last turn is the judgement; {PAPER}",
-    "paper:simultaneous": f"the same, all speaking at once, shuffled before they are heard; {PAPER}",
-    "paper:simultaneous_summarizer": f"the same, hearing only summaries of all that was said; {PAPER}",
+    "paper:simultaneous": f"the paper's debate, where each sees the earlier turns, shuffled; {PAPER}",
+    "paper:simultaneous_summarizer": f"the paper's debate, where each sees summaries of all earlier speeches; {PAPER}",
 }
 STRATEGIES = "one_by_one|simultaneous|simultaneous_summarizer"
 SUFFIXES = "(?::(?P<roles>[1-9])roles)?(?::(?P<turns>[0-9])turns)?(?::(?P<same_role>same_role))?"
@@ -67,9 +67,7 @@ class JudgingMode:
     kind: JudgingMethod
     strategy: Strategy | None = None
     roles: int = 1  # Number of debaters; 1 without a panel.
-    # For a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement included;
-    # otherwise 0.
-    turns: int = 0
+    turns: int = 0  # For a `panel`, turns before the secret vote; for a `paper` mode, turns including the judgement.
     same_role: bool = False  # Whether all debaters have the same role.
     steps: bool = False  # Whether evaluation steps are generated first.
     ballots: bool = False  # Whether debaters also judge in secret after each turn but the last.
@@ -86,33 +84,33 @@ SIMPLE: Mapping[str, JudgingMode] = {
 
 
 def read_mode(name: str) -> JudgingMode:
-    """Read a mode's name."""
+    """Read a mode's name; raise KeyError if the name is unknown."""
     if name in SIMPLE:
         return SIMPLE[name]
     if match := PANELS.fullmatch(name):
-        return _debate("panel", match, roles=3)
+        return _read_debate("panel", match, roles=3)
     match = REFEREES.fullmatch(name)
     if match and match["turns"] != "0":
-        return replace(_debate("paper", match, roles=2), ballots=bool(match["ballots"]))
+        return replace(_read_debate("paper", match, roles=2), ballots=bool(match["ballots"]))
     raise KeyError(name)
 
 
-def _debate(kind: JudgingMethod, match: re.Match[str], roles: int) -> JudgingMode:
+def _read_debate(kind: JudgingMethod, match: re.Match[str], roles: int) -> JudgingMode:
     strategy = cast("Strategy", match["strategy"])
-    seats, turns = int(match["roles"] or roles), int(match["turns"] or 2)
-    return JudgingMode(kind, strategy, seats, turns, same_role=bool(match["same_role"]))
+    roles, turns = int(match["roles"] or roles), int(match["turns"] or 2)
+    return JudgingMode(kind, strategy, roles, turns, same_role=bool(match["same_role"]))
 
 
 class Modes(Mapping[str, str]):
-    """Descriptions of the modes: iteration lists the plain ones; those with suffixes can be looked up as well."""
+    """Descriptions of the modes by name; modes with suffixes can be looked up, but iteration leaves them out."""
 
     def __getitem__(self, name: str) -> str:
         mode = read_mode(name)
         if name in MODES:
             return MODES[name]
-        seats = "of one and the same role" if mode.same_role else "of different roles"
-        ballots = ", secret ballots after each turn but the last" if mode.ballots else ""
-        return f"{mode.roles} debaters {seats}, {mode.turns} turns, {mode.strategy or 'alone'}{ballots}"
+        roles = "of the same role" if mode.same_role else "of different roles"
+        ballots = ", secret ballots after each turn except the last" if mode.ballots else ""
+        return f"{mode.roles} debaters {roles}, {mode.turns} turns, {mode.strategy or 'alone'}{ballots}"
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODES)
@@ -135,21 +133,20 @@ PAPER_QUALITY = Aspect("quality", "its helpfulness, relevance, accuracy and leve
 
 @dataclass(frozen=True, slots=True)
 class AsJudge:
-    """Has the model judge each sample in the sample's mode."""
+    """Lets the model judge each sample in the sample's mode."""
 
     attempts: int = 2  # Maximum number of requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters that override those of `PARAMS`.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
-    # The folder of an encoder for BERTScore, which the report shows beside the judges of dialogue responses; it needs
-    # the extra `neural`.
+    # The folder of an encoder for BERTScore of dialogue responses, which needs the extra `neural`.
     bert_score: str | Path | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Judge one sample. An answer that cannot be read is the model's own failure, not an error."""
+        """Judge one sample; an unreadable answer is a failure of the model, not an error."""
         subject = judged_input(sample)
-        facts = await asyncio.to_thread(self._facts, sample, subject)
+        facts = await asyncio.to_thread(self._collect_facts, sample, subject)
         judge = self.judge(read_mode(sample.tags["mode"]), sample.tags["task"])
-        # The model under test judges, so models that are asked the same share a signature.
+        # The signature leaves out the model under test, so models with the same prompts share a signature.
         facts["signature"] = judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
@@ -157,13 +154,13 @@ class AsJudge:
             facts |= {"unparsed": str(error), **count_cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
-        return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
+        return Transcript(_write_answer(assessment), events=_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:
         """Make the judge of a mode for pairs or dialogues."""
         params = {**PARAMS[mode.kind], **self.params}
         if mode.kind == "paper":
-            return self._referees(mode, task, params)
+            return self._make_referees(mode, task, params)
         form: Form = ChoiceForm() if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if mode.kind == "mec":
             scored = PairedScores() if task == "pairs" else form
@@ -176,17 +173,17 @@ class AsJudge:
             return Panel(form, seats, mode.strategy, mode.turns, attempts=self.attempts, params=params)
         return Sampled(form, attempts=self.attempts, params=params)
 
-    def _facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
-        """Collect what is known before judging: people's verdict, and the overlap of the texts."""
-        kept = ("human", "systems", "dialogue")
-        facts: dict[str, Any] = {name: sample.metadata[name] for name in kept if name in sample.metadata}
+    def _collect_facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
+        """Collect the facts that need no judge: people's verdict, and the overlap with the reference."""
+        names = ("human", "systems", "dialogue")
+        facts: dict[str, Any] = {name: sample.metadata[name] for name in names if name in sample.metadata}
         if reference := sample.metadata.get("reference"):
             encoder = Path(self.bert_score) if self.bert_score else None
             facts[OVERLAP] = dict(overlap(subject.answers[0], reference, encoder))
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
-    def _referees(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> RefereePanel:
-        """Make the paper's panel; its single judge is a panel of one, so the two differ only in the debate."""
+    def _make_referees(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> RefereePanel:
+        """Make the paper's panel; the paper's single judge is a panel with one role and one turn."""
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         return RefereePanel(
             form,
@@ -201,23 +198,22 @@ class AsJudge:
 
 
 def as_judge(setup: Setup) -> AsJudge:
-    """Make the solver, with `attempts`, `bert_score` and generation parameters from the benchmark's declaration."""
+    """Make the solver with the fields of `AsJudge` and the generation parameters that the benchmark declares."""
     own = [field.name for field in fields(AsJudge)]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
-    named = {name: value for name, value in setup.args.items() if name not in own}
-    params = {**named, **setup.args.get("params", {})}
     options = {name: value for name, value in setup.args.items() if name in own}
+    params = {name: value for name, value in setup.args.items() if name not in own} | setup.args.get("params", {})
     return AsJudge(**{"seed": setup.seed, **options, "params": params})
 
 
 def judged_input(sample: Sample) -> JudgedInput:
-    """Collect what the judge is shown of a sample: neither an answer's author nor people's verdict."""
+    """Make the judge's input, without the authors of the answers and without people's verdict."""
     names = sample.metadata["names"]
     answers = tuple(withhold_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
 
-def _answer(assessment: Assessment) -> str:
+def _write_answer(assessment: Assessment) -> str:
     scores = ", ".join(f"{name}: {value:g}" for name, value in assessment.opinion.scores.items())
     return assessment.opinion.verdict or scores
 
@@ -235,12 +231,12 @@ ENCODING = Lock()  # the lock of the thread that loads or uses the encoder
 def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
     """Compute ROUGE-L and BLEU in [0, 1] and, with an encoder's folder, the F1 of BERTScore.
 
-    The reference is the conversation's own response, which is one of the rated responses; it is not compared with
-    itself. These metrics are the upper block of the paper's table 2.
+    The reference is the conversation's own response, which people rated, too, but which is not compared with itself.
+    These metrics are in the upper block of the paper's table 2.
     """
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
-        # Cases are scored in threads, and two threads may share neither imports of transformers nor its tokenizers.
+        # Cases are scored in threads, and transformers' imports and tokenizers are not safe in several threads.
         with ENCODING:
             values["BERTScore"] = _bert_score(encoder).score(response, reference).f1
     return values
@@ -254,10 +250,10 @@ def _bert_score(folder: Path) -> BertScore:
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Score `parsed`, whether the judge gave a usable judgement at all, and its verdict or scores.
+    """Score `parsed`, 1.0 if the judgement could be read, and the verdict or the scores.
 
-    For pairs, `accuracy` is 1.0 if the verdict is people's own, otherwise 0.0, also without a verdict. For dialogues,
-    each aspect has the judge's score on people's scale; there are none without a judgement.
+    For pairs, `accuracy` is 1.0 if the verdict equals people's verdict, otherwise 0.0, also without a verdict. For
+    dialogues, each aspect has the judge's score on people's scale; without a judgement, these scores are missing.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}
@@ -277,11 +273,11 @@ JUDGEMENT = "It is your turn, {name}, and this is the last turn. You need not ag
 
 @dataclass(frozen=True, slots=True)
 class RefereePanel(PanelRules):
-    """Debaters who talk in turns, the last of which is their judgement.
+    """Debaters who speak in turns; in the last turn, each gives a judgement.
 
-    `turns` include the judgement, so two debaters in two turns speak four times. One by one, each sees all earlier
-    speeches, in the last turn as well. Simultaneously, all speak at once, and the speeches of a turn are shuffled
-    before the others see them; under a summarizer they see only summaries, each of all speeches so far.
+    `turns` includes the last turn, so two debaters in two turns speak four times. With one_by_one, each debater sees
+    all earlier speeches, also in the last turn. With simultaneous, each sees the shuffled speeches of earlier turns.
+    With a summarizer, each sees only summaries of all earlier speeches.
     """
 
     seed: int = 0
@@ -302,11 +298,7 @@ class RefereePanel(PanelRules):
         return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
 
     def calls(self) -> int:
-        """Count the completions for one subject if every answer can be read at once.
-
-        orders x (debaters x turns + summaries + secret ballots): one summary, and one round of secret ballots, after
-        each turn but the last.
-        """
+        """Count the completions for one subject if every first answer can be read."""
         summaries = self.turns - 1 if self.strategy == "simultaneous_summarizer" else 0
         secret = len(self.debaters) * (self.turns - 1) if self.interim else 0
         return len(self.orders) * (len(self.debaters) * self.turns + summaries + secret)
@@ -314,7 +306,7 @@ class RefereePanel(PanelRules):
 
 @dataclass
 class PaperDebate:
-    """One debate of a `RefereePanel`, in one order of the answers."""
+    """One debate of a `RefereePanel`, for one order of the answers."""
 
     panel: RefereePanel
     debate: Debate
@@ -323,34 +315,33 @@ class PaperDebate:
     interim: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def hold(self) -> Round:
-        """Hold the debate; the round's problems name the answers that could not be read."""
         try:
             for turn in range(1, self.panel.turns + 1):
-                await self._turn(turn)
+                await self._hold_turn(turn)
         except JudgeError as error:
             return self.debate.fail(error)
         return self.debate.end()
 
-    async def _turn(self, turn: int) -> None:
+    async def _hold_turn(self, turn: int) -> None:
         if self.panel.strategy == "one_by_one":
-            for seat in self.panel.debaters:
-                self.debate.shown += self._keep([await self._contribution(seat, turn)], turn)
+            for debater in self.panel.debaters:
+                self.debate.shown += self._keep([await self._ask(debater, turn)], turn)
         else:
-            contributions = await wait_for_all(self._contribution(seat, turn) for seat in self.panel.debaters)
+            contributions = await wait_for_all(self._ask(debater, turn) for debater in self.panel.debaters)
             self.spoken += (parts := self._keep(contributions, turn))
             if turn < self.panel.turns:
-                self.debate.shown += await self._convey(parts, turn)
+                self.debate.shown += await self._summarize_or_shuffle(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
             await self._secret_ballots(turn)
 
-    async def _contribution(self, seat: DebaterRole, turn: int) -> Speech[Any] | Silence:
+    async def _ask(self, debater: DebaterRole, turn: int) -> Speech[Any] | Silence:
         task = TASK.format(task=self.panel.form.task())
         if turn < self.panel.turns:
-            return await self.debate.speak(seat, turn, task + TALK.format(name=seat.name))
-        return await self.debate.judge(seat, turn, task + self._judgement(seat), self.panel.form.parse)
+            return await self.debate.speak(debater, turn, task + TALK.format(name=debater.name))
+        return await self.debate.judge(debater, turn, task + self._request_judgement(debater), self.panel.form.parse)
 
-    def _judgement(self, seat: DebaterRole) -> str:
-        return JUDGEMENT.format(name=seat.name) + REASONS + self.panel.form.request("End")
+    def _request_judgement(self, debater: DebaterRole) -> str:
+        return JUDGEMENT.format(name=debater.name) + REASONS + self.panel.form.request("End")
 
     def _keep(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
         speeches = self.debate.keep(*contributions)
@@ -358,7 +349,7 @@ class PaperDebate:
             self.debate.count(*contributions)
         return [speech.part() for speech in speeches]
 
-    async def _convey(self, parts: list[Part], turn: int) -> list[Part]:
+    async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy == "simultaneous_summarizer":
             summary = await self.debate.sum_up(self.spoken, turn)
             self.debate.keep(summary)
@@ -366,16 +357,16 @@ class PaperDebate:
         return shuffle_parts(parts, self.panel.seed, turn, self.debate.subject.shown(swapped=self.debate.swapped))
 
     async def _secret_ballots(self, turn: int) -> None:
-        ask = self.panel.form
         ballots = await wait_for_all(
-            self.debate.judge(seat, turn, self._judgement(seat), ask.parse) for seat in self.panel.debaters
+            self.debate.judge(debater, turn, self._request_judgement(debater), self.panel.form.parse)
+            for debater in self.panel.debaters
         )
         for speech in self.debate.keep(*ballots):
             self.interim.append({"turn": turn, **self.debate.ballot(speech).plain()})
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
-    """Shuffle the parts, in the same way on every machine, by the seed, the turn and the subject."""
+    """Shuffle the parts by the seed, the turn and the subject, so that the order is the same on every machine."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     mixed = list(parts)
     random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable

@@ -140,7 +140,7 @@ def test_a_study_as_published_is_read(tmp_path: Path) -> None:
         ('[{"reference": "a"}]', "record 1"),
         ('[{"reference": "a", "prediction": "b", "human": "good"}]', "a number or a list of numbers"),
         ('[{"reference": "a", "prediction": "b", "human": 1, "format": "pdf"}]', "format"),
-        ('{"references": [], "columns": ["reference"], "rows": [[3]]}', "place of one of the references"),
+        ('{"references": [], "columns": ["reference"], "rows": [[3]]}', "the index of a reference"),
     ],
 )
 def test_bad_files_are_one_message(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
