@@ -175,7 +175,7 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the code block that defines the functions that the tests call. If there is no such block, the
+    The program is the code block that defines the functions that the tests call. Without such a block, the
     program is all blocks, or the whole answer if it has no block; the fact `form` says which (see `find_program`).
 
     The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
