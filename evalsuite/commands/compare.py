@@ -1,15 +1,14 @@
-"""`evalsuite compare`: runs side by side, by `cases`, by cells of `tables`, or over releases (`history`)."""
+"""`evalsuite compare`: compare runs, their `cases`, the cells of two `tables`, or releases over time (`history`)."""
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands import add_reports_folder, own_declarations, write_lines
-from evalsuite.commands.score import read_table, score_pair
+from evalsuite.commands.score import add_table_form, read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.case_block import baseline_line, case_block
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, and where the comparison goes."""
+    """Add the runs, their labels, and the folder for the comparison."""
     add_reports_folder(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
     parser.add_argument(
@@ -33,7 +32,7 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="what a run is called; once for each run, in their order (default: its model)",
+        help="label of a run; once for each run, in their order (default: the name of its model)",
     )
     parser.add_argument(
         "--to",
@@ -57,30 +56,30 @@ def run_compare(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One case that came out differently."""
+    """A case whose outcome or scores differ between two runs."""
 
     case: str
     before: str
     after: str
-    by: float  # the greatest difference of a score, second minus first; 0.0 where only the outcome changed
+    score_change: float  # the greatest difference of a score, second minus first; 0.0 where only the outcome changed
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the two runs."""
     add_reports_folder(parser)
     parser.add_argument("first", metavar="A", help="a run's name or folder, or `last`")
-    parser.add_argument("second", metavar="B", help="another, as for A")
-    parser.add_argument("--answers", action="store_true", help="show question and answers of each, too")
-    parser.add_argument("--most", type=int, default=50, metavar="N", help="cases to list (default: 50)")
+    parser.add_argument("second", metavar="B", help="the other run, named like A")
+    parser.add_argument("--answers", action="store_true", help="also show each case's question and answers")
+    parser.add_argument("--most", type=int, default=50, metavar="N", help="number of cases to list (default: 50)")
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Print the differences; intervals and tests are the business of `evalsuite compare`."""
+    """Print the differing cases; `evalsuite compare` prints intervals and tests."""
     before, after = (load_run(find_folder(options.reports, name)) for name in (options.first, options.second))
     changes = find_changes(before, after)
     for change in changes[: options.most]:
         sys.stdout.write(
-            for_terminal(f"{change.before:>7} -> {change.after:<7} {change.by:+.4f}  {change.case}") + "\n"
+            for_terminal(f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}") + "\n"
         )
         if options.answers:
             block = case_block(after.read(change.case))
@@ -90,15 +89,15 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def find_changes(before: Run, after: Run) -> list[Change]:
-    """Find cases of both runs with another outcome or other scores: flipped ones first, then by size of the change."""
+    """Find the cases that differ: first those with another outcome, then the others by the size of the change."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
-    changes = [Change(old.case, old.outcome, new.outcome, _by(old, new)) for old, new in pairs]
-    real = [change for change in changes if change.by or change.before != change.after]
-    return sorted(real, key=lambda change: (change.before == change.after, -abs(change.by), change.case))
+    changes = [Change(old.case, old.outcome, new.outcome, _find_score_change(old, new)) for old, new in pairs]
+    differing = [change for change in changes if change.score_change or change.before != change.after]
+    return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
 
 
-def _by(old: Row, new: Row) -> float:
+def _find_score_change(old: Row, new: Row) -> float:
     differences = [new.scores[name] - old.scores[name] for name in new.scores if name in old.scores]
     return max(differences, key=abs, default=0.0)
 
@@ -119,28 +118,20 @@ def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the two tables and the form of the output."""
     parser.add_argument("first", type=Path, metavar="A", help="a file with a table, such as a model's answer")
     parser.add_argument("second", type=Path, metavar="B", help="the file with the wanted table")
-    parser.add_argument("--format", metavar="MARKUP", help="markdown, html or latex (default: found in B)")
-    parser.add_argument("--any-order", action="store_true", help="rows may stand in any order")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the diff as a page")
-    parser.add_argument("--most", type=int, default=50, metavar="N", help="cells to list (default: 50)")
+    add_table_form(parser)
+    parser.add_argument("--most", type=int, default=50, metavar="N", help="number of cells to list (default: 50)")
 
 
 def run_table_diff(options: argparse.Namespace) -> int:
     """Print the table with its differences, then a line for each cell that differs."""
     pair = {"prediction": read_table(options.first), "reference": read_table(options.second)}
     score = score_pair(pair, options.format, any_order=options.any_order)
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     differing = [cell for cell in score.cells if cell.state != "equal"]
-    sys.stdout.write(f"{score.show(colour=colour)}\n\n")
-    write_lines(differing[: options.most])
+    show_score(score)
+    write_lines(["", *differing[: options.most], *([] if differing else ["no cell differs"])])
     if len(differing) > options.most:
         sys.stdout.write(f"... and {len(differing) - options.most} more (--most)\n")
-    if not differing:
-        sys.stdout.write("no cell differs\n")
-    if options.html:
-        from evalsuite.metrics.tables.table_score import html_page
-
-        options.html.write_text(html_page(score), "utf-8")
+    write_page([score], options.html)
     return 0
 
 
@@ -164,7 +155,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RUN",
-        help="run that every later release is held against; may be repeated (default: the first release)",
+        help="run with which every later release is compared; may be repeated (default: the first release)",
     )
     parser.add_argument(
         "--to", type=Path, metavar="DIR", help="folder for history.md, page and pictures (default: reports/history)"
@@ -172,15 +163,15 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Write the history and report what has drifted."""
+    """Write the history, and return the status of a drift if the newest release has drifted."""
     from evalsuite.decisions.history import trace
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.output.page.write import COMPARISON
     from evalsuite.output.reports.compare import write_history
     from evalsuite.output.reports.markdown import in_terminal
 
-    runs = _releases(options)
-    references = _references(options, runs)
+    runs = _load_releases(options)
+    references = _load_references(options, runs)
     courses = trace(runs, references, comparison_rules(runs[-1].info.get("settings", {})))
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
@@ -189,14 +180,14 @@ def run_history(options: argparse.Namespace) -> int:
     return DRIFTED if latest else 0
 
 
-def _releases(options: argparse.Namespace) -> list[Run]:
+def _load_releases(options: argparse.Namespace) -> list[Run]:
     declarations = own_declarations()
     if options.names:
         runs = [load_run(find_folder(options.reports, name), declarations) for name in options.names]
         if len(runs) < 2:
             raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
         return runs
-    runs = _readable(_find_finished(options.reports), lambda folder: load_run(folder, declarations))
+    runs = _read_undamaged(_find_finished(options.reports), lambda folder: load_run(folder, declarations))
     if len(runs) < 2:
         raise RunError(
             f"a history needs two releases or more; {options.reports} holds {number_of(len(runs), 'finished run')}"
@@ -209,14 +200,14 @@ def _find_finished(reports: Path) -> list[RunFolder]:
     folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
     whole = [
         (info.get("started", ""), folder.name, folder)
-        for folder, info in _readable(folders, lambda folder: (folder, folder.info()))
+        for folder, info in _read_undamaged(folders, lambda folder: (folder, folder.info()))
         if interruption(info) is None and not info.get("settings", {}).get("shard")
     ]
     return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
 
 
-def _readable(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
-    """Read folders that nobody named; a damaged one is left out with a remark."""
+def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
+    """Read folders that the user did not name; a damaged folder is left out with a remark."""
     results = []
     for folder in folders:
         try:
@@ -226,7 +217,7 @@ def _readable(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> l
     return results
 
 
-def _references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
+def _load_references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
     by_path = {each.folder.path.resolve(): each for each in runs}
     folders = [find_folder(options.reports, name) for name in options.reference]
     named = [by_path.get(folder.path.resolve()) or load_run(folder, own_declarations()) for folder in folders]

@@ -34,39 +34,44 @@ SHARED = (
 """Settings that mean the same here as in a session."""
 
 GATEWAY_EPILOG = """\
-The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions come with
---gateway URL, other programs with OPENAI_BASE_URL=URL/v1; a client's token is in EVALSUITE_GATEWAY_TOKEN or is the
-API key. docs/scaling.md has an example for a CI matrix.
+The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions connect by
+--gateway URL, other programs by OPENAI_BASE_URL=URL/v1. A session sends the token in EVALSUITE_GATEWAY_TOKEN, another
+program sends its token as the API key. docs/scaling.md has an example for a CI matrix.
 """
 
 
 def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add where it listens, whom it serves, what it asks, and its limits."""
+    """Add the gateway's address, clients, store, upstream servers and limits."""
     parser.epilog = GATEWAY_EPILOG
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address on which the gateway listens (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, default=PORT, help=f"port on which the gateway listens (default: {PORT}; 0: a free port)"
+    )
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate (PEM); required beyond loopback")
-    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, if not in the same file")
+    parser.add_argument(
+        "--tls-key", type=Path, metavar="FILE", help="private key of the certificate, if it is in another file"
+    )
     parser.add_argument(
         "--clients",
         type=Path,
         metavar="FILE",
-        help='who may ask: {"ci": {"token": "...", "share": 0.5}}, the share being of --max-cost (default: '
-        "everybody on this host)",
+        help='clients that may ask: {"ci": {"token": "...", "share": 0.5}}, where share is a part of --max-cost '
+        "(default: everybody on this host)",
     )
     parser.add_argument(
         "--store",
         default="gateway.sqlite",
         metavar="FILE|URL",
-        help="where answers are kept: a file (default: gateway.sqlite), or postgresql://USER@HOST/DATABASE for "
-        "several gateways (extra `postgres`; the password in PGPASSWORD)",
+        help="store of the answers: a file (default: gateway.sqlite), or postgresql://USER@HOST/DATABASE for several "
+        "gateways (extra `postgres`; the password in PGPASSWORD)",
     )
     parser.add_argument(
         "--max-age",
         type=float,
         default=24.0,
         metavar="HOURS",
-        help="how long an answer serves again, so that a model that has changed is noticed (default 24; inf: forever)",
+        help="age up to which a stored answer is given again, so that a change of the model is noticed (default 24; "
+        "inf: no limit)",
     )
     parser.add_argument(
         "--upstream",
@@ -91,7 +96,7 @@ def run_gateway(options: argparse.Namespace) -> int:
     from evalsuite.service.serving import Service, serve
 
     if not options.max_age >= 0:
-        raise SettingsError(f"--max-age {options.max_age}: it is a number of hours from 0, or inf")
+        raise SettingsError(f"--max-age {options.max_age}: it must be a number of hours of at least 0, or inf")
     if not 0 <= options.port < 2**16:
         raise SettingsError(f"--port {options.port}: it must be a number from 0 (any free port) to 65535")
     if any(model.startswith("function:") for model in options.model):
@@ -121,16 +126,16 @@ ADDRESSES = (
     ("user_base_url", "user_key_env"),
 )
 RAY_EPILOG = """\
-All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. What limits and
-pays calls (--max-rpm, --max-cost, --price ...) goes to the gateway that all shards ask by way of. Keys stay in this
-process's environment. A shard whose node dies is run again elsewhere; what was answered is not asked again.
+All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. Limits and
+prices of calls (--max-rpm, --max-cost, --price ...) apply to the gateway that all shards ask. Keys stay in this
+process's environment. A shard whose node dies is run again on another node; stored answers are not asked for again.
 """
 
 
 def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite, the cluster, and what goes to its nodes."""
+    """Add the suite, the cluster, and the packages of its nodes."""
     parser.epilog = RAY_EPILOG
-    # An abbreviation would take an option of pytest's for one of these.
+    # With abbreviations, argparse would read some options of pytest as options of this command.
     parser.allow_abbrev = False
     parser.add_argument("suite", metavar="SUITE", help="folder or file of the cases, below the current directory")
     parser.add_argument("--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's")
@@ -142,14 +147,18 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gateway",
         metavar="URL",
-        help="gateway service that all shards ask by way of (default: one of its own, where all nodes are on this "
-        "host); its token is in EVALSUITE_GATEWAY_TOKEN",
+        help="gateway that all shards ask (default: this command starts one, if all nodes are on this host). "
+        "Its token is in EVALSUITE_GATEWAY_TOKEN",
     )
     parser.add_argument(
         "--cpus", type=float, default=1.0, metavar="N", help="cores that Ray sets aside for each shard (default: 1)"
     )
     parser.add_argument(
-        "--pip", action="append", default=[], metavar="PACKAGE", help="to be installed on every node; may be repeated"
+        "--pip",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="package to install on every node; may be repeated",
     )
     parser.add_argument(
         "--run", dest="name", metavar="NAME", help="name of the joined run's folder (default: ray- and the time)"
@@ -173,9 +182,9 @@ def run_ray(options: argparse.Namespace) -> int:
         cluster = RayCluster(options.address, Path.cwd(), options.pip, options.cpus)
         ends.callback(cluster.close)
         sharded = ShardedRun(options.reports, name, command)
-        gateway, arguments = _ways(options, cluster, sharded.path, ends)
-        report = sharded.join(_results(options, cluster, gateway, arguments, sharded), own_declarations())
-    # All that it kept is in the run's journal.
+        gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
+        report = sharded.join(_run_shards(options, cluster, gateway, arguments, sharded), own_declarations())
+    # The run's journal holds all answers of the gateway's store.
     (sharded.path / STORE).unlink(missing_ok=True)
     status = sharded.status(int(report.verdict.status))
     print_verdict(report.verdict, status)
@@ -183,15 +192,19 @@ def run_ray(options: argparse.Namespace) -> int:
     return status
 
 
-def _ways(options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack) -> tuple[str, list[str]]:
-    """Find the gateway, which is started where the user names none, and the arguments of sessions."""
+def _find_gateway(
+    options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
+) -> tuple[str, list[str]]:
+    """Return the gateway's address and the arguments of sessions; start a gateway unless the user names one."""
     from evalsuite.clusters.sharded_run import STORE, own_gateway
 
     limits, rest = take_settings(options.further, SHARED)
     own = [f"--{name.replace('_', '-')}={value}" for name, values in limits.items() for value in values]
     if options.gateway:
         if own:
-            raise SettingsError(f"{shlex.join(own)}: these are the gateway's; give them to `evalsuite gateway`")
+            raise SettingsError(
+                f"{shlex.join(own)}: a gateway of your own has these settings; give them to `evalsuite gateway`"
+            )
         return options.gateway, [options.suite, *rest]
     if not cluster.is_on_one_host:
         raise SettingsError(
@@ -230,7 +243,9 @@ def name_upstreams(arguments: list[str]) -> list[str]:
     return [*models, *(f"--upstream={','.join(pair)}" for pair in pairs)]
 
 
-def _results(options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any) -> Any:
+def _run_shards(
+    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
+) -> Any:
     from evalsuite.clusters.shard import ShardJob
     from evalsuite.service.clients import TOKEN
 

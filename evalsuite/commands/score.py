@@ -1,4 +1,4 @@
-"""`evalsuite score`: tables that exist already, and table `metrics` against people and on known changes."""
+"""`evalsuite score`: score existing tables, and compare table `metrics` with human ratings and known changes."""
 
 from __future__ import annotations
 
@@ -25,32 +25,41 @@ FIELDS = ("pair", "value", "content", "form")
 
 def add_score_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the tables, or a file of pairs, and the form of the output."""
-    parser.add_argument("what", choices=["tables"], help="what is scored")
+    parser.add_argument("what", choices=["tables"], help="the kind of output to score")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="the wanted table")
-    parser.add_argument("--prediction", type=Path, metavar="FILE", help="a model's answer, prose around it and all")
+    parser.add_argument(
+        "--prediction", type=Path, metavar="FILE", help="a model's answer; prose may surround the table"
+    )
     parser.add_argument(
         "--pairs",
         type=Path,
         metavar="FILE",
-        help="JSON lines {prediction, reference}, each with or without id and format, in place of the two",
+        help="JSON lines {prediction, reference} with optional id and format, instead of --reference and --prediction",
     )
-    parser.add_argument("--format", metavar="MARKUP", help="markdown, html or latex (default: found in the reference)")
-    parser.add_argument("--any-order", action="store_true", help="rows may stand in any order")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the diff as a page")
+    add_table_form(parser)
     parser.add_argument("--json", action="store_true", help="print JSON: one object per table")
     parser.add_argument("--csv", action="store_true", help="print a line of numbers per table")
     parser.set_defaults(parser=parser)
 
 
+def add_table_form(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how tables are read and shown."""
+    parser.add_argument(
+        "--format", metavar="MARKUP", help="markdown, html or latex (default: that of the wanted table)"
+    )
+    parser.add_argument("--any-order", action="store_true", help="rows may stand in any order")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the diff as a page")
+
+
 def run_score(options: argparse.Namespace) -> int:
-    """Print the score, the checklist of form, the diff and the signature to cite; of pairs a line each."""
+    """Print score, checklist of form, diff and signature of one pair, or a line per pair of `--pairs`."""
     if (options.pairs is None) == (options.reference is None or options.prediction is None):
         options.parser.error("give --reference and --prediction, or --pairs")
     if options.pairs is None:
         pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
         scored = [(options.prediction.name, score_pair(pair, options.format, any_order=options.any_order))]
     else:
-        scored = [(name, _score_line(options.pairs, name, pair, options)) for name, pair in _pairs(options.pairs)]
+        scored = [(name, _score_line(options.pairs, name, pair, options)) for name, pair in _read_pairs(options.pairs)]
     if options.json:
         sys.stdout.writelines(
             f"{json.dumps({'pair': name, **score.to_dict()}, ensure_ascii=False)}\n" for name, score in scored
@@ -62,17 +71,27 @@ def run_score(options: argparse.Namespace) -> int:
     elif options.pairs is not None:
         _print_table(scored)
     else:
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        sys.stdout.write(f"{scored[0][1].show(colour=colour)}\n")
-    if options.html:
-        from evalsuite.metrics.tables.table_score import html_page
-
-        options.html.write_text(html_page(*(score for _, score in scored)), "utf-8")
+        show_score(scored[0][1])
+    write_page([score for _, score in scored], options.html)
     return 0
 
 
+def show_score(score: TableScore) -> None:
+    """Print a score and its diff, in colours on a terminal unless NO_COLOR is set."""
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    sys.stdout.write(f"{score.show(colour=colour)}\n")
+
+
+def write_page(scores: Sequence[TableScore], file: Path | None) -> None:
+    """Write the diffs as an HTML page, if a file is named."""
+    if file:
+        from evalsuite.metrics.tables.table_score import html_page
+
+        file.write_text(html_page(*scores), "utf-8")
+
+
 def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = False) -> TableScore:
-    """Score one pair."""
+    """Score the table of a prediction against the one of its reference."""
     from evalsuite.metrics.tables import table_score
 
     try:
@@ -84,14 +103,14 @@ def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = F
 
 
 def read_table(path: Path) -> str:
-    """Read a text file."""
+    """Read a text file in UTF-8."""
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
 
 
-def _pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     lines = read_table(path).splitlines()
     if not any(line.strip() for line in lines):
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
@@ -137,7 +156,7 @@ PICTURES = (".svg", ".png")
 
 
 def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what is measured and where the result goes."""
+    """Add the metrics, the files that they are measured on, and the output files."""
     parser.add_argument("what", choices=["tables"], help="the metrics to measure")
     parser.add_argument(
         "files",
@@ -150,12 +169,10 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grid",
         action="store_true",
-        help="score each table against known changes of itself: rewrites must keep 1, corruptions must lower it; "
-        "status 1 where they do not",
+        help="score each table against known changes of itself; the exit status is 1 unless every rewrite scores 1 and "
+        "every corruption scores less",
     )
-    parser.add_argument(
-        "--all", action="store_true", help="count outputs without a readable table, too (default: leave them out)"
-    )
+    parser.add_argument("--all", action="store_true", help="also count outputs without a readable table")
     parser.add_argument("--to", metavar="FILE", type=Path, help="also write the tables as Markdown")
     parser.add_argument(
         "--plot", metavar="FILE", type=Path, help="also draw the correlations, as .svg or .png (extra `plots`)"
@@ -165,9 +182,9 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         default=Path("judgements.sqlite"),
-        help="where answers of --model are kept, which are not asked for twice (default: judgements.sqlite)",
+        help="store of the answers of --model, so that none is paid for twice (default: judgements.sqlite)",
     )
-    judge = parser.add_argument_group("a judge", "With --model its P-Score is measured beside the metrics.")
+    judge = parser.add_argument_group("a judge", "With --model, the model's P-Score is measured beside the metrics.")
     add_model_options(judge, required=False)
 
 
@@ -202,7 +219,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
     if options.model:
         values |= judge_tables(rated, model_settings(vars(options)), options.judgements)
     lines = agreements(rated, values)
-    _show([agreement_table(lines, title)], options.to)
+    _print_tables([agreement_table(lines, title)], options.to)
     if options.plot:
         from evalsuite.output.reports.plots import draw
 
@@ -213,12 +230,12 @@ def _run_agreement(options: argparse.Namespace) -> int:
 def _run_grid(options: argparse.Namespace) -> int:
     from evalsuite.metaeval.table_grid import grid_table, run_grid
 
-    lines = run_grid([item for path in options.files for item in _items(path)])
-    _show([grid_table(lines)], options.to)
+    lines = run_grid([item for path in options.files for item in _read_tables(path)])
+    _print_tables([grid_table(lines)], options.to)
     return int(any(line.failures for line in lines))
 
 
-def _items(path: Path) -> Iterator[tuple[str, str, Format]]:
+def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
     from evalsuite.benchmarks.struc_bench.items import format_of, read_items
 
     if path.suffix in SUFFIXES:
@@ -230,7 +247,7 @@ def _items(path: Path) -> Iterator[tuple[str, str, Format]]:
         raise DatasetError(path, "", "a file of unknown format", f"{', '.join(SUFFIXES)}, or items: table_test.json")
 
 
-def _show(tables: list[Table], file: Path | None) -> None:
+def _print_tables(tables: list[Table], file: Path | None) -> None:
     from tabulate import tabulate
 
     from evalsuite.output.reports.markdown import plain_text, render_table
