@@ -132,7 +132,7 @@ def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, ru
         return ""
     pairs = common.pairs(subject.metric)
     if len(pairs) < 2:
-        return f"{len(pairs)} cases have it on both sides, and two are the least"
+        return f"{len(pairs)} cases have this score in both runs; a comparison needs at least two"
     return ""
 
 
@@ -179,7 +179,7 @@ def _list_unscored(common: Common, subject: ComparedMetric, name: str) -> list[s
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
 
-_Change = tuple[str, str]  # the signature in the baseline, then the signature in this run
+_Change = tuple[str, str]  # The signature in the baseline, then the signature in this run.
 
 
 def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
@@ -225,10 +225,10 @@ def _find_moves(name: str, before: Tally, now: Tally, baseline: str) -> Iterator
         changed = sum(pair.before != pair.after for pair in pairs)
         if not changed:
             continue
-        difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
+        difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged differently than in {baseline}"
         accuracy = _describe_agreement(before, now)
         if count_interval(changed, len(pairs)).low > SURELY:
-            yield f"{difference}{accuracy}: the judge has moved, so what the comparison shows is not the model's alone"
+            yield f"{difference}{accuracy}: the judge has changed, so a difference is not the model's alone"
         else:
             yield f"{difference}{accuracy}, which is within what a judge may vary"
 
@@ -292,7 +292,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
     width, own = sized
     without = common.replicates(compute)
     if any(math.isnan(value) for pair in without for value in pair):
-        return "without some cases it is undefined, so that its error cannot be told"
+        return "it is undefined without some cases, so its error is unknown"
     return stats.compare_statistic(
         whole,
         without,
@@ -318,7 +318,7 @@ def _find_scale(
         width = 1.0
     elif own is None:
         return (
-            f"{subject.metric} has no declared range, so nobody knows which loss matters: write evalsuite_margin "
+            f"{subject.metric} has no declared range, which tells what loss matters: write evalsuite_margin "
             f"{subject.benchmark}.{subject.metric}=0.05, or declare Metric(range=(0, 1))"
         )
     else:

@@ -32,7 +32,7 @@ def level_at(look: int, level: float = 0.05) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReferenceComparison:
     """One release, compared with one reference by one metric."""
 
     result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
@@ -50,11 +50,11 @@ class Release:
     started: str  # The start of the run, as ISO 8601.
     estimate: Estimate | None  # The metric's estimate; None if the run does not have the metric.
     # The comparison with each reference by its name; empty for references and for runs before them.
-    standings: Mapping[str, Standing] = field(default_factory=dict)
+    standings: Mapping[str, ReferenceComparison] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class MetricHistory:
     """One metric over all releases, oldest first."""
 
     subject: ComparedMetric
@@ -73,7 +73,7 @@ class Course:
         ]
 
 
-def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None) -> list[Course]:
+def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None) -> list[MetricHistory]:
     """Follow each metric that the newest run gates, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
@@ -85,21 +85,21 @@ def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules
         reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
         for reference in references
     }
-    return [Course(subject, [_describe_release(run, subject, standings) for run in runs]) for subject in listed]
+    return [MetricHistory(subject, [_describe_release(run, subject, standings) for run in runs]) for subject in listed]
 
 
 def _compare_releases(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
-) -> dict[str, dict[str, Standing]]:
+) -> dict[str, dict[str, ReferenceComparison]]:
     """Compare releases with a reference, by run and metric; all metrics share the level."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
-    by_run: dict[str, dict[str, Standing]] = {}
+    by_run: dict[str, dict[str, ReferenceComparison]] = {}
     for look, run in enumerate(later, 1):
         level = level_at(look) / tests
         against = compare_to_baseline(reference, run, gates, rules)
         own = {
-            str(subject): Standing(
+            str(subject): ReferenceComparison(
                 result,
                 level,
                 # The plain verdict tells whether the margin is excluded; a fall within the margin is not
@@ -108,13 +108,14 @@ def _compare_releases(
             )
             for subject, result, verdict in against.found
         }
-        own |= {subject: Standing(None, level, reason=reason) for subject, reason in against.not_compared.items()}
+        for subject, reason in against.not_compared.items():
+            own[subject] = ReferenceComparison(None, level, reason=reason)
         by_run[run.folder.name] = own
     return by_run
 
 
 def _describe_release(
-    run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, Standing]]]
+    run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
 ) -> Release:
     name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
     return Release(

@@ -55,7 +55,7 @@ class Expense:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class DetectableLoss:
     """The loss of one metric that a planned run can show."""
 
     subject: ComparedMetric
@@ -136,7 +136,7 @@ def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> floa
 
 def sights(
     asked: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
-) -> list[Sight]:
+) -> list[DetectableLoss]:
     """Compute what a run can show of each gated metric, or of each primary metric if the run has no gates.
 
     Args:
@@ -153,7 +153,7 @@ def sights(
 
 def _plan_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
-) -> Sight | None:
+) -> DetectableLoss | None:
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
         return _plan_derived_metric(subject, asked, baseline, earlier, detect)
     tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -165,12 +165,12 @@ def _plan_metric(
     before = max(map(len, scores.values()))
     loss = detect * width
     variance, source = _estimate_variance(subject, tally, scores, earlier, loss, width)
-    return Sight(subject, questions, before, asked.epochs, loss, variance, source, before > 1)
+    return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1)
 
 
 def _plan_derived_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
-) -> Sight | None:
+) -> DetectableLoss | None:
     """Compute what can be shown of a metric that is not a mean over cases; None if its range is not declared."""
     bench = baseline.benchmarks[subject.benchmark]
     limits = find_declaration(baseline, subject.benchmark, subject.metric).range
@@ -181,7 +181,7 @@ def _plan_derived_metric(
         return None
     loss = detect * (limits[1] - limits[0])
     questions = _count_questions(asked, baseline, subject, tally)
-    return Sight(subject, questions, asked.epochs, asked.epochs, loss, *expected, noise_known=False)
+    return DetectableLoss(subject, questions, asked.epochs, asked.epochs, loss, *expected, noise_known=False)
 
 
 def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:

@@ -293,9 +293,9 @@ def test_canaries_say_when_the_judge_has_moved_since_the_baseline_whatever_the_w
     now = ("--run=now", "--judge-model=function:odds:stubborn", "--baseline=base", "--limit=1", *workers)
     canaries.run(*now, fresh=True)
     report = canaries.report("now")
-    assert "canary.odd: 3 of 6 canaries are judged otherwise than in base" in report
+    assert "canary.odd: 3 of 6 canaries are judged differently than in base" in report
     assert "agreement with people 50% after 100%" in report
-    assert "the judge has moved" in report
+    assert "the judge has changed" in report
 
 
 @pytest.mark.parametrize(
@@ -321,4 +321,4 @@ def test_canaries_in_a_malformed_file_are_refused_before_anything_is_asked(
 def test_the_same_judge_moves_no_canary(canaries: Suite) -> None:
     canaries.run("--run=base", "--judge-model=function:odds:odd")
     canaries.run("--run=now", "--judge-model=function:odds:odd", "--baseline=base", fresh=True)
-    assert "canaries are judged otherwise" not in canaries.report("now")
+    assert "canaries are judged differently" not in canaries.report("now")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.declarations import Declarations
-    from evalsuite.decisions.history import Course, FlakyCase, Release
+    from evalsuite.decisions.history import FlakyCase, MetricHistory, Release
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Bench, Run
     from evalsuite.results.tally import RunView, Tally
@@ -293,7 +293,7 @@ HISTORY = "history.md"
 MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
 
 
-def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:
+def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     sections = [*history_sections(courses), *_flaky_section(find_flaky_cases(runs))]
@@ -309,13 +309,13 @@ def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) 
     return file
 
 
-def findings(courses: Sequence[Course]) -> str:
+def findings(courses: Sequence[MetricHistory]) -> str:
     """List the metrics that have drifted, or state that none has."""
     lines = [line for course in courses for line in course.drifts()]
     return "\n".join(f"- {escape(line)}" for line in lines) or "No drift from a reference is shown."
 
 
-def history_sections(courses: Sequence[Course]) -> list[Section]:
+def history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
     """Make one section per metric, with its chart and one row per release."""
     return [Section(str(course.subject), [_draw_course(course), _course_table(course)]) for course in courses]
 
@@ -338,7 +338,7 @@ def _flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     return [Section("Flaky cases", [Table("", columns, rows, note)])]
 
 
-def _course_table(course: Course) -> Table:
+def _course_table(course: MetricHistory) -> Table:
     references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
     columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
     for name in references:
@@ -369,7 +369,7 @@ def _release_row(release: Release, references: Sequence[str]) -> list[Cell]:
     return row
 
 
-def _draw_course(course: Course) -> Chart:
+def _draw_course(course: MetricHistory) -> Chart:
     name = re.sub(r"\W+", "_", str(course.subject)).strip("_")
     return Chart(
         "lines",

@@ -11,7 +11,7 @@ from evalsuite.output.reports.section import Cell, Column, Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.decisions.planning import Expense, Sight
+    from evalsuite.decisions.planning import DetectableLoss, Expense
 
 EXPENSES = (
     Column("benchmark"),
@@ -57,12 +57,12 @@ def _amounts(usage: Usage | None) -> list[Cell]:
     return [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost]
 
 
-def sight_table(sights: Sequence[Sight]) -> Table:
+def sight_table(sights: Sequence[DetectableLoss]) -> Table:
     """Tabulate the loss that each metric shows with a power of 80%, and what is needed to show the wanted loss."""
     return Table("", SIGHTS, [_sight(sight) for sight in sights])
 
 
-def _sight(sight: Sight) -> list[Cell]:
+def _sight(sight: DetectableLoss) -> list[Cell]:
     return [
         str(sight.subject),
         sight.questions,
@@ -80,7 +80,7 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def advice(sight: Sight) -> str:
+def advice(sight: DetectableLoss) -> str:
     """Tell whether the wanted loss can be shown, and whether more questions or more epochs help."""
     name = str(sight.subject)
     if sight.visible <= sight.loss:
@@ -95,7 +95,7 @@ def advice(sight: Sight) -> str:
     return f"{words} {_better(sight)}"
 
 
-def _better(sight: Sight) -> str:
+def _better(sight: DetectableLoss) -> str:
     epochs = sight.with_twice_the_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."

@@ -18,7 +18,7 @@ from evalsuite.results.tally import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.decisions.planning import Sight
+    from evalsuite.decisions.planning import DetectableLoss
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
     from tests.unit.conftest import Desk
@@ -36,7 +36,9 @@ def run_of(desk: Desk, name: str, epochs: Sequence[Sequence[float]], **info: obj
     return desk.run(records, name, **info)
 
 
-def seen(desk: Desk, epochs: Sequence[Sequence[float]], earlier: Run | None = None, detect: float = 0.02) -> Sight:
+def seen(
+    desk: Desk, epochs: Sequence[Sequence[float]], earlier: Run | None = None, detect: float = 0.02
+) -> DetectableLoss:
     asked = PlannedBenchmark("capitals", len(epochs[0]) * len(epochs), len(epochs[0]), len(epochs))
     (sight,) = sights([asked], run_of(desk, "before", epochs), earlier, GATES, detect)
     return sight
