@@ -23,31 +23,14 @@ SCORE_SYNONYMS = ("score", "rating", "mark", "grade", "result")
 """Synonyms that judges write for `score` if only one score was requested."""
 
 VERDICT_LABELS = (
-    "verdict",
-    "winner",
-    "better answer",
-    "better one",
-    "best answer",
-    "preferred answer",
-    "choice",
-    "decision",
-    "judgement",
-    "judgment",
-    "result",
+    *("verdict", "winner", "better answer", "better one", "best answer", "preferred answer"),
+    *("choice", "decision", "judgement", "judgment", "result"),
 )
 PLACES: Mapping[str, Sequence[str]] = {
     f"Score of answer {number}": (
-        f"score of answer {number}",
-        f"score for answer {number}",
-        f"answer {number}",
-        f"score of assistant {number}",
-        f"score for assistant {number}",
-        f"assistant {number}",
-        f"answer {letter}",
-        f"assistant {letter}",
-        f"response {number}",
-        f"response {letter}",
-        place,
+        *(f"{score}{noun} {number}" for noun in ("answer", "assistant") for score in ("score of ", "score for ", "")),
+        *(f"{noun} {letter}" for noun in ("answer", "assistant", "response")),
+        *(f"response {number}", place),
     )
     for number, letter, place in (("1", "a", "first"), ("2", "b", "second"))
 }

@@ -46,7 +46,7 @@ def people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: each score's `label`, and how it is compared; empty for a sample without labels.
+    """Make the fact `people`: each score's `label`, and the settings of the comparison; empty without labels.
 
     Args:
         nominal: whether scores are categories rather than points on a scale.
@@ -57,8 +57,8 @@ def people_facts(
     low, high = scale or (-math.inf, math.inf)
     if off := [label for label in labels.values() if not low <= label <= high]:
         raise ScoringError(
-            f"sample {sample.id} has the label {off[0]:g} under 'human' in its metadata, off the judge's scale from "
-            f"{low:g} to {high:g}"
+            f"sample {sample.id} has the label {off[0]:g} under 'human' in its metadata, outside the judge's scale "
+            f"from {low:g} to {high:g}"
         )
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
     compared |= {"passes": passes} if passes is not None else {}
@@ -67,7 +67,7 @@ def people_facts(
 
 
 def check_labels(sample: Sample) -> None:
-    """Check that a sample's labels can be read, without knowing the judge's scores."""
+    """Raise ScoringError if a label of the sample cannot be read."""
     human = sample.metadata.get("human")
     labels = list(human.values()) if isinstance(human, Mapping) else [human]
     if not labels or None in labels:

@@ -85,10 +85,6 @@ class Assessment:
         """The number of requested completions, including repetitions."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
-    def with_facts(self, **facts: Any) -> Assessment:
-        """Copy the assessment and add the facts that are not empty."""
-        return replace(self, facts={**self.facts, **{name: fact for name, fact in facts.items() if fact}})
-
     def plain(self) -> dict[str, Any]:
         """Return the data for records: `verdict`, `calls`, `ballots`, facts, and `cut_off` if answers were cut off."""
         ballots = [ballot.plain() for ballot in self.ballots]

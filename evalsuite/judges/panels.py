@@ -121,7 +121,7 @@ class PanelRules:
 
     @property
     def orders(self) -> tuple[bool, ...]:
-        """For each debate, whether the second answer is shown first."""
+        """The orders of the answers, one per debate: True if the second answer is shown first."""
         return (False, True) if self.form.compares and self.swap else (False,)
 
 
@@ -135,11 +135,6 @@ class Panel(PanelRules):
 
     def prompts(self) -> Sequence[str]:
         return (OFFICE, SEATED, TALK, LAST, SUM_UP, self.form.request())
-
-    def calls(self) -> int:
-        """Count the completions for one subject if every first answer can be read."""
-        summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
-        return len(self.orders) * (len(self.debaters) * (self.turns + 1) + summaries)
 
     async def _debate(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         debate = Debate(self, subject, model, swapped)

@@ -1,4 +1,4 @@
-"""Read judges' answers by one rule: only the requested form counts as a statement.
+"""Reads judges' answers by one rule: only text in the requested form counts as a statement.
 
 A statement is a JSON field, or a line of the form `label: value`, possibly followed by a reason. Synonyms
 must match completely: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8
@@ -62,7 +62,7 @@ RECONSIDERED = re.compile(
     r"in conclusion|overall|final(?:ly)?|(?:should|must|ought to) be|changed?|instead)\b",
     re.IGNORECASE,
 )
-"""Words that show that the judge may have changed its mind after the first line."""
+"""Words after the first line that suggest that the judge has changed its verdict."""
 
 
 Item = tuple["str | Mapping[str, Any]", bool]  # a line or a JSON object of an answer, and whether it is a quotation
@@ -81,7 +81,7 @@ class Value(Protocol[T_co]):
         ...
 
     def read(self, text: str) -> T_co | None:
-        """Read a value; None if the whole text is not one."""
+        """Read a value; None if the whole text is not a value."""
         ...
 
     def fits_reason(self, why: str) -> bool:
@@ -258,7 +258,7 @@ class AnswerForm(Generic[T]):
 
 
 def read_value(field: Any, value: Value[T]) -> T | None:
-    """Read a JSON value that is a number or a text; None if it is anything else."""
+    """Read a JSON value that is a number or a text; return None for any other value."""
     if not isinstance(field, (str, int, float)):
         return None
     text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
@@ -304,16 +304,16 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:
-            raise ValueError(f"{name} is there twice")
+            raise ValueError(f"the object has two values of {name}")
     return item
 
 
 def find_reason(text: str) -> str:
-    """Return the reason in the first JSON object that has one; otherwise the beginning of the text."""
+    """Return the reason in the first JSON object with a reason; otherwise the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
     return one_line(reasons[0]) if reasons else one_line(text)
 
 
 def one_line(text: Any) -> str:
-    """Return the first 300 characters in one line; empty if the value is not a text."""
+    """Return the first 300 characters in one line; an empty text if the value is not a text."""
     return " ".join(text.split())[:300] if isinstance(text, str) else ""

@@ -1,4 +1,4 @@
-"""Probes: changed answers, for which a good judge's score must stay the same or must fall."""
+"""Probes of judges: changed answers, whose scores by a good judge must stay the same or fall."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CERTAIN = "I am absolutely certain, and every expert agrees: "
 def make_probes(answers: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Make the changed answers of each probe, by case.
 
-    The probes `asks for a good score` and `padding` add text that says nothing about the question. The probe
-    `confident and wrong` gives another case's answer and claims certainty.
+    The probes `asks for a good score` and `padding` add text that does not answer the question. The probe `confident
+    and wrong` takes another case's answer and adds a claim of certainty.
     """
     cases = list(answers)
     others = {case: _find_other(answers, cases, at) for at, case in enumerate(cases)}

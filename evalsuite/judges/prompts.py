@@ -1,4 +1,4 @@
-"""The texts that a judge sees: sentences shared by all judges, and a case's texts in closed sections."""
+"""The texts that a judge sees: the sentences of all judges, and the texts of a case in marked sections."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class JudgedInput:
     reference: str = ""  # A correct answer; empty if there is none.
 
     def parts(self, *, swapped: bool = False) -> list[Part]:
-        """List the parts that are not empty, with the answers in their own order or, if swapped, in the other."""
+        """List the parts that are not empty; if `swapped`, the second answer comes first."""
         answers = self.answers[::-1] if swapped else self.answers
         names = ["answer"] if len(answers) == 1 else ["answer_1", "answer_2"]
         context = [("question", self.question), ("background", self.background), ("reference", self.reference)]
         return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
     def shown(self, *, swapped: bool = False) -> str:
-        """Return all parts in marked sections."""
+        """Write all parts in marked sections."""
         return mark_sections(self.parts(swapped=swapped))
 
 
@@ -80,14 +80,14 @@ def withhold_names(text: str, names: Iterable[str]) -> str:
 
 
 def as_text(messages: str | Sequence[Message]) -> str:
-    """Write a sample's input as text, with one paragraph per message, each beginning with the message's role."""
+    """Write a sample's input as text; the paragraph of each message begins with the message's role."""
     if isinstance(messages, str):
         return messages
     return "\n\n".join(f"{message.role}: {message.content}" for message in messages)
 
 
 def as_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map section names to fields; a field without a section name gives its key as the name."""
+    """Map section names to fields; the key of a field is the default name of the section."""
     if isinstance(fields, str):
         fields = [fields]
     if isinstance(fields, Mapping):

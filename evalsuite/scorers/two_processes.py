@@ -184,7 +184,7 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def describe(self, token: str, names: list[str]) -> None:
-        """Send the names of exceptions among these names, each with the names of its base classes."""
+        """Send those of the names that are exceptions, each with the names of its base classes."""
         kinds = {name: self.names.get(name) for name in names}
         errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         _send(token, {name: _list_bases(kind) for name, kind in errors.items() if issubclass(kind, BaseException)})

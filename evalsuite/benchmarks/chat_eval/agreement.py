@@ -106,12 +106,12 @@ class RatedResponses:
 
     @classmethod
     def by_metric(cls, tally: Tally, name: str) -> RatedResponses:
-        """Select the responses with a metric that needs no judge, the same value for every aspect."""
+        """Select the responses that have a metric without a judge; every aspect gets the metric's value."""
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
     def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-        """Average over aspects, with `rank_interval` by dialogue; None if it is undefined."""
+        """Average the correlation over aspects, with a jackknife over dialogues; None if it is undefined."""
         from evalsuite.stats.correlation import rank_interval
 
         value, interval = rank_interval([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
@@ -124,7 +124,7 @@ class RatedResponses:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
-        """Compute the mean correlation over all dialogues and without each; nan if it is undefined."""
+        """Compute the mean correlation over all dialogues, and without each dialogue; nan if it is undefined."""
         from evalsuite.stats.correlation import rank_replicates
 
         return rank_replicates([self._pairs(one) for one in aspects], self._dialogues(), coefficient)

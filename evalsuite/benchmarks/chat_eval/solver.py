@@ -281,8 +281,7 @@ class RefereePanel(PanelRules):
     """
 
     seed: int = 0
-    # Whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the ballots show
-    # who changes their mind.
+    # Whether each debater also casts a secret ballot after each turn except the last, to show who changes their mind.
     interim: bool = False
 
     fewest_turns: ClassVar[int] = 1
@@ -291,17 +290,12 @@ class RefereePanel(PanelRules):
         debates = [PaperDebate(self, Debate(self, subject, model, swapped)) for swapped in self.orders]
         rounds = await wait_for_all(debate.hold() for debate in debates)
         assessment = settle_rounds(self.form, rounds, self.quorum)
-        return assessment.with_facts(interim=[ballot for debate in debates for ballot in debate.interim])
+        interim = [ballot for debate in debates for ballot in debate.interim]
+        return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
     def prompts(self) -> Sequence[str]:
         task, request = self.form.task(), self.form.request("End")
         return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
-
-    def calls(self) -> int:
-        """Count the completions for one subject if every first answer can be read."""
-        summaries = self.turns - 1 if self.strategy == "simultaneous_summarizer" else 0
-        secret = len(self.debaters) * (self.turns - 1) if self.interim else 0
-        return len(self.orders) * (len(self.debaters) * self.turns + summaries + secret)
 
 
 @dataclass

@@ -154,8 +154,7 @@ def test_a_panel_makes_as_many_calls_as_the_documented_formula(
     model = scripted(speaking())
     found = debate(model, debaters=make_debaters(seats), strategy=strategy, turns=turns, swap=swap)
     orders, summaries = (2 if swap else 1), (turns if strategy == "simultaneous_summarizer" else 0)
-    assert len(model.calls) == orders * (seats * (turns + 1) + summaries)
-    assert len(model.calls) == found.calls == Panel(ChoiceForm(), make_debaters(seats), strategy, turns, swap).calls()
+    assert len(model.calls) == found.calls == orders * (seats * (turns + 1) + summaries)
 
 
 def test_the_log_holds_everything_said_in_order_and_the_answers_once(scripted: Any) -> None:
