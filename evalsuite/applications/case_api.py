@@ -61,7 +61,7 @@ class CaseApi:
         if method == "GET" and path.startswith("/models"):
             return self._models(path.removeprefix("/models").lstrip("/"))
         if method == "POST" and path == "/chat/completions":
-            return await self._chat(read_object(content))
+            return await self._make_chat(read_object(content))
         if method == "POST" and path == "/responses":
             return await self._respond(read_object(content))
         if method == "POST" and path == "/embeddings":
@@ -76,7 +76,7 @@ class CaseApi:
         self._answers += 1
         return self._answers
 
-    async def _chat(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _make_chat(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = chat_api.read_chat(body)
         completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
         name = str(body.get("model") or self._model.name)

@@ -88,7 +88,7 @@ class CallLog:
             transcript,
             messages=tuple(message for conversation in conversations for message in conversation.messages),
             reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
-            events=tuple(self._events(replies)),
+            events=tuple(self._list_events(replies)),
         )
 
     def transcript(self) -> Transcript:
@@ -111,7 +111,7 @@ class CallLog:
             replies.append((conversation, len(conversation.messages) - 1))
         return conversations, replies
 
-    def _events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
+    def _list_events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
         for turn, (call, (conversation, place)) in enumerate(zip(self.calls, replies, strict=True), 1):
             completion = call.completion
             yield {

@@ -145,12 +145,12 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
         "finish_reason": completion.finish_reason,
         "logprobs": logprobs_of(completion),
     }
-    return {**_head(model, number, "chat.completion"), "choices": [choice], "usage": usage_of(completion.usage)}
+    return {**_make_head(model, number, "chat.completion"), "choices": [choice], "usage": usage_of(completion.usage)}
 
 
 def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Make the answer as a stream of pieces of about a word; see `chat_completion`."""
-    head = _head(model, number, "chat.completion.chunk")
+    head = _make_head(model, number, "chat.completion.chunk")
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]}
@@ -184,7 +184,7 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _head(model: str, number: int, kind: str) -> dict[str, Any]:
+def _make_head(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
 
 

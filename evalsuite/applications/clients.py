@@ -31,13 +31,13 @@ class _Transport:
         return self._api.answer(request.method, request.url.path.removeprefix("/v1"), content)
 
     @staticmethod
-    def _timeout(request: httpx2.Request) -> float | None:
+    def _find_timeout(request: httpx2.Request) -> float | None:
         """Return the seconds that the caller waits for an answer: those of `with_options(timeout=...)`, if any."""
         seconds: float | None = request.extensions.get("timeout", {}).get("read")
         return seconds
 
     @staticmethod
-    def _response(request: httpx2.Request, answer: HttpAnswer) -> httpx2.Response:
+    def _make_response(request: httpx2.Request, answer: HttpAnswer) -> httpx2.Response:
         return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
 
 
@@ -50,9 +50,9 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
         asked: Awaitable[HttpAnswer] = answer
         if asyncio.get_running_loop() is not self._loop:
             asked = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
-        seconds = self._timeout(request)
+        seconds = self._find_timeout(request)
         try:
-            return self._response(request, await asyncio.wait_for(asked, seconds))
+            return self._make_response(request, await asyncio.wait_for(asked, seconds))
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
 
@@ -68,9 +68,9 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
                 "for: use model.openai() and await, or make the function a plain one"
             )
         asked = asyncio.run_coroutine_threadsafe(self._ask(request, request.read()), self._loop)
-        seconds = self._timeout(request)
+        seconds = self._find_timeout(request)
         try:
-            return self._response(request, asked.result(seconds))
+            return self._make_response(request, asked.result(seconds))
         except TimeoutError as error:
             asked.cancel()
             raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error

@@ -45,11 +45,11 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
         instructions = [{"role": "system", "content": instructions}]
     if not isinstance(instructions, list):
         raise BadRequest("instructions: expected text or a list of items")
-    messages = (*_messages(instructions, "instructions"), *before, *_messages(items, "input"))
-    return ChatRequest(messages, _tools(body), _params(body))
+    messages = (*_convert_messages(instructions, "instructions"), *before, *_convert_messages(items, "input"))
+    return ChatRequest(messages, _make_tools(body), _convert_params(body))
 
 
-def _messages(items: Sequence[Any], field: str) -> Iterator[Message]:
+def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
     """Convert items into messages; adjacent calls form one assistant message, as the model wrote them."""
     calls: list[ToolCall] = []
     text = ""
@@ -63,12 +63,12 @@ def _messages(items: Sequence[Any], field: str) -> Iterator[Message]:
                 yield Message("assistant", text, tuple(calls))
                 calls, text = [], ""
             if kind == "function_call_output":
-                output = _message("tool", item["output"], f"{field}: output")
+                output = _make_message("tool", item["output"], f"{field}: output")
                 yield dataclasses.replace(output, tool_call_id=str(item["call_id"]))
             elif kind == "message" and item["role"] == "assistant":
-                text = _assistant_text(item["content"], f"{field}: content")
+                text = _write_assistant_text(item["content"], f"{field}: content")
             elif kind == "message":
-                yield _message(item["role"], item["content"], f"{field}: content")
+                yield _make_message(item["role"], item["content"], f"{field}: content")
             elif kind != "reasoning" or item.get("summary") or item.get("encrypted_content") or item.get("content"):
                 raise BadRequest(f"{field}: an item of the type {kind!r} cannot be sent to a chat model")
         except (KeyError, TypeError) as error:
@@ -77,14 +77,14 @@ def _messages(items: Sequence[Any], field: str) -> Iterator[Message]:
         yield Message("assistant", text, tuple(calls))
 
 
-def _message(role: Role, content: Any, field: str) -> Message:
-    parts = [_part(part, field) for part in _parts(content, field)]
+def _make_message(role: Role, content: Any, field: str) -> Message:
+    parts = [_find_part(part, field) for part in _find_parts(content, field)]
     if len(parts) == 1 and isinstance(parts[0], str):
         return Message(role, parts[0])
     return Message(role, parts=parts)
 
 
-def _parts(content: Any, field: str) -> list[Any]:
+def _find_parts(content: Any, field: str) -> list[Any]:
     """Return the parts of a message or an output; an object is refused because its values would be lost."""
     if isinstance(content, str):
         return [content]
@@ -94,7 +94,7 @@ def _parts(content: Any, field: str) -> list[Any]:
     return content
 
 
-def _part(part: Any, field: str) -> str | Mapping[str, Any]:
+def _find_part(part: Any, field: str) -> str | Mapping[str, Any]:
     if isinstance(part, str):
         return part
     kind = part["type"]
@@ -111,15 +111,15 @@ def _part(part: Any, field: str) -> str | Mapping[str, Any]:
     raise BadRequest(f"{field}: a part of the type {kind!r} cannot be sent to a chat model as it is")
 
 
-def _assistant_text(content: Any, field: str) -> str:
-    parts = [_part(part, field) for part in _parts(content, field)]
+def _write_assistant_text(content: Any, field: str) -> str:
+    parts = [_find_part(part, field) for part in _find_parts(content, field)]
     for part in parts:
         if not isinstance(part, str):
             raise BadRequest(f"{field}: an assistant's message has text alone, found {part['type']!r}")
     return "".join(map(str, parts))
 
 
-def _tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _make_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     tools = body.get("tools") or ()
     hosted = sorted({str(tool.get("type")) for tool in tools} - {"function"})
     if hosted:
@@ -135,7 +135,7 @@ def _tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     )
 
 
-def _params(body: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the fields that say how the model answers; raise `BadRequest` for one that would be lost."""
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(NOT_IN_CHAT & given.keys()):
@@ -155,7 +155,7 @@ def _params(body: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("top_logprobs"):
         params["logprobs"] = True
     if "tool_choice" in given:
-        params["tool_choice"] = _tool_choice(given["tool_choice"])
+        params["tool_choice"] = _make_tool_choice(given["tool_choice"])
     return params
 
 
@@ -186,14 +186,14 @@ def _format(form: Mapping[str, Any]) -> dict[str, Any]:
             raise _refusal("text.format", other)
 
 
-def _tool_choice(choice: Any) -> Any:
+def _make_tool_choice(choice: Any) -> Any:
     match choice:
         case str():
             return choice
         case {"type": "function", "name": str(name)}:
             return {"type": "function", "function": {"name": name}}
         case {"type": "allowed_tools", "tools": list(tools)}:
-            allowed = [_tool_choice(tool) for tool in tools]
+            allowed = [_make_tool_choice(tool) for tool in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
         case _:
             raise _refusal("tool_choice", choice)
@@ -212,7 +212,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
         "error": None,
         "instructions": body.get("instructions"),
         "model": model,
-        "output": list(_output(completion, number)),
+        "output": list(_list_output(completion, number)),
         "parallel_tool_calls": bool(body.get("parallel_tool_calls", True)),
         "previous_response_id": body.get("previous_response_id"),
         "temperature": body.get("temperature"),
@@ -234,7 +234,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
     }
 
 
-def _output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
+def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
     if completion.text or not completion.tool_calls:
         logprobs = (logprobs_of(completion) or {}).get("content", [])
         part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": logprobs}
@@ -257,13 +257,13 @@ def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(response["output"]):
         place = {"item_id": item["id"], "output_index": index}
-        write = _text_events if item["type"] == "message" else _call_events
+        write = _list_text_events if item["type"] == "message" else _call_events
         yield from write(item, place)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
 
-def _text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     (part,) = item["content"]
     empty, content_place = {**part, "text": ""}, {**place, "content_index": 0}
     begun = {**item, "status": "in_progress", "content": []}

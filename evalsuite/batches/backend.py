@@ -142,7 +142,7 @@ class BatchBackend:
     def waits(self, now: float) -> list[str]:
         """See `Sender.waits`."""
         return [
-            f"{state.batch}: {_progress(state)}, sent at "
+            f"{state.batch}: {_describe_progress(state)}, sent at "
             f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} ({_age(now - self._since[number])} ago)"
             for number, state in list(self._under_way.items())
             if state is not None
@@ -347,7 +347,7 @@ class BatchBackend:
         await self._backend.aclose()
 
 
-def _progress(state: BatchState) -> str:
+def _describe_progress(state: BatchState) -> str:
     return f"{state.done:,} of {number_of(state.total, 'request')}" if state.total else "not begun"
 
 

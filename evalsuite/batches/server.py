@@ -161,11 +161,11 @@ def _state(plain: Mapping[str, Any]) -> BatchState:
 def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
     """Reads a file of answers or errors."""
     lines = [line for line in content.splitlines() if line.strip()]
-    results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _key_of(line)) is not None]
+    results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _find_key_of(line)) is not None]
     return results, len(lines) - len(results)
 
 
-def _key_of(line: bytes) -> str | None:
+def _find_key_of(line: bytes) -> str | None:
     try:
         return str(json.loads(line)["custom_id"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -221,7 +221,7 @@ def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], s
     """
     refused = _find_refused(keys, state)
     about = f"{state.batch} {_describe_end(state)}"
-    reason = _reason(state, about)
+    reason = _make_reason(state, about)
     if isinstance(reason, Transient | RateLimited):
         about += "; requests without an answer will be sent again"
     elif state.status == "cancelled" and keys:
@@ -247,7 +247,7 @@ def _is_about_the_model(state: BatchState) -> bool:
     return any(error.get(field) == value for error in state.errors for field, value in OF_THE_MODEL.items())
 
 
-def _reason(state: BatchState, about: str) -> Exception:
+def _make_reason(state: BatchState, about: str) -> Exception:
     if state.status == "cancelled":
         return RequestRefused(about)
     if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):

@@ -58,12 +58,12 @@ def load(setup: Setup) -> Dataset:
     options = BfclOptions.of(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
-    files = _files(setup.data, options.categories)
-    samples = [sample for category, path in files.items() for sample in _samples(path, category)]
+    files = _make_files(setup.data, options.categories)
+    samples = [sample for category, path in files.items() for sample in _list_samples(path, category)]
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
-def _files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
+def _make_files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
     if wrong := [name for name in asked or () if name not in CATEGORIES]:
         raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(CATEGORIES)}")
     newest = {}
@@ -78,7 +78,7 @@ def _files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
     return newest
 
 
-def _samples(path: Path, category: str) -> Iterator[Sample]:
+def _list_samples(path: Path, category: str) -> Iterator[Sample]:
     answers = {} if category in (*NO_CALL, ANY_CALL) else _answers(path.parent / "possible_answer" / path.name)
     for place, record in read_json_lines(path):
         name = take(record, "id", str, path, place)
@@ -90,7 +90,7 @@ def _samples(path: Path, category: str) -> Iterator[Sample]:
             tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
             metadata={
                 "functions": [
-                    _function(expect(function, dict, path, place), path, place)
+                    _make_function(expect(function, dict, path, place), path, place)
                     for function in take(record, "function", list, path, place)
                 ],
                 "calls": answers.get(name, []),
@@ -126,26 +126,26 @@ def callable_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
-def _function(written: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
+def _make_function(written: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
     name = take(written, "name", str, path, place)
     return {
         "type": "function",
         "function": {
             "name": callable_name(name),
             "description": take(written, "description", str, path, place),
-            "parameters": _schema(take(written, "parameters", dict, path, f"{place}, function {name!r}")),
+            "parameters": _convert_schema(take(written, "parameters", dict, path, f"{place}, function {name!r}")),
         },
     }
 
 
-def _schema(written: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_schema(written: Mapping[str, Any]) -> dict[str, Any]:
     """Convert BFCL's variant of a JSON schema, in which an object is a `dict`."""
     schema: dict[str, Any] = {}
     for key, value in written.items():
         if key == "properties" and isinstance(value, dict):
-            schema[key] = {name: _schema(inner) for name, inner in value.items()}
+            schema[key] = {name: _convert_schema(inner) for name, inner in value.items()}
         elif key in {"items", "additionalProperties"} and isinstance(value, dict):
-            schema[key] = _schema(value)
+            schema[key] = _convert_schema(value)
         elif key == "type" and isinstance(value, str):
             if value != "any":
                 schema[key] = _TYPES.get(value, value)
@@ -248,14 +248,20 @@ def _normalise(text: str) -> str:
     return _IGNORED.sub("", text).lower().replace("'", '"')
 
 
-def _solver(setup: Setup) -> Solver:
+def _make_solver(setup: Setup) -> Solver:
     return OneTurn(BfclOptions.of(setup).max_tokens)
 
 
-def _scorers(setup: Setup) -> Sequence[Scorer]:  # noqa: ARG001 - as of every benchmark
+def _list_scorers(setup: Setup) -> Sequence[Scorer]:  # noqa: ARG001 - as of every benchmark
     return [Correct()]
 
 
 BFCL = Benchmark(
-    name="bfcl", title="BFCL", load=load, solver=_solver, scorers=_scorers, metrics={"*": SHARE}, primary="correct"
+    name="bfcl",
+    title="BFCL",
+    load=load,
+    solver=_make_solver,
+    scorers=_list_scorers,
+    metrics={"*": SHARE},
+    primary="correct",
 )

@@ -83,7 +83,7 @@ def load(setup: Setup) -> Dataset:
 def _sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = take(task, "user_scenario", dict, path, where)
     criteria = task.get("evaluation_criteria") or {}
-    goal, knowledge = _instructions(scenario, path, where)
+    goal, knowledge = _make_instructions(scenario, path, where)
     return Sample(
         id=str(task.get("id", where.removeprefix("task "))),
         input=goal,
@@ -103,7 +103,7 @@ def _sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     )
 
 
-def _instructions(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
+def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
     persona = [scenario["persona"]] if scenario.get("persona") else []
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):
@@ -135,7 +135,7 @@ class Reward:
         scores = {
             "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
             "communicate": float(_was_told(sample, transcript)),
-            "actions": float(agrees("superset", _actions(sample), tool_uses(transcript))),
+            "actions": float(agrees("superset", _list_actions(sample), tool_uses(transcript))),
         }
         basis = sample.metadata["basis"]
         if basis and set(basis) <= set(BASES):
@@ -158,7 +158,7 @@ class Reward:
             return as_json(await opened.worlds[0].state())
 
 
-def _actions(sample: Sample) -> list[ToolUse]:
+def _list_actions(sample: Sample) -> list[ToolUse]:
     return [ToolUse(action["name"], _select_arguments(action), partial=True) for action in sample.metadata["actions"]]
 
 
@@ -179,7 +179,7 @@ def _was_told(sample: Sample, transcript: Transcript) -> bool:
     )
 
 
-def _solver(setup: Setup) -> Solver:
+def _make_solver(setup: Setup) -> Solver:
     from evalsuite.solvers.conversations import conversation
     from evalsuite.tools.simulated import Persona
 
@@ -188,10 +188,16 @@ def _solver(setup: Setup) -> Solver:
     return conversation(user=Persona(), world=options.own_world, policy=policy, max_turns=options.max_turns)
 
 
-def _scorers(setup: Setup) -> Sequence[Any]:
+def _list_scorers(setup: Setup) -> Sequence[Any]:
     return [Reward(Tau2Options.of(setup).own_world)]
 
 
 TAU2 = Benchmark(
-    name="tau2", title="tau2-bench", load=load, solver=_solver, scorers=_scorers, metrics={"*": SHARE}, primary="reward"
+    name="tau2",
+    title="tau2-bench",
+    load=load,
+    solver=_make_solver,
+    scorers=_list_scorers,
+    metrics={"*": SHARE},
+    primary="reward",
 )

@@ -86,7 +86,7 @@ class RayCluster:
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
         # It holds records of nodes that may die, so it runs on this node.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
-        task = ray.remote(_task).options(num_cpus=self._cpus, max_retries=RETRIES)
+        task = ray.remote(_make_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
@@ -147,7 +147,7 @@ class Collector:
         return lines
 
 
-def _task(job: ShardJob, collector: Any) -> ShardResult:
+def _make_task(job: ShardJob, collector: Any) -> ShardResult:
     import ray
 
     def send(lines: list[str]) -> None:

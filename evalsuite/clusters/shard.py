@@ -51,7 +51,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(  # noqa: S603 - the user's own options
-                _command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=_environ(job)
+                _list_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=_make_environ(job)
             )
             try:
                 _follow(process, folder / JOURNAL, send)
@@ -61,7 +61,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
             return ShardResult(job.part, process.wait(), _pack(folder), output.read()[-TAIL:])
 
 
-def _command(job: ShardJob, folder: Path) -> list[str]:
+def _list_command(job: ShardJob, folder: Path) -> list[str]:
     return [
         # It must not go on and pay for calls after the node's worker has died.
         *(sys.executable, "-m", "evalsuite.clusters.tethered"),
@@ -71,7 +71,7 @@ def _command(job: ShardJob, folder: Path) -> list[str]:
     ]
 
 
-def _environ(job: ShardJob) -> dict[str, str]:
+def _make_environ(job: ShardJob) -> dict[str, str]:
     from evalsuite.service.clients import TOKEN
 
     # Ray's workers change it for their own purposes; a session's own modules come from its root directory.
@@ -83,7 +83,7 @@ def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[lis
     sent = 0
     while True:
         ended = process.poll() is not None
-        lines, sent = _records_after(journal, sent)
+        lines, sent = _make_records_after(journal, sent)
         if lines:
             send(lines)
         if ended:
@@ -91,7 +91,7 @@ def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[lis
         time.sleep(BETWEEN_LOOKS)
 
 
-def _records_after(journal: Path, number: int) -> tuple[list[str], int]:
+def _make_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     from evalsuite.journal.database import Database
 
     if not journal.is_file():

@@ -89,7 +89,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
         solver,
         scorers,
         sort_scorers(scorers),
-        _declared_metrics(benchmark, scorers),
+        _make_declared_metrics(benchmark, scorers),
     )
 
 
@@ -159,7 +159,7 @@ def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> Any
     return benchmark.solver(setup)
 
 
-def _declared_metrics(
+def _make_declared_metrics(
     benchmark: Benchmark, scorers: Sequence[Scorer | JudgedScorer | ModelScorer]
 ) -> dict[str, dict[str, Any]]:
     from evalsuite.core.json_codec import encode_metric

@@ -130,7 +130,7 @@ def make_cases(
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
-    if goes_on and len({_id_without_mode(sample) for sample in every}) == len(every):
+    if goes_on and len({_write_id_without_mode(sample) for sample in every}) == len(every):
         samples = every
     # Every sample is dealt in its turn, whatever -k keeps.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
@@ -171,13 +171,13 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
         return samples
     questions: dict[str, list[int]] = {}
     for index, sample in enumerate(samples):
-        questions.setdefault(_id_without_mode(sample), []).append(index)
+        questions.setdefault(_write_id_without_mode(sample), []).append(index)
     shuffled = random.Random(seed).sample(list(questions.values()), len(questions))  # noqa: S311 - not a secret
     chosen = [index for question in shuffled for index in question][:limit]
     return [samples[index] for index in sorted(chosen)]
 
 
-def _id_without_mode(sample: SampleSource) -> str:
+def _write_id_without_mode(sample: SampleSource) -> str:
     # The mode ends the id if a benchmark runs in several.
     if not isinstance(sample, Sample):
         return sample.id

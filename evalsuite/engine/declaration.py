@@ -108,7 +108,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     if samples is not None and not isinstance(samples, Sequence):
         samples = SampleStream(samples)
     if canary:
-        samples, solver = _canaries(name, samples, solver), fixed_answer
+        samples, solver = _list_canaries(name, samples, solver), fixed_answer
     if isinstance(name, Benchmark):
         declared = name
     elif samples is None:
@@ -175,7 +175,9 @@ def _with_tags_of(solver: AnySolver | None, samples: Sequence[Sample]) -> Sequen
     return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
 
 
-def _canaries(name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None) -> Sequence[Sample]:
+def _list_canaries(
+    name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
+) -> Sequence[Sample]:
     if samples is None or solver is not None:
         raise SettingsError(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "

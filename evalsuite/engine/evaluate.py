@@ -314,7 +314,7 @@ class _Evaluation:
             return
         with ExitStack() as lent:
             values = {
-                name: self._value_of(name, case, findings, models, lent)
+                name: self._make_value_of(name, case, findings, models, lent)
                 for name in inspect.signature(self._test).parameters
             }
             try:
@@ -324,7 +324,7 @@ class _Evaluation:
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
                 self._note(error, case, findings, in_test=True)
 
-    def _value_of(self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack) -> Any:
+    def _make_value_of(self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack) -> Any:
         if fixture == "sample":
             return case.sample
         if fixture == "transcript":

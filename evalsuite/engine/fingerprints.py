@@ -30,10 +30,10 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # an object's address in memory, which
 def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
     """Compute the fingerprints that are known before a case runs."""
     return {
-        "input": digest(_input(case)),
+        "input": digest(_make_input(case)),
         "target": digest(case.sample.target),
         **_of_all_cases(case.bound, settings, model),
-        **_programs(case),
+        **_make_programs(case),
     }
 
 
@@ -47,7 +47,7 @@ def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, 
     }
 
 
-def _programs(case: Case) -> dict[str, str]:
+def _make_programs(case: Case) -> dict[str, str]:
     environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
     if not environments:
         return {}
@@ -66,23 +66,23 @@ def _user(settings: Settings) -> dict[str, str]:
     return {"user": digest([settings.user_model, redact(settings.user_base_url or "")])}
 
 
-def _input(case: Case) -> Any:
+def _make_input(case: Case) -> Any:
     shown_input = case.sample.input
     return shown_input if isinstance(shown_input, str) else [encode_message(message) for message in shown_input]
 
 
 def scorers_fingerprint(bound: Bound) -> str:
     """Hash all scorers of a benchmark with their arguments and their versions."""
-    return digest(sorted(_scorer(scorer) for scorer in bound.scorers))
+    return digest(sorted(_write_scorer(scorer) for scorer in bound.scorers))
 
 
-def _scorer(scorer: Any) -> str:
+def _write_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
-    cells = [stable_text(_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
+    cells = [stable_text(_make_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else stable_text(scorer)
     # A scorer of evalsuite's own stays the same scorer when its file moves.
     module = "evalsuite" if _is_shipped(kind) else kind.__module__
-    return f"{module}.{kind.__qualname__} {arguments} {cells} {_version(scorer, kind)}"
+    return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
 
 
 def stable_text(value: Any) -> str:
@@ -102,7 +102,7 @@ def stable_text(value: Any) -> str:
     return ADDRESS.sub("", repr(value))
 
 
-def _content(cell: Any) -> Any:
+def _make_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
@@ -110,7 +110,7 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _version(scorer: Any, kind: Any) -> str:
+def _write_version(scorer: Any, kind: Any) -> str:
     # Its own version, evalsuite's for those that evalsuite ships, and the source code of all others.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)

@@ -53,21 +53,27 @@ class Finding:
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
     """Check everything that a run with these settings would need."""
-    findings = [_machine(), *_model("model", settings.model or default_model(), settings)]
+    findings = [_make_machine(), *_list_model("model", settings.model or default_model(), settings)]
     if settings.judge_model:
-        findings += _model("judge", settings.judge_model, settings)
+        findings += _list_model("judge", settings.judge_model, settings)
     if settings.user_model:
-        findings += _model("user", settings.user_model, settings)
-    return [*findings, _sandbox(settings, fault=programs), *_extras(), _folder(settings, root), *_data(settings, root)]
+        findings += _list_model("user", settings.user_model, settings)
+    return [
+        *findings,
+        _sandbox(settings, fault=programs),
+        *_list_extras(),
+        _folder(settings, root),
+        *_list_data(settings, root),
+    ]
 
 
-def _machine() -> Finding:
+def _make_machine() -> Finding:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     return Finding("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
 
 
-def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
+def _list_model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
     from evalsuite.gateway.opening import credentials_of
     from evalsuite.models.choice import open_backend
 
@@ -133,7 +139,7 @@ def _sandbox(settings: Settings, *, fault: bool) -> Finding:
     return Finding(SANDBOX, OK, f"{tier}: {versions}")
 
 
-def _extras() -> Iterator[Finding]:
+def _list_extras() -> Iterator[Finding]:
     for extra, (modules, purpose) in EXTRAS.items():
         absent = [module for module in modules if not _is_there(module)]
         advice = f"{purpose}: pip install 'evalsuite[{extra}]'"
@@ -160,7 +166,7 @@ def _folder(settings: Settings, root: Path) -> Finding:
     return Finding("runs", OK, room) if free >= LEAST_DISK else Finding("runs", BROKEN, room, fault=True)
 
 
-def _data(settings: Settings, root: Path) -> Iterator[Finding]:
+def _list_data(settings: Settings, root: Path) -> Iterator[Finding]:
     if not settings.data:
         return
     folder = root / settings.data

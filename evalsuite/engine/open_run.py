@@ -272,7 +272,7 @@ class OpenRun:
             "usage": usage,
             "early": self.early.facts(planned),
             "metrics": self._metrics,
-            "remarks": _remarks(self.journal, counted),
+            "remarks": _collect_remarks(self.journal, counted),
             "other_failures": other_failures,
         }
         self.journal.end(_to_seconds(datetime.now(UTC)), stopped)
@@ -324,7 +324,7 @@ def _to_seconds(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _remarks(journal: Journal, counted: Counted) -> list[str]:
+def _collect_remarks(journal: Journal, counted: Counted) -> list[str]:
     """Collect what a reader of the report must know about the run's journal."""
     lines = []
     if counted.left_out:

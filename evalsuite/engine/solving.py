@@ -79,10 +79,10 @@ class Models:
             self._overrides,
             meter,
             effects=effects,
-            user_model=self._user_model(),
+            user_model=self._make_user_model(),
         )
 
-    def _user_model(self) -> tuple[str, str | None] | None:
+    def _make_user_model(self) -> tuple[str, str | None] | None:
         settings = self._settings
         if settings.user_model:
             return settings.user_model, settings.user_base_url
@@ -110,7 +110,7 @@ async def solve(case: Case, models: Models) -> Solved:
     model = models.model(case.epoch, meter, case.scope)
     try:
         if case.bound.solver is not None:
-            transcript, error = await _attempt(partial(run_solver, case.bound.solver, case.sample, model))
+            transcript, error = await _find_attempt(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started
         if transcript is not None:
             judge_of = partial(models.judge, case.epoch, of_judge)
@@ -155,7 +155,7 @@ async def _score_ahead(
     ]
     if not waiting:
         return NOTHING_AHEAD
-    results = await asyncio.gather(*(_attempt(partial(_check, scoring, scorer)) for scorer, scoring in waiting))
+    results = await asyncio.gather(*(_find_attempt(partial(_check, scoring, scorer)) for scorer, scoring in waiting))
     errors = [error for _, error in results if error is not None]
     unread = [error for error in errors if isinstance(error, JudgeError) and error.log]
     return ScoredAhead(
@@ -193,7 +193,7 @@ async def _check(scoring: Scoring, scorer: object) -> Mapping[str, float | Score
     return read_scores(await scoring(), name_of(scorer))
 
 
-async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+async def _find_attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because whatever a case's code raises is the case's own error.
 
     The coroutine is created here, so that cancelling a task before its first step leaves none that was never awaited.

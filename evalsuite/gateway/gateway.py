@@ -129,7 +129,7 @@ class Gateway:
             ) from error
 
     async def _ask(self, request: Request) -> Completion:
-        upstream = self._upstream(request)
+        upstream = self._make_upstream(request)
         request = self._vault.conceal(request)
         keys = request_keys(upstream.backend.identity, request, older=self.store.holds_older)
         key, outcomes = keys[0], self.store.outcomes
@@ -159,7 +159,7 @@ class Gateway:
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         """Stores that a case cancelled a request; a rerun then waits as long for the case to do so again."""
-        key, *_ = request_keys(self._upstream(request).backend.identity, self._vault.conceal(request))
+        key, *_ = request_keys(self._make_upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
             self.store.outcomes.note_cancelled(key, seconds)
@@ -185,7 +185,7 @@ class Gateway:
         if not call.cancelled():
             call.exception()
 
-    def _upstream(self, request: Request) -> Upstream:
+    def _make_upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
         if address not in self._backends:
             self._backends[address] = self._open_backend(*address)
@@ -197,7 +197,7 @@ class Gateway:
         return self._upstreams[backend]
 
     async def _complete(self, key: str, upstream: Upstream, request: Request) -> Completion:
-        price = self._price(upstream, request.model)
+        price = self._make_price(upstream, request.model)
         try:
             completion = await self._persist(key, upstream, request, price)
         except ModelError as error:
@@ -220,7 +220,7 @@ class Gateway:
             self._on_hopeless(error)
             raise
 
-    def _price(self, upstream: Upstream, model: str) -> Price | None:
+    def _make_price(self, upstream: Upstream, model: str) -> Price | None:
         metered = upstream.backend.metered
         price = price_of(model, self._prices) if metered else None
         if price is None and metered and self.ledger.limit is not None:
@@ -234,7 +234,7 @@ class Gateway:
         retries, limiter = Retries(self._clock, self._patience), upstream.limiter
         while True:
             try:
-                return await self._attempt(key, upstream, request, price, again=retries.refusals > 0)
+                return await self._make_attempt(key, upstream, request, price, again=retries.refusals > 0)
             except (RateLimited, Transient) as error:
                 self._stop_if_never_reached(upstream, error, retries)
                 dry_since = limiter.breaker.dry_since
@@ -263,7 +263,7 @@ class Gateway:
             self._give_up(upstream, gone)
             raise gone from error
 
-    async def _attempt(
+    async def _make_attempt(
         self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
         """Make one call: reserve the most it may cost before, and book what it cost after."""

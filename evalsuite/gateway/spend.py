@@ -178,7 +178,7 @@ def prompt_bound(request: Request, text: str | None = None) -> int:
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
     size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
-    fields = request.params.keys() | _extra_body(request).keys()
+    fields = request.params.keys() | _make_extra_body(request).keys()
     files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
     # Schemas, predictions and whatever else a body has may be billed as well.
@@ -220,10 +220,10 @@ def answer_bound(request: Request) -> int:
 
     A body without a limit counts as one with the limit that `bound_answer` adds.
     """
-    api = _api(request)
+    api = _write_api(request)
     if api == "embeddings":
         return 0
-    body = _body(request)
+    body = _find_body(request)
     limits, largest, answers, limited = LIMITS[api], 0, 1, False
     for name, value in _walk(body):
         if name in BOUNDS:
@@ -237,14 +237,14 @@ def answer_bound(request: Request) -> int:
 
 def bound_answer(request: Request) -> Request:
     """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
-    api, extra = _api(request), _extra_body(request)
+    api, extra = _write_api(request), _make_extra_body(request)
     if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
     # A negative bound, or null, means no bound to some servers, even beside another field that has one.
     bounded = dataclasses.replace(request, params=_drop_endless(request.params))
-    body = _body(bounded)
+    body = _find_body(bounded)
     if any(_whole(body.get(name)) for name in LIMITS[api]):
         return bounded
     # Models that reason take the newer name alone, other servers often the older one alone.
@@ -254,14 +254,14 @@ def bound_answer(request: Request) -> Request:
     names = {*LIMITS["chat"], limit}
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
-        further = _extra_body(bounded).items()
+        further = _make_extra_body(bounded).items()
         params["extra_body"] = {name: value for name, value in further if name not in names}
     return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
 
 
 def names_another_model(request: Request) -> bool:
     """Tells whether the body may have the server ask a model other than the request's."""
-    fields = request.params.keys() | _extra_body(request).keys()
+    fields = request.params.keys() | _make_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
 
 
@@ -278,23 +278,23 @@ def _drop_endless(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _api(request: Request) -> str:
+def _write_api(request: Request) -> str:
     name = request.params.get("api")
     return name if name in {"responses", "embeddings"} else "chat"
 
 
-def _body(request: Request) -> Mapping[str, Any]:
+def _find_body(request: Request) -> Mapping[str, Any]:
     """Return the body that is sent, without messages and tools, which are large and bound nothing."""
-    if _api(request) == "chat" and not request.params.get("extra_body"):
+    if _write_api(request) == "chat" and not request.params.get("extra_body"):
         # The usual case: the parameters are the fields.
         return request.params
-    form = responses_format if _api(request) == "responses" else chat_format
-    params = {**request.params, "extra_body": _extra_body(request)}
+    form = responses_format if _write_api(request) == "responses" else chat_format
+    params = {**request.params, "extra_body": _make_extra_body(request)}
     body: Mapping[str, Any] = form.request_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
     return body
 
 
-def _extra_body(request: Request) -> Mapping[str, Any]:
+def _make_extra_body(request: Request) -> Mapping[str, Any]:
     extra = request.params.get("extra_body")
     return extra if isinstance(extra, Mapping) else {}
 
@@ -369,14 +369,14 @@ class Ledger:
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
-                    f"{unsure if self.uncertain else ''}{self._shares()} and "
+                    f"{unsure if self.uncertain else ''}{self._list_shares()} and "
                     f"the next call may cost ${amount:.4f}; raise the limit and go on with --resume last"
                 )
             self._settled.clear()
             await self._settled.wait()
         self._reserved.append(amount)
 
-    def _shares(self) -> str:
+    def _list_shares(self) -> str:
         """List the cost of each model if several were paid."""
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""

@@ -208,7 +208,7 @@ class GroupCommit:
             if waiting and not self._did([work for work, _ in waiting]):
                 # One failing write must not prevent the others.
                 for work, done in waiting:
-                    error = self._error(work)
+                    error = self._make_error(work)
                     if error is not None and done is None:
                         self._waiting.append((work, None))
                     elif done is not None:
@@ -227,7 +227,7 @@ class GroupCommit:
             return False
         return True
 
-    def _error(self, work: Work) -> RunError | None:
+    def _make_error(self, work: Work) -> RunError | None:
         try:
             with self._database.transaction() as db:
                 work(db)

@@ -62,7 +62,7 @@ class Lease:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             raise RunError(
-                f"run {self.folder.name} is being written to by another session{self._holder()}: wait for it, or "
+                f"run {self.folder.name} is being written to by another session{self._read_holder()}: wait for it, or "
                 "stop it; each request would be paid for twice"
             ) from error
         except OSError as error:
@@ -72,7 +72,7 @@ class Lease:
                 "name a folder on another one with --reports"
             ) from error
 
-    def _holder(self) -> str:
+    def _read_holder(self) -> str:
         """Read the name of the session that holds the lock; empty if it cannot be read."""
         with suppress(OSError, ValueError):
             pid, host, since = os.pread(self._file, 500, 0).decode("utf-8").split("\n")[:3]

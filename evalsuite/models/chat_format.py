@@ -54,7 +54,7 @@ def read_answer(answer: Any) -> Completion:
 
 
 def _read(choice: Any, message: Any, usage: Any) -> Completion:
-    text, thought = split_reasoning(_text(message.get("content")))
+    text, thought = split_reasoning(_write_text(message.get("content")))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
         text=text,
@@ -141,7 +141,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _text(content: Any) -> str:
+def _write_text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
     if not isinstance(content, str | None):
@@ -165,7 +165,7 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
 
 def join_stream(content: bytes) -> dict[str, Any]:
     """Joins a complete stream (`--model-param stream=true`) into the answer that it stands for."""
-    events, ended = _events(content)
+    events, ended = _read_events(content)
     for event in events:
         if event.get("error"):
             return event
@@ -180,7 +180,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
 
 
-def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
+def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Read the events' data, and whether the end was marked."""
     events, ended = [], False
     for line in content.decode("utf-8", "replace").splitlines():

@@ -128,19 +128,19 @@ class OpenAIBackend:
         async with self._opening:
             if self._calls is None:
                 # Importing the package takes a second, during which others go on.
-                package = await asyncio.to_thread(_package)
+                package = await asyncio.to_thread(_make_package)
                 self._calls = package.OpenAICalls(self._address, self._access)
         return self._calls
 
     def _read(self, request: Request, answer: ServerAnswer) -> Completion:
         content = self._mask(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
-        completion = self._completion(request, join_stream(content) if streamed else _json(content), content)
+        completion = self._make_completion(request, join_stream(content) if streamed else _make_json(content), content)
         if self.on_exhausted is not None and (seconds := exhausted_for(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
-    def _completion(self, request: Request, answer: Any, content: bytes) -> Completion:
+    def _make_completion(self, request: Request, answer: Any, content: bytes) -> Completion:
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             status = error.get("code") if isinstance(error, dict) else None
@@ -165,7 +165,7 @@ class OpenAIBackend:
         if status != 200:
             words = redact(server_words(content))
             raise failure(status, {}, words, self.base_url, self._access.advice)
-        return self._completion(request, json.loads(content), content)
+        return self._make_completion(request, json.loads(content), content)
 
     async def use(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Has something else done with the client, given it and the headers that each call needs."""
@@ -233,18 +233,18 @@ class OpenAIBackend:
                 "or a larger `ulimit -n` helps"
             )
         if links.unreachable:
-            words = f"{self._masked_text(links.words)}{self._proxy_hint()}"
+            words = f"{self._write_masked_text(links.words)}{self._name_proxy_hint()}"
             return Unreachable(f"cannot connect to {self.base_url}: {words}")
         if links.timeout:
             whole = type(error) is TimeoutError
             seconds = times.whole if whole else times.silence
             return LostAnswer(f"{self.base_url} gave no answer within {seconds:g} s")
-        words = self._masked_text(links.words)
+        words = self._write_masked_text(links.words)
         if not links.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
         return Broken(f"the connection to {self.base_url} broke: {words}")
 
-    def _proxy_hint(self) -> str:
+    def _name_proxy_hint(self) -> str:
         """Name the proxy that was used, because the message of a failed connection does not."""
         address = urlsplit(self.base_url)
         host = address.hostname or ""
@@ -252,7 +252,7 @@ class OpenAIBackend:
             return ""
         return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
 
-    def _masked_text(self, text: str) -> str:
+    def _write_masked_text(self, text: str) -> str:
         return self._mask(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _mask(self, content: bytes) -> bytes:
@@ -270,13 +270,13 @@ class OpenAIBackend:
             self._calls = None
 
 
-def _package() -> Any:
+def _make_package() -> Any:
     from evalsuite.models import openai_client
 
     return openai_client
 
 
-def _json(content: bytes) -> Any:
+def _make_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

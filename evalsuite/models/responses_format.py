@@ -23,7 +23,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     body: dict[str, Any] = {
         "model": model,
-        "input": [item for message in request.messages for item in _items(message)],
+        "input": [item for message in request.messages for item in _list_items(message)],
         "store": False,
     }
     if request.tools:
@@ -31,7 +31,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
     return body | _rename(params) | dict(request.params.get("extra_body") or {})
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
+def _list_items(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
     plain = encode_message(message)
@@ -47,10 +47,10 @@ def _content(content: Any) -> Any:
     """Parts of a message, whose kinds have other names here."""
     if isinstance(content, str):
         return content
-    return [_part(part) for part in content]
+    return [_make_part(part) for part in content]
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
+def _make_part(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") == "text":
         return {"type": "input_text", "text": part["text"]}
     if part.get("type") == "image_url":
@@ -112,7 +112,7 @@ def _read(answer: Any) -> Completion:
         raise Withheld("a content filter withheld the whole answer")
     return Completion(
         text=text,
-        reasoning=_summary(items) or thought,
+        reasoning=_write_summary(items) or thought,
         tool_calls=calls,
         finish_reason=finish,
         usage=read_usage(answer.get("usage") or {}),
@@ -120,7 +120,7 @@ def _read(answer: Any) -> Completion:
     )
 
 
-def _summary(items: list[Any]) -> str:
+def _write_summary(items: list[Any]) -> str:
     thoughts = [item for item in items if item["type"] == "reasoning"]
     parts = [part for item in thoughts for part in (item.get("summary") or item.get("content") or ())]
     return "\n\n".join(str(part.get("text") or "") for part in parts)

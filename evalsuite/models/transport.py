@@ -102,7 +102,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             secure = self._tls or self._proxies
             context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_socket),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_make_socket),
                 trust_env=self._proxies,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
@@ -110,7 +110,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return self._session
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        unpack = _unpacker(response.headers.get("Content-Encoding", "identity").lower())
+        unpack = _find_unpacker(response.headers.get("Content-Encoding", "identity").lower())
         body = bytearray()
         async for chunk in response.content.iter_any():
             for piece in unpack(chunk) if unpack else (chunk,):
@@ -133,7 +133,7 @@ def _yarl(address: str) -> URL:
     return URL(address, encoded=True)
 
 
-def _unpacker(encoding: str) -> Any:
+def _find_unpacker(encoding: str) -> Any:
     """Return a function that decompresses a chunk in bounded pieces; None if nothing is compressed."""
     if encoding in {"identity", ""}:
         return None
@@ -150,7 +150,7 @@ def _unpacker(encoding: str) -> Any:
     return unpack
 
 
-def _socket(address: Any) -> socket.socket:
+def _make_socket(address: Any) -> socket.socket:
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -177,7 +177,7 @@ class Cause:
 
 def explain(error: BaseException) -> Cause:
     """Examines an exception and its causes."""
-    links = _chain(error)
+    links = _list_chain(error)
     last = links[-1]
     return Cause(
         ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
@@ -201,7 +201,7 @@ _UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ss
 _NETWORK = (openai.APIConnectionError, httpx2.TransportError, aiohttp.ClientError, OSError)
 
 
-def _chain(error: BaseException | None) -> list[BaseException]:
+def _list_chain(error: BaseException | None) -> list[BaseException]:
     links: list[BaseException] = []
     while error is not None and error not in links:
         links.append(error)

@@ -32,7 +32,7 @@ def lm_eval_results(run: Run) -> dict[str, Any]:
     """Convert all benchmarks of a run; standard errors come from the 95% intervals, so they account for clusters."""
     benches = run.benchmarks
     return {
-        "results": {name: {"alias": name, **_lm_eval_values(run, name)} for name in benches},
+        "results": {name: {"alias": name, **_make_lm_eval_values(run, name)} for name in benches},
         "configs": {name: {"task": name, "dataset_path": bench.source} for name, bench in benches.items()},
         "versions": dict.fromkeys(benches, 0),
         "n-samples": {
@@ -48,17 +48,17 @@ def lm_eval_results(run: Run) -> dict[str, Any]:
     }
 
 
-def _lm_eval_values(run: Run, name: str) -> dict[str, float | str]:
+def _make_lm_eval_values(run: Run, name: str) -> dict[str, float | str]:
     values: dict[str, float | str] = {}
     for metric in run.benchmarks[name].tally.metrics():
         estimate = estimate_of(run, name, metric)
         if estimate is not None:
             values[f"{metric},none"] = estimate.value
-            values[f"{metric}_stderr,none"] = _standard_error(estimate)
+            values[f"{metric}_stderr,none"] = _compute_standard_error(estimate)
     return values
 
 
-def _standard_error(estimate: Estimate) -> float | str:
+def _compute_standard_error(estimate: Estimate) -> float | str:
     if estimate.low is None or estimate.high is None:
         return "N/A"
     return (estimate.high - estimate.low) / WIDTH
@@ -96,10 +96,10 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
         "results": {
             "total_samples": len(records),
             "completed_samples": len(records) - errors,
-            "scores": [_inspect_score(run, benchmark, name) for name in bench.tally.metrics()],
+            "scores": [_make_inspect_score(run, benchmark, name) for name in bench.tally.metrics()],
         },
-        "stats": {"started_at": started, "completed_at": started, "model_usage": _model_usage(records)},
-        "samples": [_inspect_sample(record) for record in records],
+        "stats": {"started_at": started, "completed_at": started, "model_usage": _make_model_usage(records)},
+        "samples": [_make_inspect_sample(record) for record in records],
     }
 
 
@@ -110,13 +110,13 @@ def inspect_file_name(run: Run, benchmark: str) -> str:
     return f"{'_'.join(parts)}.json"
 
 
-def _inspect_score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
+def _make_inspect_score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
     estimate = estimate_of(run, benchmark, name)
     mean = {"name": "mean", "value": estimate.value if estimate else 0.0, "params": {}}
     return {"name": name, "scorer": name, "params": {}, "metrics": {"mean": mean}}
 
 
-def _model_usage(records: list[Record]) -> dict[str, Any]:
+def _make_model_usage(records: list[Record]) -> dict[str, Any]:
     usage: dict[str, Any] = {}
     for record in records:
         counted = usage.setdefault(record.model, {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0})
@@ -126,7 +126,7 @@ def _model_usage(records: list[Record]) -> dict[str, Any]:
     return usage
 
 
-def _inspect_sample(record: Record) -> dict[str, Any]:
+def _make_inspect_sample(record: Record) -> dict[str, Any]:
     transcript = record.transcript
     answer = transcript.answer if transcript else ""
     target = record.target if isinstance(record.target, list | tuple) else [record.target]
@@ -135,7 +135,9 @@ def _inspect_sample(record: Record) -> dict[str, Any]:
         "epoch": record.epoch,
         "input": record.input,
         "target": [str(value) for value in target if value is not None],
-        "messages": [_inspect_message(message, record.model) for message in transcript.messages] if transcript else [],
+        "messages": [_make_inspect_message(message, record.model) for message in transcript.messages]
+        if transcript
+        else [],
         "output": {
             "model": record.model,
             "choices": [
@@ -156,7 +158,7 @@ def _inspect_sample(record: Record) -> dict[str, Any]:
     return sample
 
 
-def _inspect_message(message: Message, model: str) -> dict[str, Any]:
+def _make_inspect_message(message: Message, model: str) -> dict[str, Any]:
     role = "system" if message.role == "developer" else message.role
     plain: dict[str, Any] = {"role": role, "content": message.content}
     if role == "assistant":

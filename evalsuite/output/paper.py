@@ -49,7 +49,7 @@ def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str]
     for row, best in zip(table.rows, bests, strict=True):
         marks = (stars.get((str(row[0]), column.title), "") for column in table.columns)
         cells = zip(row, table.columns, marks, strict=True)
-        rows.append(" & ".join(_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
+        rows.append(" & ".join(_write_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
     shape = "".join("l" if column.style == "text" else "r" for column in table.columns)
     lines = [
         r"\begin{table}",
@@ -68,7 +68,7 @@ def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str]
     return "\n".join(lines) + "\n"
 
 
-def _latex_cell(cell: Cell, column: Column, best: float | None) -> str:
+def _write_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
     value = cell.value if isinstance(cell, Estimate) else cell
     text = escape_latex(plain_text(cell, column))
     bold = best is not None and column.style != "text" and value == best
@@ -102,8 +102,8 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     sections = compare_runs(runs, labels)
     texts = {
         "tables.tex": _tables(sections, significance(runs, labels), labels[0]),
-        "figures.tex": _figures(sections, folder),
-        "appendix.tex": _appendix(runs, labels),
+        "figures.tex": _write_figures(sections, folder),
+        "appendix.tex": _write_appendix(runs, labels),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
@@ -126,7 +126,7 @@ def significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, 
 def _tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
     tables = []
     for section in sections:
-        legend, marks = (_legend(first), stars) if section.title == GLANCE else ("", {})
+        legend, marks = (_write_legend(first), stars) if section.title == GLANCE else ("", {})
         for block in section.blocks:
             if isinstance(block, Table) and block.rows:
                 caption = ": ".join(filter(None, (section.title, block.title)))
@@ -134,14 +134,14 @@ def _tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], firs
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
 
 
-def _legend(first: str) -> str:
+def _write_legend(first: str) -> str:
     return (
         f" Stars: differs from {first}, paired by question, with Holm's correction over all pairs: "
         "* p < 0.05, ** p < 0.01, *** p < 0.001."
     )
 
 
-def _figures(sections: Sequence[Section], folder: Path) -> str:
+def _write_figures(sections: Sequence[Section], folder: Path) -> str:
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     drawn = set(draw_all(charts, folder, "pdf"))
     figures = [latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
@@ -152,10 +152,10 @@ def _figures(sections: Sequence[Section], folder: Path) -> str:
     return head + "\n".join(figures)
 
 
-def _appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
+def _write_appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
     lines = [line for run, label in zip(runs, labels, strict=True) for line in _made_with(run, label)]
     names = sorted({name for run in runs for name in run.benchmarks})
-    prompts = [line for name in names for line in _prompt(name, [run for run in runs if name in run.benchmarks])]
+    prompts = [line for name in names for line in _write_prompt(name, [run for run in runs if name in run.benchmarks])]
     return "\n\n".join([*lines, *prompts]) + "\n"
 
 
@@ -174,11 +174,11 @@ def _made_with(run: Run, label: str) -> Iterator[str]:
     for name, bench in run.benchmarks.items():
         yield (
             f"{escape_latex(name)}: {len(bench.tally)} cases of {escape_latex(bench.source)}; SHA-256 (16 digits) "
-            f"{escape_latex(_hashes(bench.tally))}."
+            f"{escape_latex(_write_hashes(bench.tally))}."
         )
 
 
-def _hashes(tally: Tally) -> str:
+def _write_hashes(tally: Tally) -> str:
     data, prompts = _digest(tally, "input", "target"), _digest(tally, "prompt")
     scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in tally}))
     return f"of data {data}, of prompts {prompts}, of scorers {scorers}"
@@ -191,7 +191,7 @@ def _digest(tally: Tally, *names: str) -> str:
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
 
 
-def _prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
+def _write_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
     """Write the prompt of a benchmark's first case, from the first run that sent one."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)

@@ -60,7 +60,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     process, listener = config.stash[PROCESS], config.stash.get(LISTENER, None)
     settings, name = process.settings, process.model_name
     try:
-        reason = _why_unaskable(config)
+        reason = _find_why_unaskable(config)
         if reason and not is_asked_for(config):
             skipped = pytest.param(None, marks=pytest.mark.skip(reason), id=LEFT_OUT)
             metafunc.parametrize(FIXTURE, [skipped], indirect=True)
@@ -70,7 +70,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         _refuse_second_file(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         # A resumed run notes the cases that it leaves out.
-        may_match = _any_case if settings.resume else _keyword_filter(metafunc)
+        may_match = _any_case if settings.resume else _find_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.deal, may_match)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
@@ -102,7 +102,7 @@ def count_collected(config: pytest.Config, made: object) -> None:
     entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
 
 
-def _why_unaskable(config: pytest.Config) -> str:
+def _find_why_unaskable(config: pytest.Config) -> str:
     """Return why the model cannot be asked; empty if it can, or if nothing will be asked."""
     if config.option.collectonly:
         return ""
@@ -116,7 +116,7 @@ def _any_case(_id: str) -> bool:
     return True
 
 
-def _keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
+def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
     """Return what tells whether `-k` may keep the case of an id; pytest itself decides over those that it may keep.
 
     Every case may match without `-k`, and if the names of an item are not known before it is made: if the test is

@@ -207,17 +207,17 @@ class LiveLine:
         parts += [(1, waits) for waits in self._listener.run.access.waits()]
         parts += [
             (5, f"{number_of(places.in_flight, 'call')} in flight"),
-            (6, f"{self._speed(now, paid.completion_tokens):.0f} tokens/s"),
+            (6, f"{self._compute_speed(now, paid.completion_tokens):.0f} tokens/s"),
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {_frequency(rate)}") for rate in gateway.rates()]
+        parts += [(7, f"held to {_write_frequency(rate)}") for rate in gateway.rates()]
         seconds = estimate_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
         return parts
 
-    def _speed(self, now: float, tokens: int) -> float:
+    def _compute_speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
         # If lines are further apart than the span, the line before is needed.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
@@ -226,7 +226,7 @@ class LiveLine:
         return (tokens - before) / max(now - since, INTERVAL)
 
 
-def _frequency(rate: float) -> str:
+def _write_frequency(rate: float) -> str:
     return f"{rate:.0f} requests/s" if rate >= 2 else f"{number_of(round(60 * rate), 'request')}/min"
 
 
@@ -242,12 +242,12 @@ def estimate_left(seconds: float, done: int, answers: int, total: int) -> float 
 def fit(parts: Sequence[tuple[int, str]], width: int) -> str:
     """Join the parts in one line, and drop those of the greatest rank until it fits."""
     kept = list(parts)
-    while len(kept) > 1 and len(_line(kept)) > width:
+    while len(kept) > 1 and len(_write_line(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))
-    return _line(kept)[:width]
+    return _write_line(kept)[:width]
 
 
-def _line(parts: Sequence[tuple[int, str]]) -> str:
+def _write_line(parts: Sequence[tuple[int, str]]) -> str:
     return " · ".join(text for _, text in parts)
 
 

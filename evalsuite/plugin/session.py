@@ -92,13 +92,13 @@ def _start_worker(config: pytest.Config) -> None:
         return ChannelAsker(channel, background, stop)
 
     settings = restore(json.loads(data["settings"]))
-    config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _new_loop, connect)
+    config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _make_new_loop, connect)
     apply_selection(config, data["selection"])
     # To tell an interruption by a scorer from the user's.
     handle_signals("SIGINT", end=pytest.exit, terminal=None)
 
 
-def _new_loop() -> BackgroundLoop:
+def _make_new_loop() -> BackgroundLoop:
     from evalsuite.gateway.loop import BackgroundLoop
 
     return BackgroundLoop()
@@ -142,7 +142,7 @@ def conclude(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     run = listener.open()
-    stopped = _interruption(session, run, listener.ending)
+    stopped = _find_interruption(session, run, listener.ending)
     try:
         other_failures = max(0, session.testsfailed - listener.failed)
         run.conclude(stopped, listener.planned, other_failures)
@@ -164,7 +164,7 @@ def conclude(session: pytest.Session) -> None:
         show_summary(terminal)
 
 
-def _interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
+def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
     """Return why the session ended early, if it did and that was not the point.
 
     Args:

@@ -98,23 +98,23 @@ def _annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
     """Write a line per reason and failed case, which GitHub's CI shows beside the change."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    reasons = [_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
-    cases = () if verdict.status is Status.GOOD else _case_annotations(terminal)
+    reasons = [_write_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
+    cases = () if verdict.status is Status.GOOD else _list_case_annotations(terminal)
     for line in (*reasons[:MOST_REASONS], *cases, *reasons[MOST_REASONS:])[:MOST_ANNOTATIONS]:
         terminal.write_line(line)
 
 
-def _case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
+def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
     # The blocks of cases that failed, at the lines of their tests.
     for outcome, words in OUTCOMES:
         for report in terminal.stats.get(outcome, ()):
             block = block_of(report)
             if block:
                 file, line, name = report.location
-                yield _annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
+                yield _write_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
 
 
-def _annotation(title: str, text: str, **place: object) -> str:
+def _write_annotation(title: str, text: str, **place: object) -> str:
     # A workflow command, in which %, line ends and, among its properties, colons and commas are escaped.
     properties = {**place, "title": title}
     shown = ",".join(f"{name}={_escape(str(value), ':,')}" for name, value in properties.items())
@@ -185,10 +185,10 @@ def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", text, red=red)
     for against in verdict.against:
-        yield from _comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
+        yield from _list_comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
 
-def _comparisons(against: Against, which: str) -> Iterator[pytest.TestReport]:
+def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestReport]:
     worse = {line.partition(" is ")[0]: line for line in against.regressions()}
     for subject, *_ in against.found:
         name = str(subject)

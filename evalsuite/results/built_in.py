@@ -77,9 +77,9 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
     if name.startswith(CORRECTED) and name != CORRECTED:
         return partial(corrected_score, name.removeprefix(CORRECTED))
     if latency := LATENCY.fullmatch(name):
-        return partial(_latency, int(latency[1]) / 100)
+        return partial(_estimate_latency, int(latency[1]) / 100)
     if repeated := REPEATED.fullmatch(name):
-        return partial(_attempts, name, repeated[1], int(repeated[2]))
+        return partial(_estimate_attempts, name, repeated[1], int(repeated[2]))
     return None
 
 
@@ -122,7 +122,7 @@ def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate |
     return Estimate(mean, interval.low, interval.high, len(values))
 
 
-def _latency(share: float, cases: Tally) -> Estimate | None:
+def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
     """Estimate a percentile with the interval between two order statistics, which assumes no distribution.
 
     The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
@@ -140,7 +140,7 @@ def _latency(share: float, cases: Tally) -> Estimate | None:
     return Estimate(value, seconds[low], seconds[high], n) if bounded else Estimate(value, n=n)
 
 
-def _attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
+def _estimate_attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
     """Estimate pass@k or pass^k over samples; None if a sample has fewer than k attempts."""
     from evalsuite.stats import pass_at_k, pass_hat_k
 

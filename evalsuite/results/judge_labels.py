@@ -121,15 +121,15 @@ def judge_kappa(tally: Tally) -> Estimate | None:
 
 def judge_sensitivity(tally: Tally) -> Estimate | None:
     """Compute the judge's pass rate among the cases that people pass; None without such cases."""
-    return _share_of_agreement(tally, people=1.0)
+    return _compute_share_of_agreement(tally, people=1.0)
 
 
 def judge_specificity(tally: Tally) -> Estimate | None:
     """Compute the judge's failure rate among the cases that people fail; None without such cases."""
-    return _share_of_agreement(tally, people=0.0)
+    return _compute_share_of_agreement(tally, people=0.0)
 
 
-def _share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
+def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
     rows = [
         label.row.with_scores({"agrees": float(both[1] == people)})
         for label in labelled_scores(tally)
@@ -162,12 +162,14 @@ def judge_alpha(tally: Tally) -> Estimate | None:
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal:
         return None
-    return _jackknife(
-        _ordinal_alpha, [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
+    return _compute_jackknife(
+        _compute_ordinal_alpha,
+        [(score.label, score.judge) for score in scores],
+        [score.row.cluster for score in scores],
     )
 
 
-def _ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
+def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
     from evalsuite import stats
 
     return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal") if pairs else math.nan
@@ -247,10 +249,10 @@ def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | No
     Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the ratio of the mean squared
     difference to the squared difference expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
-    return _jackknife(_weighted_kappa, pairs, list(clusters or range(len(pairs))))
+    return _compute_jackknife(_compute_weighted_kappa, pairs, list(clusters or range(len(pairs))))
 
 
-def _jackknife(
+def _compute_jackknife(
     statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
 ) -> Estimate | None:
     from evalsuite.stats import jackknife_interval
@@ -265,7 +267,7 @@ def _jackknife(
     return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 
-def _weighted_kappa(pairs: Sequence[LabelPair]) -> float:
+def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
     if not pairs:
         return math.nan
     people, judge = zip(*pairs, strict=True)

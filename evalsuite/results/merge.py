@@ -39,7 +39,7 @@ def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     target.mkdir(parents=True, exist_ok=True)
     _join_journals(folders, target, infos)
     joined = RunFolder(target)
-    joined.write_info(_joined_info(infos))
+    joined.write_info(_make_joined_info(infos))
     return joined
 
 
@@ -74,7 +74,7 @@ def _common(info: dict[str, Any]) -> dict[str, Any]:
     return settings | {"model": info["model"], "selection": info.get("selection")}
 
 
-def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _make_joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
     stopped = [f"shard {info['settings']['shard']}: {why}" for info in infos if (why := interruption(info)) is not None]
     usage = [decode_usage(info["usage"]) for info in infos if info.get("usage")]
     return {

@@ -108,23 +108,23 @@ def write_artefacts(records: Path) -> None:
     with records.open("rb") as lines:
         for line in lines:
             if any(sign in line for sign in _SIGNS):
-                for name, content in _files(json.loads(line)):
+                for name, content in _list_files(json.loads(line)):
                     folder.mkdir(exist_ok=True)
                     (folder / name).write_bytes(content)
 
 
-def _files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     case = re.sub(r"[^A-Za-z0-9_-]+", "-", record["sample"])[:60] + f"-{digest(record['case'])[:6]}"
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
-            for name, content in (*_pictures(event), *_texts(event)):
+            for name, content in (*_list_pictures(event), *_list_texts(event)):
                 # Records may come from anybody, so a name must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content
 
 
-def _pictures(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_pictures(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for figure in event.get("figures") or ():
         try:
             yield str(figure["name"]), base64.b64decode(figure["png"], validate=True)
@@ -132,7 +132,7 @@ def _pictures(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
             continue
 
 
-def _texts(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_texts(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for file in event.get("files") or ():
         if isinstance(file, dict) and isinstance(file.get("text"), str):
             yield str(file.get("name")), file["text"].encode("utf-8", "replace")

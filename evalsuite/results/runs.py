@@ -65,14 +65,14 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
         self._scored = scored
 
-    def _built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
+    def _make_built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
         return built_in(name) if isinstance(name, str) and name not in self._scored else None
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self._built_in(name) is not None
+        return super().__contains__(name) or self._make_built_in(name) is not None
 
     def __missing__(self, name: str) -> Callable[[Tally], Estimate | None]:
-        metric = self._built_in(name)
+        metric = self._make_built_in(name)
         if metric is None:
             raise KeyError(name)
         return metric
@@ -203,7 +203,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     offsets: dict[str, int] = {}
     last: dict[str, tuple[str, str, str]] = {}
     share = _Sharing()
-    for offset, record in _records(folder.path / RECORDS):
+    for offset, record in _list_records(folder.path / RECORDS):
         rows[record.case] = record.benchmark, share.row(record)
         offsets[record.case] = offset
         last[record.benchmark] = record.source, record.model, record.declared
@@ -242,7 +242,7 @@ class _Sharing:
         return self._known.setdefault(key, value)
 
 
-def _records(file: Path) -> Iterator[tuple[int, Record]]:
+def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
     try:
         stream = file.open("rb")
     except OSError as error:

@@ -193,7 +193,7 @@ def _view(environment: ProgramEnvironment) -> list[str]:
     visible = list_visible_paths(environment)
     inside = "/sandbox/inside"
     return [
-        *(word for folder in _folders_above([*visible, *DEVICES, inside]) for word in ("--dir", folder)),
+        *(word for folder in _list_folders_above([*visible, *DEVICES, inside]) for word in ("--dir", folder)),
         *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
         *(word for path in visible for word in ("--ro-bind", path, path)),
         *(word for path in DEVICES for word in ("--dev-bind", path, path)),
@@ -211,7 +211,7 @@ def _mask_package(visible: list[str]) -> list[str]:
     return ["--tmpfs", str(package), "--remount-ro", str(package)] if within else []
 
 
-def _folders_above(paths: list[str]) -> list[str]:
+def _list_folders_above(paths: list[str]) -> list[str]:
     """List the parent folders, outermost first, because bubblewrap would create them for its own user alone."""
     return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
 

@@ -134,14 +134,14 @@ def read_clients(path: Path) -> Clients:
         raise SettingsError(f"--clients {path}: not JSON ({error}); {_describe_form()}") from error
     if not isinstance(plain, dict) or not plain:
         raise SettingsError(f"--clients {path}: names no client; {_describe_form()}")
-    clients = [_client(name, entry, path) for name, entry in plain.items()]
+    clients = [_make_client(name, entry, path) for name, entry in plain.items()]
     tokens = [client.token.reveal() for client in clients if client.token]
     if len(set(tokens)) < len(tokens):
         raise SettingsError(f"--clients {path}: two clients have one token")
     return Clients(clients)
 
 
-def _client(name: str, entry: Any, path: Path) -> Client:
+def _make_client(name: str, entry: Any, path: Path) -> Client:
     fields = entry if isinstance(entry, dict) else {}
     token, share = fields.get("token"), fields.get("share", 1.0)
     where = f"--clients {path}, {name!r}"

@@ -166,7 +166,7 @@ class PostgresStore:
         rows = self._run(ELSEWHERE, self._gateway, time.time() - DEAD)
         return {client: float(reserved) for client, reserved in rows}
 
-    def _oldest(self) -> float:
+    def _find_oldest(self) -> float:
         """Return the earliest time of an answer that may still be used."""
         return 0.0 if self._max_age is None else time.time() - self._max_age
 
@@ -176,7 +176,7 @@ class PostgresStore:
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
             key,
-            self._oldest(),
+            self._find_oldest(),
         )
         if not rows or checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
             return None
@@ -191,7 +191,7 @@ class PostgresStore:
             "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
             "created = excluded.created WHERE answers.created < %s",
             *(key, asked, key, answered, checksum(key, asked, answered), ASKING.get().name, time.time()),
-            self._oldest(),
+            self._find_oldest(),
         )
         return self.get(key) or completion
 

@@ -60,22 +60,22 @@ def exposition(gateway: Gateway, counts: Counts) -> str:
     ledger = gateway.ledger
     shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
     families = [
-        _family("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
-        _family("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
-        _family("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
-        _family(
+        _write_family("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
+        _write_family("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
+        _write_family("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
+        _write_family(
             "requests_total",
             "counter",
             "requests: kept in the store, joined to a call under way, asked",
             ("served",),
             {(name,): gateway.served[name] for name in ("kept", "joined", "asked")},
         ),
-        _family("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
-        _family("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
-        _family("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.outages())}),
-        _family("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
-        _family("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
-        _family(
+        _write_family("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
+        _write_family("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
+        _write_family("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.outages())}),
+        _write_family("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
+        _write_family("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
+        _write_family(
             "client_spent_dollars",
             "gauge",
             "US dollars of each client",
@@ -86,7 +86,7 @@ def exposition(gateway: Gateway, counts: Counts) -> str:
     return "".join(families)
 
 
-def _family(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
+def _write_family(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
     whole = f"evalsuite_gateway_{name}"
     lines = [f"# HELP {whole} {help_text}", f"# TYPE {whole} {kind}"]
     for key, value in sorted(values.items()):
@@ -118,7 +118,7 @@ class OpenAIDoor:
             raise BadRequest("model: name one; this gateway serves many")
         # One API a request: nothing of it is remembered, so `previous_response_id` is refused.
         # Clients tell answers apart by their ids, in whichever gateway they were made.
-        model = CaseModel(self._asker, str(name), None, _epoch(headers))
+        model = CaseModel(self._asker, str(name), None, _compute_epoch(headers))
         return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
 
 
@@ -126,7 +126,7 @@ def _describe(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"}
 
 
-def _epoch(headers: Mapping[str, str]) -> int:
+def _compute_epoch(headers: Mapping[str, str]) -> int:
     text = headers.get(EPOCH, "1")
     if not text.isdecimal() or not 1 <= int(text) < 10**9:
         raise BadRequest(f"{EPOCH}: {json.dumps(text)[:100]}; it must be a whole number of at least 1")
@@ -159,11 +159,11 @@ class GatewayServer:
     def application(self) -> web.Application:
         """Make the aiohttp application."""
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
-        application.router.add_get("/health", self._health)
+        application.router.add_get("/health", self._make_health)
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/evalsuite/client", self._client)
         application.router.add_post("/evalsuite/ask", self._ask)
-        application.router.add_route("*", "/v1/{path:.*}", self._openai)
+        application.router.add_route("*", "/v1/{path:.*}", self._make_openai)
         return application
 
     async def ask(self, request: Request) -> Completion:
@@ -204,7 +204,7 @@ class GatewayServer:
             return _plain(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         return await handler(request)
 
-    async def _health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
+    async def _make_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
         try:
             self._store.check_up()
             problem = self._gateway.lost
@@ -242,7 +242,7 @@ class GatewayServer:
         except EvalsuiteError as error:
             return {"error": encode_error(error)}
 
-    async def _openai(self, request: web.Request) -> web.StreamResponse:
+    async def _make_openai(self, request: web.Request) -> web.StreamResponse:
         try:
             answer = await self._door.answer(
                 request.method, "/" + request.match_info["path"], await request.read(), request.headers

@@ -57,7 +57,7 @@ class Service:
 def serve(service: Service) -> None:
     """Runs a gateway until SIGINT or SIGTERM."""
     clients = read_clients(service.clients) if service.clients else Clients()
-    tls = _tls(service)
+    tls = _make_tls(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):
         raise SettingsError(
             f"--host {service.host} can be reached over the network, so it takes --tls-cert, --tls-key and --clients. "
@@ -69,7 +69,7 @@ def serve(service: Service) -> None:
     asyncio.run(_serve(service, clients, tls))
 
 
-def _tls(service: Service) -> ssl.SSLContext | None:
+def _make_tls(service: Service) -> ssl.SSLContext | None:
     if service.certificate is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

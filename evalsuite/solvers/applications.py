@@ -39,7 +39,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     function handled it: an answer without the model measures nothing.
     """
     try:
-        result = await _result(solver, sample, model)
+        result = await _make_result(solver, sample, model)
     except RaisedInThread as error:
         raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
     except Exception as error:
@@ -51,7 +51,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     return model.log.complete(read_result(result))
 
 
-async def _result(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
+async def _make_result(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
     try:
         return await _call(solver, sample, model)
@@ -76,7 +76,7 @@ def read_result(result: Any, answer: str = ANSWER) -> Transcript:
         return result
     if isinstance(result, str):
         return Transcript(result)
-    fields = _fields(result)
+    fields = _make_fields(result)
     if fields is None or not isinstance(fields.get(answer), str):
         raise SolverError(
             f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
@@ -85,7 +85,7 @@ def read_result(result: Any, answer: str = ANSWER) -> Transcript:
     return Transcript(fields[answer], facts={name: value for name, value in fields.items() if name != answer})
 
 
-def _fields(result: Any) -> Mapping[str, Any] | None:
+def _make_fields(result: Any) -> Mapping[str, Any] | None:
     if isinstance(result, Mapping):
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
@@ -111,7 +111,7 @@ class FunctionApplication:
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         """Calls the function once."""
         asynchronous = is_async(self.function)
-        arguments = self._things(sample, model, asynchronous=asynchronous)
+        arguments = self._make_things(sample, model, asynchronous=asynchronous)
         call = self.function if asynchronous else _run_in_thread(self.function)
         try:
             async with asyncio.timeout(self.timeout):
@@ -122,7 +122,7 @@ class FunctionApplication:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
         return read_result(result, self.answer)
 
-    def _things(self, sample: Sample, model: CaseModel, *, asynchronous: bool) -> dict[str, Any]:
+    def _make_things(self, sample: Sample, model: CaseModel, *, asynchronous: bool) -> dict[str, Any]:
         parameters = inspect.signature(self.function).parameters
         blocking = BlockingModel(model, asyncio.get_running_loop())
         make: dict[str, Callable[[], Any]] = {

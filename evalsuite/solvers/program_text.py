@@ -63,7 +63,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     """
     text = _END_SIGNS.sub("\n", text[:LONGEST])
     fallback: FoundProgram | None = None
-    for written, form in _candidates(text, defines, bare=bare):
+    for written, form in _list_candidates(text, defines, bare=bare):
         code, tree = _parse(written)
         if tree is not None and _is_meant(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
@@ -84,7 +84,7 @@ def python_block(text: str) -> str | None:
     return blocks[-1] if blocks else None
 
 
-def _candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
+def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
     """List the readings of an answer, the strictest first."""
     fenced, unmarked = _find_fenced(text, _PYTHON), _find_fenced(text, ("",))
     lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
@@ -171,7 +171,7 @@ def _parse(written: str) -> tuple[str, ast.Module | None]:
 def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
     """Check whether a program defines what is asked for, or prints."""
     if defines:
-        return bool(set(defines) & _defined_names(tree))
+        return bool(set(defines) & _list_defined_names(tree))
     if tree.body and isinstance(tree.body[-1], ast.Expr) and not calls_only:
         return True
     # A bare word or number is Python, too, so code without a fence has to call `print`.
@@ -185,7 +185,7 @@ def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -
     )
 
 
-def _defined_names(tree: ast.Module) -> set[str]:
+def _list_defined_names(tree: ast.Module) -> set[str]:
     """List the names that a program itself defines at its top level, not those that it imports."""
     return bound_names(
         ast.Module([node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)], [])
@@ -216,7 +216,7 @@ def unbound_names(tree: ast.Module) -> set[str]:
 def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> bool:
     """Check whether a block uses a name that only an earlier block binds."""
     tree = _parse(block)[1]
-    if tree is None or (defines and not set(defines) & _defined_names(tree)):
+    if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
         return False  # an example of use, or tests, of what an earlier block defines
     before = [other for code in earlier if (other := _parse(code)[1]) is not None]
     return any(unbound_names(tree) & bound_names(other) for other in before)

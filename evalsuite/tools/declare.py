@@ -58,10 +58,10 @@ def _section(lines: list[str]) -> dict[str, str]:
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
         return {}
     numpy = not lines[0].rstrip().endswith(":")
-    return _entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
+    return _make_entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
 
 
-def _entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+def _make_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
     parameters: dict[str, str] = {}
     outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     names: list[str] = []
@@ -128,17 +128,17 @@ class Signature:
 
 def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Signature:
     """Read the parameters of a function."""
-    hints, adapters, definitions = _hints(function), dict[str, Any](), dict[str, Any]()
+    hints, adapters, definitions = _make_hints(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
-    parameters = _named_parameters(function)
+    parameters = _list_named_parameters(function)
     for parameter in parameters:
         where = f"tool {function.__name__!r}: {parameter.name!r}"
         if parameter.name not in hints:
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
         schema = _simple_schema(hints[parameter.name])
         if schema is None:
-            adapter = adapters[parameter.name] = _adapter(hints[parameter.name], where)
-            schema = _schema_of(adapter, hints[parameter.name], where)
+            adapter = adapters[parameter.name] = _make_adapter(hints[parameter.name], where)
+            schema = _make_schema_of(adapter, hints[parameter.name], where)
             definitions |= schema.pop("$defs", {})
         if parameter.name in about:
             schema["description"] = about[parameter.name]
@@ -150,7 +150,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
     return Signature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _make_hints(function: Callable[..., Any]) -> dict[str, Any]:
     # Without the return type, which no document shows and which may be known to type checkers alone.
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     bare = types.SimpleNamespace(__annotations__=annotations)
@@ -161,7 +161,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         raise SettingsError(message) from error
 
 
-def _named_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[0].name == "self":
         del parameters[0]
@@ -183,18 +183,18 @@ def _simple_schema(hint: Any) -> dict[str, Any] | None:
         kinds = {_SIMPLE[type(value)] for value in inner}
         return {**({"type": kinds.pop()} if len(kinds) == 1 else {}), "enum": list(inner)}
     if origin in (Union, types.UnionType):
-        return _any_of([_simple_schema(option) for option in inner if option is not type(None)])
-    return _container(hint, origin, inner)
+        return _make_any_of([_simple_schema(option) for option in inner if option is not type(None)])
+    return _make_container(hint, origin, inner)
 
 
-def _any_of(options: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+def _make_any_of(options: list[dict[str, Any] | None]) -> dict[str, Any] | None:
     schemas = [option for option in options if option is not None]
     if len(schemas) < len(options):
         return None
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _container(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
+def _make_container(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
     if list in (hint, origin):
         return _around("array", "items", inner[0] if inner else Any)
     if dict in (hint, origin):
@@ -207,7 +207,7 @@ def _around(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
     return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
 
 
-def _adapter(hint: Any, where: str) -> Any:
+def _make_adapter(hint: Any, where: str) -> Any:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -217,7 +217,7 @@ def _adapter(hint: Any, where: str) -> Any:
         raise _no_json(hint, where) from error
 
 
-def _schema_of(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
+def _make_schema_of(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
     from pydantic.errors import PydanticUserError
 
     try:

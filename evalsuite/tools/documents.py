@@ -77,10 +77,10 @@ class ToolDocument:
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""
-            lines.append(f"  {name} ({', '.join(self._notes(name, schema))}){about}")
+            lines.append(f"  {name} ({', '.join(self._list_notes(name, schema))}){about}")
         return "\n".join(lines)
 
-    def _notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
+    def _list_notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
         kind = schema.get("type")
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
@@ -99,7 +99,7 @@ class ToolDocument:
         return {"type": "function", "function": self.plain()}
 
 
-def _one_text(name: str, description: str, parameter: str, about: str) -> ToolDocument:
+def _make_one_text(name: str, description: str, parameter: str, about: str) -> ToolDocument:
     schema = {
         "type": "object",
         "properties": {parameter: {"type": "string", "description": about}},
@@ -108,8 +108,8 @@ def _one_text(name: str, description: str, parameter: str, about: str) -> ToolDo
     return ToolDocument(name, description, schema)
 
 
-FINISH = _one_text("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
-ASK_TO_USER = _one_text(
+FINISH = _make_one_text("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
+ASK_TO_USER = _make_one_text(
     "ask_to_user",
     "Asks the user for something that only the user can know. Use it sparingly.",
     "question",

@@ -157,10 +157,10 @@ def command(bwrap: str, folder: Path) -> list[str]:
     at = words.index("--remount-ro")
     words[at:at] = shown
     end = words.index("--")
-    return [*words[: end + 1], own_interpreter().executable, "-s", "-S", "-B", "-c", _program()]
+    return [*words[: end + 1], own_interpreter().executable, "-s", "-S", "-B", "-c", _write_program()]
 
 
-def _program() -> str:
+def _write_program() -> str:
     # -S leaves the packages out, which stand elsewhere in a virtual environment than in its interpreter.
     return f"import sys; sys.path += {list(own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"

@@ -23,19 +23,19 @@ def _answer(call: dict[str, object]) -> dict[str, object]:
     except ImportError as error:
         return {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published file raises
-        return _error(error)
+        return _make_error(error)
     arguments = call["arguments"]
     assert isinstance(arguments, dict)  # noqa: S101 - written by the host
     try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
     except ModuleNotFoundError as error:
         # Code that the model wrote may import whatever it likes; that is its own failure.
-        return _error(error) if call["executes_code"] else {"missing": str(error)}
+        return _make_error(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
-        return _error(error)
+        return _make_error(error)
 
 
-def _error(error: BaseException) -> dict[str, object]:
+def _make_error(error: BaseException) -> dict[str, object]:
     return {"error": f"{type(error).__name__}: {error}"}
 
 

@@ -146,14 +146,14 @@ class _Calls:
 def _read_calls(path: Path) -> _Calls:
     calls = _Calls()
     try:
-        for record in _records(path):
+        for record in _list_records(path):
             calls.add(record)
     except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
     return calls
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _list_records(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8") as lines:
             yield from (json.loads(line) for line in lines if line.strip())

@@ -56,7 +56,7 @@ class ObservationLibrary:
 
     def keep(self, question: Any, observation: str) -> str:
         """Stores an observation unless the question has one already; returns the stored one."""
-        row = (_key(question), _canonical(question), observation)
+        row = (_key(question), _write_canonical(question), observation)
         try:
             with self._connect() as connection:
                 connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
@@ -91,12 +91,12 @@ class ObservationLibrary:
         )
 
 
-def _canonical(question: Any) -> str:
+def _write_canonical(question: Any) -> str:
     return json.dumps(question, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _key(question: Any) -> str:
-    return hashlib.sha256(_canonical(question).encode()).hexdigest()
+    return hashlib.sha256(_write_canonical(question).encode()).hexdigest()
 
 
 _TOOL_ROLE = """\
@@ -283,7 +283,7 @@ class Persona:
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
-        prompt = [Message("system", self._role(sample)), Message("user", "Hello, how can I help you?")]
+        prompt = [Message("system", self._write_role(sample)), Message("user", "Hello, how can I help you?")]
         prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
         completion = await player_of(model, name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)
         text = completion.text.strip()
@@ -291,7 +291,7 @@ class Persona:
             raise ToolError(f"{name}, which plays the user, said nothing ({completion.finish_reason})")
         return None if END in text else text
 
-    def _role(self, sample: Sample) -> str:
+    def _write_role(self, sample: Sample) -> str:
         goal = str(sample.input) if self.goal is None else self.goal
         knows = str(sample.metadata.get("knows", "nothing more")) if self.knows is None else self.knows
         return _PERSON_ROLE.format(goal=goal, knows=knows, stop=self.stop, end=END)

@@ -315,7 +315,7 @@ def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> 
     """Refuses tools with equal names before any model is asked."""
     seen: set[str] = set()
     for source in sources:
-        for document in _documents(source):
+        for document in _list_documents(source):
             if document.name in reserved:
                 raise SettingsError(
                     f"a tool is named {document.name!r}, like the tool that ends an episode or asks the user; rename "
@@ -326,7 +326,7 @@ def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> 
             seen.add(document.name)
 
 
-def _documents(source: ToolSource) -> list[ToolDocument]:
+def _list_documents(source: ToolSource) -> list[ToolDocument]:
     if isinstance(source, World):
         return source.documents
     if isinstance(source, type):

@@ -112,8 +112,8 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     parts = expect(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
-    template = _non_empty(parts[1], path, f"{where}, template id")
-    question = _non_empty(parts[2], path, f"{where}, question")
+    template = _write_non_empty(parts[1], path, f"{where}, template id")
+    question = _write_non_empty(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
     # The domain follows from the file name, else from the template id (`imdb-title-0`); otherwise it is open.
@@ -135,7 +135,7 @@ def _read_answers(answer: Any, path: Path, where: str) -> Iterator[str]:
 
 def _read_answer(answer: Any, path: Path, where: str) -> str:
     if isinstance(answer, str):
-        return _non_empty(answer, path, where)
+        return _write_non_empty(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
     number = expect(answer, float, path, where)
@@ -144,7 +144,7 @@ def _read_answer(answer: Any, path: Path, where: str) -> str:
     return as_texts(number)[0]
 
 
-def _non_empty(text: Any, path: Path, where: str) -> str:
+def _write_non_empty(text: Any, path: Path, where: str) -> str:
     if not expect(text, str, path, where).strip():
         raise DatasetError(path, where, "an empty text", "some words")
     return str(text).strip()
@@ -175,7 +175,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
                     input=item.question,
                     target=item.answers[0] if len(item.answers) == 1 else item.answers,
                     tags=_make_tags(item, mode),
-                    metadata={"entity": item.entity, **_example(mode, item, templates[item.template])},
+                    metadata={"entity": item.entity, **_make_example(mode, item, templates[item.template])},
                 )
 
 
@@ -202,7 +202,7 @@ def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
     }
 
 
-def _example(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
+def _make_example(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
     own = OWN_MODES.get(mode)
     if own and own.cloze:
         return {"gap": with_gap(item.question)}

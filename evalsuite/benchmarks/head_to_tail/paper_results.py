@@ -79,13 +79,15 @@ _DOMAINS = tuple(PAPER_MIX)
 @cache
 def table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Read Table 14 by popularity (`all` or a bucket) and model, as shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...)."""
-    return MappingProxyType({(row.pop("popularity"), row.pop("model")): _shares(row) for row in _rows("table_14")})
+    return MappingProxyType(
+        {(row.pop("popularity"), row.pop("model")): _make_shares(row) for row in _list_rows("table_14")}
+    )
 
 
 @cache
 def table_10() -> Mapping[str, Mapping[str, float]]:
     """Read Table 10 (natural questions only) by model: `A_movie`, `H_movie` and so on, as shares."""
-    return MappingProxyType({row.pop("model"): _shares(row) for row in _rows("table_10")})
+    return MappingProxyType({row.pop("model"): _make_shares(row) for row in _list_rows("table_10")})
 
 
 def models() -> list[str]:
@@ -112,14 +114,14 @@ def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[
     similar = [domain for domain, differences in by_domain.items() if not differences and mode == MODE]
     if not similar:
         return [passage]
-    return [_differences_table(label, asked, similar, judged=judge is not None), passage]
+    return [_make_differences_table(label, asked, similar, judged=judge is not None), passage]
 
 
-def _differences_table(label: str, asked: Tally, similar: Sequence[str], *, judged: bool) -> Table:
+def _make_differences_table(label: str, asked: Tally, similar: Sequence[str], *, judged: bool) -> Table:
     # The paper has no results by domain for exact match.
     parts = ["all", *similar] if set(similar) == set(_DOMAINS) else list(similar)
     parts = parts if judged else [part for part in parts if part == "all"]
-    rows = [[model, *(_difference(asked, part, model, judged=judged) for part in parts)] for model in models()]
+    rows = [[model, *(_make_difference(asked, part, model, judged=judged) for part in parts)] for model in models()]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
         f"Accuracy of {label} minus the published one, with 95% intervals for different questions that are drawn in "
@@ -128,7 +130,7 @@ def _differences_table(label: str, asked: Tally, similar: Sequence[str], *, judg
     return Table("Against the published results", columns, rows, note)
 
 
-def _difference(asked: Tally, part: str, model: str, *, judged: bool) -> Cell:
+def _make_difference(asked: Tally, part: str, model: str, *, judged: bool) -> Cell:
     from evalsuite import stats
 
     tally = asked if part == "all" else asked.where(domain=part)
@@ -150,7 +152,7 @@ def make_published_tables() -> list[Table]:
     titles = ["Accuracy", "Hallucination", "Missing"]
     titles += [f"{rate}, {part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH"]
     rows = [[model, *(table_14()[part, model].get(rate) for part, rate in rates)] for model in models()]
-    overall = Table("Published results", _columns(titles), rows, _NOTE, folded=True)
+    overall = Table("Published results", _make_columns(titles), rows, _NOTE, folded=True)
 
     rules = {"EM": "exact match", "F1": "token F1", "RL": "ROUGE-L", "LM": "judge"}
     names = [*(f"{rate}_{part}" for part in (*rules, *_DOMAINS) for rate in "AH"), "M"]
@@ -160,18 +162,18 @@ def make_published_tables() -> list[Table]:
         for bucket in BUCKETS
         for model in models()
     ]
-    columns = _columns(titles, Column("Popularity"))
+    columns = _make_columns(titles, Column("Popularity"))
     return [overall, Table("Published results by popularity", columns, rows, _NOTE, folded=True)]
 
 
-def _columns(titles: Sequence[str], *more: Column) -> list[Column]:
+def _make_columns(titles: Sequence[str], *more: Column) -> list[Column]:
     return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def _list_rows(name: str) -> list[dict[str, str]]:
     with (_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _shares(row: Mapping[str, str]) -> Mapping[str, float]:
+def _make_shares(row: Mapping[str, str]) -> Mapping[str, float]:
     return MappingProxyType({name: round(float(text) / 100, 6) for name, text in row.items() if text})

@@ -98,9 +98,9 @@ class PromptSolver:
     paper: PaperPrompts | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        return await self.generate(replace(sample, input=self._conversation(sample)), model)
+        return await self.generate(replace(sample, input=self._find_conversation(sample)), model)
 
-    def _conversation(self, sample: Sample) -> str | tuple[Message, ...]:
+    def _find_conversation(self, sample: Sample) -> str | tuple[Message, ...]:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
         example = Example(**sample.metadata["example"]) if "example" in sample.metadata else None
         if self.paper and mode in PAPER_MODES:
@@ -194,11 +194,11 @@ def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Me
         bare = mode == "neither"
         return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
 
-    turns = [(asks(shown.question), Message("assistant", shown.answer)) for shown in _examples(chosen, example)]
+    turns = [(asks(shown.question), Message("assistant", shown.answer)) for shown in _list_examples(chosen, example)]
     return (*chain.from_iterable(turns), asks(question))
 
 
-def _examples(mode: PromptMode, example: Example | None) -> Sequence[Example]:
+def _list_examples(mode: PromptMode, example: Example | None) -> Sequence[Example]:
     if mode.examples == "none":
         return ()
     answered = example if mode.examples == "template" and example else _ANSWERED

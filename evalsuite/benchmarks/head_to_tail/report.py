@@ -40,28 +40,28 @@ def report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     blocks: list[Block] = [
-        _preface(views, lines),
+        _make_preface(views, lines),
         _by_verdict(lines),
         _by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
-        _by_tag("By domain", "Domain", "domain", _domains(lines), lines),
-        _rules_by_popularity(lines),
-        *(_domain_by_bucket(rate, lines) for rate in _RATES[:2]),
-        _figure(lines),
+        _by_tag("By domain", "Domain", "domain", _list_domains(lines), lines),
+        _tabulate_rules_by_popularity(lines),
+        *(_make_domain_by_bucket(rate, lines) for rate in _RATES[:2]),
+        _draw_figure(lines),
         *studies(views, shipped=all(is_shipped(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
 
 
-def _decided_by(line: LabelledCases) -> str:
+def _write_decided_by(line: LabelledCases) -> str:
     return f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
+def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     sentences = [PREFACE]
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders: dict[str, list[str]] = {}
     for line in lines:
-        deciders.setdefault(_decided_by(line), []).append(line.label)
+        deciders.setdefault(_write_decided_by(line), []).append(line.label)
     for decider, labels in deciders.items():
         where = f" for {', '.join(labels)}" if len(deciders) > 1 else ""
         sentences.append(f"Right is what {decider} says{where}.")
@@ -71,7 +71,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
     return Passage("", "\n\n".join(sentences))
 
 
-def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
+def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
@@ -81,44 +81,48 @@ def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
 
 
 def _by_verdict(lines: Sequence[LabelledCases]) -> Table:
-    rows = _rows(VERDICTS, lines, lambda verdict, line: _cells(line.tally, VERDICTS[verdict]))
-    return Table("Right, made up, missing", _columns("Right by", lines, [COUNT, *RATES]), rows)
+    rows = _make_rows(VERDICTS, lines, lambda verdict, line: _make_cells(line.tally, VERDICTS[verdict]))
+    return Table("Right, made up, missing", _make_columns("Right by", lines, [COUNT, *RATES]), rows)
 
 
 def _by_tag(title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]) -> Table:
     def cells(value: str, line: LabelledCases) -> list[Cell]:
-        return _cells(line.tally.where(lambda row: row.tags.get(tag) == value))
+        return _make_cells(line.tally.where(lambda row: row.tags.get(tag) == value))
 
-    return Table(title, _columns(heading, lines, [COUNT, *RATES]), _rows(values, lines, cells))
+    return Table(title, _make_columns(heading, lines, [COUNT, *RATES]), _make_rows(values, lines, cells))
 
 
-def _rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate accuracy and hallucination by each rule, from head to tail: Table 14's columns."""
 
     def cells(bucket: str, line: LabelledCases) -> list[Cell]:
         part = line.tally.where(bucket=bucket)
-        return [cell for rule in _RULES for cell in _cells(part, VERDICTS[rule])[1:3]]
+        return [cell for rule in _RULES for cell in _make_cells(part, VERDICTS[rule])[1:3]]
 
-    columns = _columns("Popularity", lines, _percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH")))
-    return Table("By popularity and rule", columns, _rows(BUCKETS, lines, cells))
+    columns = _make_columns(
+        "Popularity", lines, _make_percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
+    )
+    return Table("By popularity and rule", columns, _make_rows(BUCKETS, lines, cells))
 
 
-def _domain_by_bucket(rate: str, lines: Sequence[LabelledCases]) -> Table:
+def _make_domain_by_bucket(rate: str, lines: Sequence[LabelledCases]) -> Table:
     def cells(domain: str, line: LabelledCases) -> list[Cell]:
         return [line.tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
-    columns = _columns("Domain", lines, _percentages(*BUCKETS))
-    return Table(f"{rate.capitalize()} by domain and popularity", columns, _rows(_domains(lines), lines, cells))
+    columns = _make_columns("Domain", lines, _make_percentages(*BUCKETS))
+    return Table(
+        f"{rate.capitalize()} by domain and popularity", columns, _make_rows(_list_domains(lines), lines, cells)
+    )
 
 
-def _figure(lines: Sequence[LabelledCases]) -> Chart:
+def _draw_figure(lines: Sequence[LabelledCases]) -> Chart:
     """Draw Figure 1 of the paper; a single run is also drawn by domain, without intervals."""
     series = [Series(line.label, _by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
         tally = lines[0].tally
         series += [
             Series(domain, [each and each.value for each in _by_bucket(tally.where(domain=domain))])
-            for domain in _domains(lines)
+            for domain in _list_domains(lines)
         ]
     return Chart(
         kind="lines",
@@ -137,17 +141,17 @@ def _by_bucket(tally: Tally) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
 
-def _percentages(*titles: str) -> list[Column]:
+def _make_percentages(*titles: str) -> list[Column]:
     return [Column(title, "percent") for title in titles]
 
 
-def _columns(heading: str, lines: Sequence[LabelledCases], rest: Sequence[Column]) -> list[Column]:
+def _make_columns(heading: str, lines: Sequence[LabelledCases], rest: Sequence[Column]) -> list[Column]:
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     run = [Column(kind)] if len(lines) > 1 else []
     return [Column(heading), *run, *rest]
 
 
-def _rows(
+def _make_rows(
     values: Iterable[str], lines: Sequence[LabelledCases], cells: Callable[[str, LabelledCases], list[Cell]]
 ) -> list[list[Cell]]:
     return [
@@ -155,7 +159,7 @@ def _rows(
     ]
 
 
-def _domains(lines: Sequence[LabelledCases]) -> list[str]:
+def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
     domains = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
@@ -200,7 +204,7 @@ def rule_against_judge(views: Sequence[RunView]) -> Table | None:
     if len(judged) < _FEWEST_RUNS:
         return None
     rows: list[list[Cell]] = [
-        [rate.capitalize(), rule, *_extremes(judged, f"{rate}_lm", f"{rate}{suffix}")]
+        [rate.capitalize(), rule, *_find_extremes(judged, f"{rate}_lm", f"{rate}{suffix}")]
         for rate in ("accuracy", "hallucination")
         for rule, suffix in _RULES.items()
     ]
@@ -225,10 +229,10 @@ def stability(views: Sequence[RunView]) -> Table | None:
             if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
                 differ = sum(len({_answer(view, row) for row in asked}) > 1 for asked in repeated)
                 verdicts = sum(len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated)
-                shares = [_share(count, len(repeated)) for count in (differ, verdicts)]
+                shares = [_compute_share(count, len(repeated)) for count in (differ, verdicts)]
                 rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
     columns = [Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count")]
-    columns += _percentages("Answers differ", "Verdicts differ")
+    columns += _make_percentages("Answers differ", "Verdicts differ")
     note = (
         "Only questions that were asked in several epochs. The paper saw ChatGPT change 18% of its answers when "
         "asked neither to be brief nor to say unsure (mode neither), 4% when only asked to be brief (brief_only), and "
@@ -246,9 +250,9 @@ def prompts(views: Sequence[RunView]) -> Table | None:
             for mode, tally in modes.items():
                 part, base = (_select(each, "bucket", bucket) for each in (tally, first))
                 changes = [_change(base, part, rate) for rate in ("accuracy", "hallucination")]
-                rows.append([view.label, bucket or "all", mode, *_rates(part), *changes])
+                rows.append([view.label, bucket or "all", mode, *_make_rates(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
-    columns += _percentages(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
+    columns += _make_percentages(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
     note = (
         "The paper reports of ChatGPT that zero-shot prompts change little, that in-domain examples raise accuracy "
         "and hallucination by 6 to 10 points each (Table 9), that without leave to be unsure hallucination rises by "
@@ -268,8 +272,8 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
             part, head = (_select(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
-            rows.append([line.label, domain or "all", *_rates(part), gain])
-    columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_percentages("A against the head")]
+            rows.append([line.label, domain or "all", *_make_rates(part), gain])
+    columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_make_percentages("A against the head")]
     note = (
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
         "above), so great popularity helps little (Table 5)."
@@ -280,7 +284,7 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
 def predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on a predicate's own popularity (Table 6); None if it is unknown."""
     rows: list[list[Cell]] = [
-        [line.label, bucket, *_rates(line.tally.where(predicate=f"{bucket} predicate"))]
+        [line.label, bucket, *_make_rates(line.tally.where(predicate=f"{bucket} predicate"))]
         for line in _lines(views)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
@@ -304,7 +308,10 @@ def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | Non
     if rows and not shipped:
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
         rows += [[f"{model} (published)", *(table_10()[model][name] for name in names)] for model in models()]
-    columns = [Column("Run"), *_percentages(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH"))]
+    columns = [
+        Column("Run"),
+        *_make_percentages(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH")),
+    ]
     note = (
         "Without identifiers and other facts that people look up rather than know; the paper does not list what it "
         "leaves out (Table 10)."
@@ -325,7 +332,7 @@ def _lines(views: Sequence[RunView]) -> list[LabelledCases]:
     return [line for view in views for line in lines_of(view, alone=False)]
 
 
-def _rates(tally: Tally) -> list[Cell]:
+def _make_rates(tally: Tally) -> list[Cell]:
     return [len(tally.scored("accuracy")), *(tally.estimate(rate) for rate in _RATES)]
 
 
@@ -340,11 +347,11 @@ def _table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: 
     return Table(title, columns, rows, note) if rows else None
 
 
-def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
+def _find_extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
     """Return the number of combinations, and the minimum and mean of each correlation."""
     from evalsuite import stats
 
-    pairs = list(_combinations(judged, by_judge, by_rule))
+    pairs = list(_list_combinations(judged, by_judge, by_rule))
     correlations: dict[str, list[float]] = {}
     for correlation in (stats.spearman, stats.pearson):
         values = [correlation(*pair).statistic for pair in pairs]
@@ -355,7 +362,9 @@ def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell
     return shown
 
 
-def _combinations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> Iterator[tuple[list[float], list[float]]]:
+def _list_combinations(
+    judged: Sequence[Tally], by_judge: str, by_rule: str
+) -> Iterator[tuple[list[float], list[float]]]:
     domains = sorted({domain for tally in judged for domain in tally.groups("domain")})
     for domain in domains:
         for bucket in BUCKETS:
@@ -373,7 +382,7 @@ def _answer(view: RunView, row: Row) -> str:
     return normalise(transcript.answer) if transcript else ""
 
 
-def _share(count: int, whole: int) -> Estimate:
+def _compute_share(count: int, whole: int) -> Estimate:
     from evalsuite import stats
 
     interval = stats.wilson_interval(count, whole)

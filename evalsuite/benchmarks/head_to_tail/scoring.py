@@ -57,7 +57,7 @@ class ByRule:
         scores = {"missing": missing}
         for rule, (name, metric) in RULES.items():
             scores[name] = metric(answer, accepted)
-            scores |= _shares(scores[name], missing, f"_{rule}")
+            scores |= _make_shares(scores[name], missing, f"_{rule}")
         return scores
 
 
@@ -66,7 +66,7 @@ class ByExactMatch:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         matched = exact_match(answer_text(transcript), accepted_answers(sample))
-        return _shares(matched, float(is_answer_missing(sample, transcript)))
+        return _make_shares(matched, float(is_answer_missing(sample, transcript)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class ByJudge:
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score one answer."""
         missing = is_answer_missing(sample, transcript)
-        correct = Score(0.0, "a missing answer") if missing else await self._verdict(sample, transcript, judge)
-        shares = _shares(correct.value, float(missing))
+        correct = Score(0.0, "a missing answer") if missing else await self._make_verdict(sample, transcript, judge)
+        shares = _make_shares(correct.value, float(missing))
         scores: dict[str, float | Score] = {
             "correct": correct,
             **shares,
@@ -93,7 +93,7 @@ class ByJudge:
             scores, signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
         )
 
-    async def _verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
+    async def _make_verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         asked = self._build_question(sample, str(sample.input), _answers(sample), answer_text(transcript))
         judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
@@ -124,7 +124,7 @@ def _answers(sample: Sample) -> list[str]:
     return as_texts(() if sample.target is None else sample.target)
 
 
-def _shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
+def _make_shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
     accuracy = 0.0 if missing else right
     return {f"accuracy{suffix}": accuracy, f"hallucination{suffix}": 1.0 - accuracy - missing}
 
@@ -244,7 +244,7 @@ def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     persons = asks_for_person(question)
     texts: dict[str, None] = dict.fromkeys(answers)
     for answer in answers:
-        texts.update(dict.fromkeys(_variants(answer, question, persons=persons)))
+        texts.update(dict.fromkeys(_list_variants(answer, question, persons=persons)))
     if persons and 2 <= len(answers) <= 3:
         for order in permutations(answers):
             texts |= dict.fromkeys((", ".join(order), f"{', '.join(order[:-1])} and {order[-1]}"))
@@ -257,17 +257,17 @@ def asks_for_person(question: str) -> bool:
     return bool(_PERSON.search(question)) and not _COMPANY.search(question)
 
 
-def _variants(answer: str, question: str, *, persons: bool) -> Iterable[str]:
+def _list_variants(answer: str, question: str, *, persons: bool) -> Iterable[str]:
     if persons:
         yield from person_variants(answer)
         return
     if others := (*number_variants(answer, question), *date_variants(answer)):
         yield from others
         return
-    yield from _title_variants(answer)
+    yield from _list_title_variants(answer)
 
 
-def _title_variants(title: str) -> Iterable[str]:
+def _list_title_variants(title: str) -> Iterable[str]:
     if inverted := _INVERTED.fullmatch(title):
         yield f"{inverted['article']} {inverted['rest']}"
         yield inverted["rest"]

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import RunView
 
 
-def _solver(setup: Setup) -> Solver:
+def _make_solver(setup: Setup) -> Solver:
     from evalsuite.benchmarks.tool_eyes.episodes import ToolEyesSolver
 
     return ToolEyesSolver(setup)
 
 
-def _scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+def _list_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     from evalsuite.benchmarks.tool_eyes.released import read_prompts
     from evalsuite.benchmarks.tool_eyes.scoring import JudgedCapabilities, RuleScores
 
@@ -47,8 +47,8 @@ TOOL_EYES = Benchmark(
     name="tool_eyes",
     title="ToolEyes",
     load=load,
-    solver=_solver,
-    scorers=_scorers,
+    solver=_make_solver,
+    scorers=_list_scorers,
     metrics={"*": SHARE},
     modes={
         "paper": "the paper's formulas; thoughts and calls as text (ReAct), without examples",

@@ -144,7 +144,7 @@ def load(setup: Setup) -> Dataset:
         documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY)
         source = path.name
     else:
-        path, documents, source = SHIPPED, _shipped_documents(), "shipped queries"
+        path, documents, source = SHIPPED, _make_shipped_documents(), "shipped queries"
     queries = read_queries(path)
     for query in queries:
         if query.subject not in documents:
@@ -163,7 +163,7 @@ def _find_queries(folder: Path) -> Path:
     return elsewhere if elsewhere.exists() else folder / QUERIES
 
 
-def _shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
+def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
     from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
     from evalsuite.tools.execution import documents_of
 
@@ -268,13 +268,13 @@ def _query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, 
         id=take(record, "id", str, path, where) if "id" in record else numbered,
         text=text,
         scenario=scenario,
-        subject=_subject(take(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        subject=_write_subject(take(record, "path", str, path, where), path, f"{where}, field 'path'"),
         user=tuple(expect(reply, str, path, f"{where}, field 'user'") for reply in replies),
         reference=take(record, "reference", str, path, where) if "reference" in record else None,
     )
 
 
-def _subject(written: str, path: Path, where: str) -> str:
+def _write_subject(written: str, path: Path, where: str) -> str:
     parts = PurePosixPath(written).parts
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
         raise DatasetError(path, where, repr(written), f"a path that ends in {LIBRARY}/<category>/<subcategory>")
@@ -291,13 +291,13 @@ def read_library(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
-    return {"/".join(path.parts[-3:-1]): _documents(path) for path in paths}
+    return {"/".join(path.parts[-3:-1]): _make_documents(path) for path in paths}
 
 
-def _documents(path: Path) -> tuple[ToolDocument, ...]:
+def _make_documents(path: Path) -> tuple[ToolDocument, ...]:
     origin = "/".join(path.parts[-3:-1])
     documents = tuple(
-        _document(expect(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
+        _make_document(expect(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
         for number, record in enumerate(read_json(path, list), 1)
     )
     if not documents:
@@ -305,7 +305,7 @@ def _documents(path: Path) -> tuple[ToolDocument, ...]:
     return documents
 
 
-def _document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
+def _make_document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
     name = take(record, "name", str, path, where)
     if not _NAME.fullmatch(name):
         raise DatasetError(path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -")

@@ -62,7 +62,7 @@ class ToolEyesSolver:
         self.simulator = Simulator(
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationLibrary(kept)
         )
-        self.executor, self.user = self._players(shipped=setup.data is None)
+        self.executor, self.user = self._make_players(shipped=setup.data is None)
         self.loops = {mode: self._loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -79,7 +79,7 @@ class ToolEyesSolver:
         """Close the library of observations."""
         self.simulator.library.close()
 
-    def _players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
+    def _make_players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
         """Make the executor of an episode (None if the tools run themselves) and the user who answers questions."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):

@@ -82,18 +82,18 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
             "tool_eyes: the modes released and released_5shot ask in the authors' own words, which are not shipped; "
             "name a copy of their repository with --data=DIR (as DIR/tool_eyes)"
         )
-    five_shot = _template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
+    five_shot = _write_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
     runner, judge = folder / RUNNER, folder / JUDGE
     return ReleasedPrompts(
-        _template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
+        _write_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
-        _reminder(_parse_code(runner), runner),
+        _find_reminder(_parse_code(runner), runner),
         _given_up(_parse_code(runner), runner),
         {name: _read_question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
     )
 
 
-def _template(path: Path, *fields: str) -> str:
+def _write_template(path: Path, *fields: str) -> str:
     text = read_text(path)
     for field in fields:
         if field not in text:
@@ -111,7 +111,7 @@ def _parse_code(path: Path) -> ast.Module:
         raise DatasetError(path, "", f"invalid Python ({error})", "the code as it was released") from error
 
 
-def _reminder(module: ast.Module, path: Path) -> str:
+def _find_reminder(module: ast.Module, path: Path) -> str:
     """Find the value of the key `format` in the runner's dict for arguments that it cannot read."""
     for key, value in _pairs(module):
         if key == "format":
@@ -154,10 +154,10 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
         raise DatasetError(
             path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
         )
-    return ReleasedQuestion(system.value, tuple(_piece(part, path, name) for part in user.values))
+    return ReleasedQuestion(system.value, tuple(_make_piece(part, path, name) for part in user.values))
 
 
-def _piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
+def _make_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
     if isinstance(part, ast.Constant):
         return str(part.value), False
     if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
@@ -257,7 +257,7 @@ def read_turn(text: str) -> Turn:
     if name == FINISH.name:
         return Turn(parts.thought, (Call(FINISH.name, {"answer": answer_of(parts.input)}),))
     try:
-        arguments = _python_dict(parts.input)
+        arguments = _make_python_dict(parts.input)
     except ValueError as error:
         return Turn(parts.thought, (), "unparseable", f"The input cannot be read: {error}.")
     called = ASK_TO_USER.name if name == ASK_TO_USER.name else parts.action
@@ -268,13 +268,13 @@ def answer_of(written: str) -> str:
     """Read the answer from the input of `finish`: its field `answer`, or the whole input."""
     closed = written if written.endswith('"}') else written + '"}'
     try:
-        answer = _python_dict(closed)["answer"]
+        answer = _make_python_dict(closed)["answer"]
     except (ValueError, KeyError):
         return closed
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
-def _python_dict(written: str) -> dict[str, Any]:
+def _make_python_dict(written: str) -> dict[str, Any]:
     arguments, after = parse_arguments(written)
     if after:
         raise ValueError("text follows the parameters")

@@ -58,39 +58,41 @@ FAULTS = {
 def report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
-    radars = list(_radars(lines))
-    failures, failures_chart = _failures(lines)
+    radars = list(_draw_radars(lines))
+    failures, failures_chart = _show_failures(lines)
     shown: list[Block] = [
-        _preface(views, lines),
+        _make_preface(views, lines),
         _by_scenario("Overall score by scenario", OVERALL, lines),
-        _metrics_table("Five capabilities", (*CAPABILITIES, OVERALL), lines),
+        _tabulate_metrics_table("Five capabilities", (*CAPABILITIES, OVERALL), lines),
         radars[0],
-        _metrics_table(
+        _tabulate_metrics_table(
             "Tool selection: reality and match", ("reality", "match", "tool_selection"), lines, _SELECTION_NOTE
         ),
         failures,
-        *(table for line in lines for table in _episode_tables(line)),
+        *(table for line in lines for table in _show_episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
         _count_asked(lines),
         *radars[1:],
-        _rules(lines),
-        _metrics_table("Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE),
+        _make_rules(lines),
+        _tabulate_metrics_table(
+            "Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE
+        ),
         *(
-            _by_scenario(f"{_heading(metric)} by scenario", metric, lines)
+            _by_scenario(f"{_write_heading(metric)} by scenario", metric, lines)
             for metric in dict.fromkeys((*RULES, *CAPABILITIES))
             if any(line.tally.values(metric) for line in lines)
         ),
-        _anova(lines),
+        _test_anova(lines),
         *_turns(lines),
-        *(block for number, line in enumerate(lines, 1) for block in _correlations(line, number)),
-        *_correlations_over_runs(lines),
+        *(block for number, line in enumerate(lines, 1) for block in _make_correlations(line, number)),
+        *_correlate_correlations_over_runs(lines),
         failures_chart,
     ]
     return Section(_TITLE, [*shown, *(replace(block, folded=True) for block in folded)])
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
+def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     paragraphs = [_PREFACE]
     for view in views:
         modes = ", ".join(view.tally.groups("mode"))
@@ -99,22 +101,22 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {number_of(len(line.tally), 'case')}, left out" if lost else ""
-        remarks = "".join((_doubt(line.tally), _variant(line.tally)))
+        remarks = "".join((_doubt(line.tally), _write_variant(line.tally)))
         paragraphs.append(f"{line.label}: {_who_ran(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
 
 def _who_ran(tally: Tally) -> str:
     executors: Counter[str] = Counter()
-    for row in _episodes(tally):
+    for row in _list_episodes(tally):
         executors.update(row.facts["executors"])
-    simulators = sorted({row.facts["simulator"] for row in _episodes(tally) if "simulator" in row.facts})
+    simulators = sorted({row.facts["simulator"] for row in _list_episodes(tally) if "simulator" in row.facts})
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
     return f"calls that were run: {ran or 'none'}{played}"
 
 
-def _variant(tally: Tally) -> str:
+def _write_variant(tally: Tally) -> str:
     modes = set(tally.groups("mode"))
     if not modes & set(RELEASED_MODES):
         return ""
@@ -125,7 +127,7 @@ def _variant(tally: Tally) -> str:
 
 def _doubt(tally: Tally) -> str:
     """Warn if no message in mode functions called a tool: the server may hide the tools from the model."""
-    rows = [row.facts for row in _episodes(tally.where(mode="functions"))]
+    rows = [row.facts for row in _list_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
     return (
@@ -134,21 +136,21 @@ def _doubt(tally: Tally) -> str:
     )
 
 
-def _heading(metric: str) -> str:
+def _write_heading(metric: str) -> str:
     return metric.replace("_", " ").capitalize()
 
 
-def _episodes(tally: Tally) -> list[Row]:
+def _list_episodes(tally: Tally) -> list[Row]:
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
 
 
-def _scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
+def _list_scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
 def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Table:
     """Tabulate a metric by scenario, as Table 2 of the paper does."""
-    present = _scenarios_of(lines)
+    present = _list_scenarios_of(lines)
     columns = [Column("Run"), *(Column(name, "percent") for name in (*present, "all"))]
     rows: list[list[Cell]] = [
         [line.label, *(line.tally.where(scenario=name).share(metric) for name in present), line.tally.share(metric)]
@@ -157,35 +159,37 @@ def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Tab
     return Table(title, columns, rows)
 
 
-def _metrics_table(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
+def _tabulate_metrics_table(
+    title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = ""
+) -> Table:
     """Tabulate metrics over all cases: the five capabilities (Figure 5), tool selection (Table 4) and parts."""
-    columns = [Column("Run"), *(Column(_heading(name), "percent") for name in metrics)]
+    columns = [Column("Run"), *(Column(_write_heading(name), "percent") for name in metrics)]
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
     return Table(title, columns, rows, note)
 
 
-def _radars(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
+def _draw_radars(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
     """Draw Figure 5 of the paper over all scenarios, then for each scenario as the released code does.
 
     Runs without a judge are left out, because they have one capability of five.
     """
     judged = [line for line in lines if line.tally.values(OVERALL)]
     everywhere = [(line.label, line.tally) for line in judged]
-    yield _radar("tool_eyes_capabilities", "Five capabilities", everywhere)
-    for name in _scenarios_of(judged):
+    yield _make_radar("tool_eyes_capabilities", "Five capabilities", everywhere)
+    for name in _list_scenarios_of(judged):
         tallies = [(line.label, line.tally.where(scenario=name)) for line in judged]
         title = f"Five capabilities in {name}: {SCENARIOS[name]}"
-        yield _radar(f"tool_eyes_capabilities_{name}", title, tallies)
+        yield _make_radar(f"tool_eyes_capabilities_{name}", title, tallies)
 
 
-def _radar(name: str, title: str, tallies: Sequence[tuple[str, Tally]]) -> Chart:
+def _make_radar(name: str, title: str, tallies: Sequence[tuple[str, Tally]]) -> Chart:
     series = [Series(label, [tally.mean(metric) for metric in CAPABILITIES]) for label, tally in tallies]
-    return Chart("radar", name, title, list(map(_heading, CAPABILITIES)), series, "percent", (0.0, 1.0))
+    return Chart("radar", name, title, list(map(_write_heading, CAPABILITIES)), series, "percent", (0.0, 1.0))
 
 
 def _count_asked(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate what these runs asked, as Table 1 of the paper does."""
-    present = _scenarios_of(lines)
+    present = _list_scenarios_of(lines)
     everything = [row for line in lines for row in line.tally]
     counts: dict[str, list[int]] = {"Categories": [], "Subcategories": [], "Tools": [], "Queries": []}
     for name in present:
@@ -204,21 +208,21 @@ def _count_tools(lines: Sequence[LabelledCases], scenario: str) -> int:
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
         for line in lines
-        for row in _episodes(line.tally.where(scenario=scenario))
+        for row in _list_episodes(line.tally.where(scenario=scenario))
     }
     return sum(by_subject.values())
 
 
-def _rules(lines: Sequence[LabelledCases]) -> Table:
+def _make_rules(lines: Sequence[LabelledCases]) -> Table:
     columns = [
         Column("Run"),
         Column("Episodes", "count"),
-        *(Column(_heading(rule), "percent") for rule in RULES),
+        *(Column(_write_heading(rule), "percent") for rule in RULES),
         Column("Turns per episode", "number", 2),
     ]
     rows: list[list[Cell]] = []
     for line in lines:
-        taken = [row.facts["turns"] for row in _episodes(line.tally)]
+        taken = [row.facts["turns"] for row in _list_episodes(line.tally)]
         mean = sum(taken) / len(taken) if taken else None
         rows.append([line.label, len(taken), *(line.tally.share(rule) for rule in RULES), mean])
     note = (
@@ -230,12 +234,12 @@ def _rules(lines: Sequence[LabelledCases]) -> Table:
 
 def _turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show how many episodes took how many turns: Figure 4 of the paper, and its numbers."""
-    longest = max((row.facts["turns"] for line in lines for row in _episodes(line.tally)), default=0)
+    longest = max((row.facts["turns"] for line in lines for row in _list_episodes(line.tally)), default=0)
     numbers = range(1, longest + 1)
     rows: list[list[Cell]] = []
     series = []
     for line in lines:
-        episodes = _episodes(line.tally)
+        episodes = _list_episodes(line.tally)
         taken = Counter(row.facts["turns"] for row in episodes)
         unfinished = sum(row.facts["ended"] != "finish" for row in episodes)
         rows.append([line.label, *(taken[number] for number in numbers), unfinished])
@@ -257,14 +261,14 @@ def _turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     return Table("Episodes by their number of turns", columns, rows), chart
 
 
-def _failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+def _show_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show what went wrong, and how often: Figure 7 of the paper, and its numbers."""
     columns = [Column("What went wrong")]
     counts: list[Counter[str]] = []
     shares: list[dict[str, float | None]] = []
     for line in lines:
         columns += [Column(line.label, "count"), Column("% of turns", "percent")]
-        episodes = _episodes(line.tally)
+        episodes = _list_episodes(line.tally)
         turns = sum(row.facts["turns"] for row in episodes)
         found: Counter[str] = Counter()
         for row in episodes:
@@ -302,7 +306,7 @@ def by_sample(tally: Tally, metric: str) -> dict[str, float]:
     return {sample: sum(values) / len(values) for sample, values in scores.items()}
 
 
-def _anova(lines: Sequence[LabelledCases]) -> Table:
+def _test_anova(lines: Sequence[LabelledCases]) -> Table:
     """Test whether scenarios differ, as Table 3 of the paper does."""
     from evalsuite.stats import welch_anova
 
@@ -313,7 +317,7 @@ def _anova(lines: Sequence[LabelledCases]) -> Table:
             present = [group for group in groups if group]
             if len(present) > 1:
                 test = welch_anova(*present)
-                rows.append([line.label, _heading(metric), _or_none(test.statistic), _or_none(test.pvalue)])
+                rows.append([line.label, _write_heading(metric), _or_none(test.statistic), _or_none(test.pvalue)])
     note = (
         "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
         "in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
@@ -322,11 +326,11 @@ def _anova(lines: Sequence[LabelledCases]) -> Table:
     return Table("Do scenarios differ?", columns, rows, note)
 
 
-def _correlations(line: LabelledCases, number: int) -> Sequence[Table | Chart]:
+def _make_correlations(line: LabelledCases, number: int) -> Sequence[Table | Chart]:
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:
         return ()
-    return _matrix(
+    return _correlate_matrix(
         {name: by_sample(line.tally, name) for name in measured},
         f"tool_eyes_correlation_{number}",
         f"Correlation of capabilities: {line.label}",
@@ -334,7 +338,7 @@ def _correlations(line: LabelledCases, number: int) -> Sequence[Table | Chart]:
     )
 
 
-def _correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
+def _correlate_correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
     """Correlate the capabilities over models: Figure 6 of the paper; needs three runs with a judge."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     if len(judged) < 3:
@@ -344,20 +348,22 @@ def _correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | 
         for name in CAPABILITIES
     }
     note = f"Pearson's r over the means of {len(judged)} runs. A dash: all means are equal."
-    return _matrix(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
+    return _correlate_matrix(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
 
 
-def _matrix(values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str) -> tuple[Table, Chart]:
+def _correlate_matrix(
+    values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
+) -> tuple[Table, Chart]:
     """Correlate all pairs of metrics over units (samples or runs), as a table and a picture."""
-    matrix = {name: [_correlation(values[name], values[other]) for other in values] for name in values}
-    labels = [_heading(name) for name in values]
+    matrix = {name: [_compute_correlation(values[name], values[other]) for other in values] for name in values}
+    labels = [_write_heading(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
-    table = Table(title, columns, [[_heading(name), *row] for name, row in matrix.items()], note)
-    series = [Series(_heading(name), row) for name, row in matrix.items()]
+    table = Table(title, columns, [[_write_heading(name), *row] for name, row in matrix.items()], note)
+    series = [Series(_write_heading(name), row) for name, row in matrix.items()]
     return table, Chart("heatmap", chart, title, labels, series, limits=(-1.0, 1.0))
 
 
-def _correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
+def _compute_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
     from evalsuite.stats import pearson
 
     shared = [unit for unit in first if unit in second]
@@ -368,7 +374,7 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _episode_tables(line: LabelledCases) -> list[Table]:
+def _show_episode_tables(line: LabelledCases) -> list[Table]:
     """Show the worst episode and, if there are two or more, a typical one.
 
     The worst one has the lowest overall score or, without a judge, the lowest format alignment. The typical one has
@@ -396,13 +402,13 @@ def _episode_tables(line: LabelledCases) -> list[Table]:
 def _turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
     turns = [event for event in transcript.events if event["kind"] == "turn"]
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
-    cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
+    cells = [_make_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
     return [
         (str(turn["turn"]), _one_line(said), _one_line(came)) for turn, (said, came) in zip(turns, cells, strict=True)
     ]
 
 
-def _cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+def _make_cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     if turn["fault"] is not None:
         return message or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
     calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]

@@ -76,7 +76,7 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
         [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in by_record.values()]
         for by_record in records.values()
     ]
-    error = math.sqrt(math.fsum(map(_variance_of_sum, totals)))
+    error = math.sqrt(math.fsum(map(_compute_variance_of_sum, totals)))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     if error == 0 or all(row.scores[metric] in {0, 1} for row in scored):
         heaviest = max(math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values())
@@ -98,7 +98,7 @@ def _weights(scored: Iterable[Row]) -> list[float]:
     ]
 
 
-def _variance_of_sum(parts: Sequence[float]) -> float:
+def _compute_variance_of_sum(parts: Sequence[float]) -> float:
     mean, count = _mean(parts) or 0.0, len(parts)
     return count / (count - 1) * math.fsum((part - mean) ** 2 for part in parts)
 

@@ -58,17 +58,17 @@ class Subtask:
         return TABLE_MODES if self.programs else TEXT_MODES
 
 
-def _language(file: str) -> Subtask:
+def _make_language(file: str) -> Subtask:
     return Subtask(file, "NLU", table=False, programs=False)
 
 
 SUBTASKS = (
-    _language("Understanding"),
-    _language("Instruction_Following"),
-    _language("Hallucination_Evaluation"),
-    _language("Robustness_Evaluation"),
-    _language("Code_Generation"),
-    _language("Mathematical_Reasoning"),
+    _make_language("Understanding"),
+    _make_language("Instruction_Following"),
+    _make_language("Hallucination_Evaluation"),
+    _make_language("Robustness_Evaluation"),
+    _make_language("Code_Generation"),
+    _make_language("Mathematical_Reasoning"),
     Subtask("Table_Retrieval", "TU", titled=True),
     Subtask("Table_Summary", "TU", programs=False, titled=True),
     Subtask("Table_Column_Naming", "TU", programs=False),
@@ -94,15 +94,15 @@ SUBTASKS = (
 
 def find_subtask(written: str) -> Subtask | None:
     """Find the subtask by a file's stem or the first part of a record's id, ignoring case, dashes and the plural."""
-    return _BY_LETTERS.get(_letters(written))
+    return _BY_LETTERS.get(_write_letters(written))
 
 
-def _letters(written: str) -> str:
+def _write_letters(written: str) -> str:
     # Paper and files differ in the plural ("Operation", "Operations").
     return re.sub(r"[^a-z]", "", written.lower()).rstrip("s")
 
 
-_BY_LETTERS = {_letters(subtask.file): subtask for subtask in SUBTASKS}
+_BY_LETTERS = {_write_letters(subtask.file): subtask for subtask in SUBTASKS}
 # The skill x mode columns of the paper's Tables 2 and 3, as (skill, mode).
 COLUMNS = tuple(
     (skill, column)
@@ -160,7 +160,7 @@ def _record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> Questio
     if not subtask:
         raise source.fault("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
     question = take(raw, "question", str, source.path, source.where)
-    titles = [title for title in _texts(raw, "title", source) if title]
+    titles = [title for title in _list_texts(raw, "title", source) if title]
     answer = _answer(raw, source)
     return QuestionRecord(
         id=name,
@@ -169,11 +169,11 @@ def _record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> Questio
         answer=answer,
         number=_number(raw.get("number_answer"), answer, source),
         tables=_tables(raw, source, shown) if subtask.table else (),
-        rules=_rules(raw, source),
+        rules=_list_rules(raw, source),
     )
 
 
-def _rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str, Any]] | None:
+def _list_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str, Any]] | None:
     if "rules" not in raw:
         return None
     place = f"{source.where}, field 'rules'"
@@ -185,7 +185,7 @@ def _rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str
     return rules
 
 
-def _texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
+def _list_texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
     value = raw.get(field, [])
     several = value if isinstance(value, list) else [value]
     return [expect(text, str, source.path, f"{source.where}, field {field!r}") for text in several]
@@ -217,13 +217,13 @@ def _number(value: Any, answer: str, source: RecordSource) -> str | None:
 
 
 def _tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tuple[Mapping[str, Any], ...]:
-    files, markdown, html = (_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
+    files, markdown, html = (_list_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
     count = max(len(files), len(markdown))
     headers = raw.get("columnslable", [])
     tables = [
         {
-            "csv": _csv(_nth(files, index), source),
-            "header_rows": _header_rows(headers, index, source),
+            "csv": _find_csv(_nth(files, index), source),
+            "header_rows": _compute_header_rows(headers, index, source),
             "markdown": _nth(markdown, index, shown if _nth(files, index) else None),
             "html": _nth(html, index, shown),
         }
@@ -240,7 +240,7 @@ def _nth(texts: Sequence[str], index: int, longest: int | None = None) -> str:
     return text if longest is None or len(text) <= longest else ""
 
 
-def _header_rows(headers: Any, index: int, source: RecordSource) -> int:
+def _compute_header_rows(headers: Any, index: int, source: RecordSource) -> int:
     several = expect(headers, list, source.path, f"{source.where}, field 'columnslable'")
     if index >= len(several):
         return 1
@@ -250,7 +250,7 @@ def _header_rows(headers: Any, index: int, source: RecordSource) -> int:
     return rows
 
 
-def _csv(written: str, source: RecordSource) -> str | None:
+def _find_csv(written: str, source: RecordSource) -> str | None:
     """Find the CSV file beside the record's file, or at the same place below the benchmark's folder.
 
     The authors' paths may begin with folders that are missing here, so leading parts are dropped until a file
@@ -261,13 +261,13 @@ def _csv(written: str, source: RecordSource) -> str | None:
     parts = [part for part in PurePosixPath(written.replace("\\", "/")).parts if part not in ("/", ".")]
     for base in (source.path.parent, source.path.parent.parent, source.root):
         for start in range(len(parts)):
-            path = _file_below(source.root, base.joinpath(*parts[start:]))
+            path = _find_file_below(source.root, base.joinpath(*parts[start:]))
             if path:
                 return str(path)
     raise source.fault("file_path", repr(written), f"a CSV file in {source.root}")
 
 
-def _file_below(root: Path, written: Path) -> Path | None:
+def _find_file_below(root: Path, written: Path) -> Path | None:
     """Return the file if it is below the root after links are resolved."""
     try:
         path = written.resolve()
@@ -344,11 +344,11 @@ class _JsonList:
             self._at += 1
         self._take("]", f"the place after record {number}")
         if self._next():
-            raise self._fault(f"the place after record {number}", "the end of the file")
+            raise self._make_fault(f"the place after record {number}", "the end of the file")
 
     def _record(self, place: str) -> Mapping[str, Any]:
         if self._next() != "{":
-            raise self._fault(place, "an object")
+            raise self._make_fault(place, "an object")
         wanted = PIECE
         while True:
             try:
@@ -356,7 +356,7 @@ class _JsonList:
             except ValueError as error:
                 # Double the size each time, because each attempt parses the record from its beginning.
                 if not self._more(wanted):
-                    raise self._fault(place, "a whole JSON object") from error
+                    raise self._make_fault(place, "a whole JSON object") from error
                 wanted *= 2
             except RecursionError:
                 end = len(self._text)  # parse_json below raises the error
@@ -368,7 +368,7 @@ class _JsonList:
 
     def _take(self, sign: str, place: str) -> None:
         if self._next() != sign:
-            raise self._fault(place, repr(sign))
+            raise self._make_fault(place, repr(sign))
         self._at += 1
 
     def _next(self) -> str:
@@ -388,6 +388,6 @@ class _JsonList:
         self._at = 0
         return bool(data)
 
-    def _fault(self, place: str, expected: str) -> DatasetError:
+    def _make_fault(self, place: str, expected: str) -> DatasetError:
         ahead = repr(self._text[self._at : self._at + 20]) if self._at < len(self._text) else "the end of the file"
         return DatasetError(self._path, place, ahead, expected)

@@ -48,24 +48,24 @@ SHOWN_FILES = 20
 def report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
     released = RELEASED if _shows_published(views) else {}
-    blocks: list[Block] = [_paper_table(views, metric) for metric in (*METRICS, *released)]
+    blocks: list[Block] = [_make_paper_table(views, metric) for metric in (*METRICS, *released)]
     blocks += [
         *leaderboard(views, published=_shows_published(views)),
-        *_pictures(views),
+        *_draw_pictures(views),
         *(
             block
             for metric in _choose_metrics(views)
             for block in by_kind(views, metric, published=_shows_published(views))
         ),
-        _subtask_table(views),
-        *_programs(views),
-        *_files(views),
+        _make_subtask_table(views),
+        *_count_programs(views),
+        *_list_files(views),
         *(word for view in views for word in cut_off(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
 
 
-def _paper_table(views: Sequence[RunView], metric: str) -> Table:
+def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
     columns = columns_of(metric)
     rows: list[list[Cell]] = [_own_row(view, metric) for view in views]
     note = _note(views, metric)
@@ -109,7 +109,7 @@ def _choose_metrics(views: Sequence[RunView]) -> list[str]:
     return [metric for metric in PICTURED if metric in measured][:1]
 
 
-def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
+def _draw_pictures(views: Sequence[RunView]) -> Iterator[Chart]:
     """Draw bars by skill for one run, or one polygon per run for several."""
     for metric in _choose_metrics(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
@@ -129,7 +129,7 @@ def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
         yield Chart(kind, name, title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
-def _subtask_table(views: Sequence[RunView]) -> Table:
+def _make_subtask_table(views: Sequence[RunView]) -> Table:
     rows: list[list[Cell]] = []
     for subtask in SUBTASKS:
         for view in views:
@@ -147,7 +147,7 @@ def _subtask_table(views: Sequence[RunView]) -> Table:
     return Table("By subtask", (*heads, *shown), rows, note)
 
 
-def _files(views: Sequence[RunView]) -> Iterator[Table]:
+def _list_files(views: Sequence[RunView]) -> Iterator[Table]:
     """List the cases whose programs wrote files."""
     rows: list[list[Cell]] = [
         [view.label, row.sample, str(row.facts["files"])]
@@ -164,7 +164,7 @@ def _files(views: Sequence[RunView]) -> Iterator[Table]:
         yield Table("Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note)
 
 
-def _programs(views: Sequence[RunView]) -> Iterator[Table]:
+def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
     """Count how the programs of PoT and ICoT ended, which explains most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()
@@ -224,7 +224,7 @@ def skill_score(tally: Tally, skill: str) -> float | None:
 
 def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
     """Yield the table with the leaderboard's columns if anything was judged; if `published`, add the authors' rows."""
-    rows: list[list[Cell]] = [_leaderboard_row(view) for view in views]
+    rows: list[list[Cell]] = [_make_leaderboard_row(view) for view in views]
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
     note = (
@@ -246,7 +246,7 @@ def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]
     yield Table(LEADERBOARD_TITLE, heads, rows, note)
 
 
-def _leaderboard_row(view: RunView) -> list[Cell]:
+def _make_leaderboard_row(view: RunView) -> list[Cell]:
     scores = [skill_score(view.tally, skill) for skill in RANKED]
     measured = [score for score in scores if score is not None]
     overall = math.fsum(measured) / len(measured) if len(measured) == len(scores) else None

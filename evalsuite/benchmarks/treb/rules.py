@@ -74,10 +74,10 @@ def _within(number: int, rule: Mapping[str, Any]) -> bool:
 def _items(answer: str, rule: Mapping[str, Any]) -> bool:
     items = [item.strip() for item in answer.split(rule["separator"])]
     shape = rule.get("shape")
-    return _within(len(items), rule) and all(shape is None or _shape(item) == _shape(shape) for item in items)
+    return _within(len(items), rule) and all(shape is None or _find_shape(item) == _find_shape(shape) for item in items)
 
 
-def _shape(text: str) -> tuple[int, ...]:
+def _find_shape(text: str) -> tuple[int, ...]:
     """Return the first position of each character; equal for texts with the same pattern of repetition."""
     return tuple(map(text.index, text))
 

@@ -218,14 +218,14 @@ def released_rouge_l(prediction: str, reference: str) -> float:
     """Return the F-measure of the longest common subsequence of words."""
     if not CHINESE.search(reference):
         answered, wanted = (stem_words(WORDS.findall(text.lower())) for text in (prediction, reference))
-        return _f_measure(answered, wanted, 0.0)
+        return _compute_f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0
     # The package adds this number to the denominator, to avoid division by zero.
-    return _f_measure(_chinese_words(prediction), _chinese_words(reference), 1e-8)
+    return _compute_f_measure(_list_chinese_words(prediction), _list_chinese_words(reference), 1e-8)
 
 
-def _chinese_words(text: str) -> list[str]:
+def _list_chinese_words(text: str) -> list[str]:
     joined = " ".join(segment(text))
     for end in _ENDS:
         joined = end.sub(r"\1\n\2", joined)
@@ -233,7 +233,7 @@ def _chinese_words(text: str) -> list[str]:
     return [word for line in lines for word in line]
 
 
-def _f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
+def _compute_f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
     if not answered or not wanted:
         return 0.0
     import Levenshtein

@@ -95,8 +95,8 @@ def solver(setup: Setup) -> ModeSolver:
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
     words = WordsSolver(half, params, cache)
-    program = program_of_thought(prompt=_program_prompt(PROGRAM, WITH_PROGRAM, half), sandbox=sandbox, **shared)
-    rounds_prompt = _program_prompt(_ROUNDS_TEXT, WITH_ROUNDS, half)
+    program = program_of_thought(prompt=_make_program_prompt(PROGRAM, WITH_PROGRAM, half), sandbox=sandbox, **shared)
+    rounds_prompt = _make_program_prompt(_ROUNDS_TEXT, WITH_ROUNDS, half)
     rounds = interleaved(rounds=ROUNDS, prompt=rounds_prompt, sandbox=sandbox, **shared)
     modes: dict[str, Solver] = {**dict.fromkeys(TEXT_MODES, words), "tcot": words, "pot": program, "icot": rounds}
     return ModeSolver(modes, sandbox)
@@ -111,7 +111,7 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
     }
 
 
-def _program_prompt(instructions: str, reminder: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
+def _make_program_prompt(instructions: str, reminder: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
     """Make a prompt whose table descriptions have at most about this many tokens; the paper does not say how."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(instructions, reminder, sample, beginning(described, limit))

@@ -227,13 +227,13 @@ def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the chi-square test of equal frequencies of a text column's values."""
-    names = [name for name, values in sheet.groups.items() if len(_frequencies(sheet, name)) == len(values)]
+    names = [name for name, values in sheet.groups.items() if len(_list_frequencies(sheet, name)) == len(values)]
     if not names:
         return None
     from scipy import stats
 
     name = random.choice(names)
-    counts = _frequencies(sheet, name)
+    counts = _list_frequencies(sheet, name)
     # The approximation needs five expected cells per value, and equal frequencies need no test.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
@@ -245,7 +245,7 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
 DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
 
 
-def _frequencies(sheet: Sheet, name: str) -> list[int]:
+def _list_frequencies(sheet: Sheet, name: str) -> list[int]:
     return [sheet.columns[name].count(value) for value in sheet.groups[name]]
 
 

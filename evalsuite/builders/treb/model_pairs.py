@@ -163,7 +163,7 @@ async def _make_record(
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
     """Make a question for the name of a column, and the table without it; Dropped has the last column's reason."""
-    columns = _nameable_columns(sheet)
+    columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = Dropped("no column has a name that could be asked for")
     for column in columns[:MOST_COLUMNS]:
@@ -219,7 +219,7 @@ async def _compare_names(
     return [said is True and bool(other) for said, other in zip(same, names, strict=True)]
 
 
-def _nameable_columns(sheet: Sheet) -> list[int]:
+def _list_nameable_columns(sheet: Sheet) -> list[int]:
     elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
     return [
         column

@@ -64,14 +64,14 @@ class QuestionPanel:
     async def question(self, sheet: Sheet, brief: Brief) -> ModelPair:
         """Make one question about a table; Dropped has the reason why the author's draft is not kept."""
         table = describe_table(sheet)
-        pair = await self._draft(sheet, brief, table)
+        pair = await self._make_draft(sheet, brief, table)
         if brief.computed:
             pair = await self._vote(sheet, pair, table)
         if self.judge is not None:
             await self._judge(self.judge, pair, brief, table)
         return pair
 
-    async def _draft(self, sheet: Sheet, brief: Brief, table: str) -> ModelPair:
+    async def _make_draft(self, sheet: Sheet, brief: Brief, table: str) -> ModelPair:
         prompt = AUTHOR.format(
             task=brief.task,
             steps=STEPS,

@@ -246,12 +246,12 @@ _AMOUNTS = re.compile(
 def _names_a_code(name: str) -> bool:
     """Tell whether a column of this name contains numbers without a meaningful order."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx|code)$", name)
-    return bool(glued or _CODES.fullmatch(_head(name)) or _CHINESE_CODES.search(name.strip()))
+    return bool(glued or _CODES.fullmatch(_find_head(name)) or _CHINESE_CODES.search(name.strip()))
 
 
 def _names_an_order(name: str) -> bool:
     """Tell whether a column of this name contains years, ranks or dates, which can be compared but not added."""
-    return bool(_ORDERS.fullmatch(_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
+    return bool(_ORDERS.fullmatch(_find_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
 
 
 def _names_an_amount(name: str) -> bool:
@@ -273,7 +273,7 @@ def _without_brackets(name: str) -> str:
     return re.sub(r"[(\[\uff08].*?[)\]\uff09]", " ", name).strip()
 
 
-def _head(name: str) -> str:
+def _find_head(name: str) -> str:
     """Find the noun of a name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _without_brackets(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())

@@ -35,7 +35,7 @@ def read_cases(
     """Read a run's records into rows and chunks."""
     lines: list[bytes] = []
     size = chunk = 0
-    for line in _whole_lines(file):
+    for line in _list_whole_lines(file):
         row = _row(json.loads(line))
         if not keep(row):
             table.add(row)
@@ -51,7 +51,7 @@ def read_cases(
         chunks.add(f"r{number}-{chunk}", b"".join(lines))
 
 
-def _whole_lines(file: Path) -> Iterator[bytes]:
+def _list_whole_lines(file: Path) -> Iterator[bytes]:
     """Yield complete lines; a last line without a line end is still being written, or its run was killed."""
     with file.open("rb") as stream:
         yield from (line for line in stream if line.endswith(b"\n"))
@@ -152,12 +152,12 @@ class CaseTable:
             'SELECT min("case"), max("case"), count(*) FROM cases WHERE benchmark = ?', (name,)
         ).fetchone()
         # Ids differ at their ends, so their common beginning is stored once.
-        prefix = _common_start(_text(first), _text(last)) if count > 1 else ""
+        prefix = _common_start(_write_text(first), _write_text(last)) if count > 1 else ""
         columns = _Columns(len(prefix))
         rows = self._database.execute('SELECT row FROM cases WHERE benchmark = ? ORDER BY "case"', (name,))
         for (row,) in rows:
             columns.add(json.loads(row))
-        yield f'{{"benchmark":{_encode(_text(name))},"prefix":{_encode(prefix)},'
+        yield f'{{"benchmark":{_encode(_write_text(name))},"prefix":{_encode(prefix)},'
         yield from columns.pieces()
         yield "}"
 
@@ -166,7 +166,7 @@ def _key(text: str) -> bytes:
     return str(text).encode("utf-8", "surrogatepass")
 
 
-def _text(key: bytes) -> str:
+def _write_text(key: bytes) -> str:
     return key.decode("utf-8", "surrogatepass")
 
 
@@ -279,8 +279,8 @@ class _Columns:
             *first,
             *((self._needed.pieces("needed"),) if self._needed else ()),
             self._cause.pieces("cause"),
-            _object("tags", tags),
-            _object("scores", scores),
+            _list_object("tags", tags),
+            _list_object("scores", scores),
             self._plain["chunk"].pieces("chunk"),
             self._plain["line"].pieces("line"),
         ]
@@ -293,7 +293,7 @@ def _join(members: Sequence[Iterable[str]]) -> Iterator[str]:
         yield from member
 
 
-def _object(name: str, members: Sequence[Iterable[str]]) -> Iterator[str]:
+def _list_object(name: str, members: Sequence[Iterable[str]]) -> Iterator[str]:
     yield f"{_encode(name)}:{{"
     yield from _join(members)
     yield "}"

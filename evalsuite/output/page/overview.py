@@ -51,11 +51,11 @@ def run_facts(run: Run, label: str) -> dict[str, Any]:
         "command": info.get("command"),
         "versions": info.get("versions", {}),
         "sources": {name: bench.source for name, bench in run.benchmarks.items()},
-        "options": _options(settings),
+        "options": _list_options(settings),
     }
 
 
-def _options(settings: Mapping[str, Any]) -> list[str]:
+def _list_options(settings: Mapping[str, Any]) -> list[str]:
     """List the command-line options for repeating a case of this run."""
     options = []
     for name in settings.get("given", ()):
@@ -76,12 +76,12 @@ def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
-        "gates": [_gate(decision) for decision in verdict.decisions],
+        "gates": [_make_gate(decision) for decision in verdict.decisions],
         "baselines": [_against(run, against) for against in verdict.against],
     }
 
 
-def _gate(decision: GateDecision) -> dict[str, Any]:
+def _make_gate(decision: GateDecision) -> dict[str, Any]:
     return {
         **asdict(decision.gate),
         "subject": decision.subject,
@@ -99,7 +99,7 @@ def _against(run: Run, against: Against) -> dict[str, Any]:
                 "subject": str(subject),
                 **asdict(subject),
                 "verdict": verdict,
-                "margin": _margin(run, subject, against),
+                "margin": _find_margin(run, subject, against),
                 **{name: plain_cell(value) for name, value in asdict(comparison).items()},
             }
             for subject, comparison, verdict in against.found
@@ -109,7 +109,7 @@ def _against(run: Run, against: Against) -> dict[str, Any]:
     }
 
 
-def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
+def _find_margin(run: Run, subject: ComparedMetric, against: Against) -> float:
     """Return the smallest loss that matters, on the metric's own scale."""
     own = own_margin(subject, against.rules)
     if own is not None:
@@ -243,13 +243,13 @@ def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APAR
     """Convert the report's sections, with numbers rounded as in the report."""
     left_out = set(apart)
     return [
-        {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
+        {"title": section.title, "blocks": [_make_block(block) for block in section.blocks]}
         for section in sections
         if section.title not in left_out
     ]
 
 
-def _block(block: Block) -> dict[str, Any]:
+def _make_block(block: Block) -> dict[str, Any]:
     if isinstance(block, Table):
         block = without_unmeasured(block)
         return {
@@ -264,11 +264,11 @@ def _block(block: Block) -> dict[str, Any]:
             ],
         }
     if isinstance(block, Chart):
-        return _chart(block)
+        return _make_chart(block)
     return {"kind": "passage", "title": block.title, "text": block.text, "folded": block.folded}
 
 
-def _chart(chart: Chart) -> dict[str, Any]:
+def _make_chart(chart: Chart) -> dict[str, Any]:
     return {
         "kind": chart.kind,
         "folded": chart.folded,

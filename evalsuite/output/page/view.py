@@ -111,7 +111,7 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
         "lower_is_better": [],
         "estimates": [],
         "differences": [],
-        "trends": _trends(rows),
+        "trends": _make_trends(rows),
         "bytes": 0,
     }
     file = reports / INDEX
@@ -130,7 +130,7 @@ def _index_row(folder: RunFolder) -> dict[str, Any]:
         info = folder.info()
     except RunError as error:
         return row | {"verdict": f"cannot be read: {error}", "status": None}
-    summary = _summary(folder)
+    summary = _make_summary(folder)
     return row | {
         "model": info.get("model"),
         "started": info.get("started"),
@@ -147,7 +147,7 @@ def _index_row(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _summary(folder: RunFolder) -> dict[str, Any]:
+def _make_summary(folder: RunFolder) -> dict[str, Any]:
     try:
         summary: Any = json.loads((folder.path / SUMMARY).read_text("utf-8"))
     except (OSError, ValueError):
@@ -155,7 +155,7 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
     return summary if isinstance(summary, dict) else {}
 
 
-def _trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _make_trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make one line chart per metric that at least two runs share, with one line per model."""
     charts = []
     for metric in sorted({metric for row in rows for metric in row.get("metrics", {})}):

@@ -35,7 +35,7 @@ def case_block(record: Record, *, most: int | None = MOST) -> str:
     Args:
         most: maximum characters of each text; None for all.
     """
-    return "\n".join(_label(label, text, most) for label, text in _parts(record))
+    return "\n".join(_label(label, text, most) for label, text in _list_parts(record))
 
 
 def baseline_line(record: Record, *, most: int | None = MOST) -> str:
@@ -45,7 +45,7 @@ def baseline_line(record: Record, *, most: int | None = MOST) -> str:
     return _label("baseline", f"{answer}\n({scores or record.outcome})", most)
 
 
-def _parts(record: Record) -> Iterator[tuple[str, str]]:
+def _list_parts(record: Record) -> Iterator[tuple[str, str]]:
     yield "question", record.input
     if record.transcript is not None:
         yield "answer", record.transcript.answer or "(empty)"

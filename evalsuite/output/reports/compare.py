@@ -109,19 +109,19 @@ def label_runs(runs: Sequence[Run]) -> list[str]:
 def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """Build the comparison's sections."""
     names = sorted({name for run in runs for name in run.benchmarks})
-    sections = [_runs(runs, labels), _at_a_glance(runs, labels, names)]
+    sections = [_make_runs(runs, labels), _at_a_glance(runs, labels, names)]
     for name in names:
         views = [view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
-        section = benchmark_section(name, views, _bench(runs, name))
+        section = benchmark_section(name, views, _find_bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
-            radar(name, views, section, _bench(runs, name).primary, partial(_falls, runs, name)),
+            radar(name, views, section, _find_bench(runs, name).primary, partial(_falls, runs, name)),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
 
 
-def _bench(runs: Sequence[Run], name: str) -> Bench:
+def _find_bench(runs: Sequence[Run], name: str) -> Bench:
     """Return the benchmark from the first run that has its code, or else from the first run that includes it."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
@@ -137,7 +137,7 @@ def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
-        bench = _bench(runs, name)
+        bench = _find_bench(runs, name)
         metric = bench.primary
         falls = metric is not None and _falls(runs, name, metric)
         estimates = [estimate_of(run, name, metric) for run in runs]
@@ -148,7 +148,7 @@ def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str
     return Section(GLANCE, [Table("", columns, rows, note, best)])
 
 
-def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
+def _make_runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
     rows: list[list[Cell]] = [
         [
             label,
@@ -170,13 +170,13 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
     ranges, comparisons = metric_ranges(runs), math.comb(len(tallies), 2)
     rows: list[list[Cell]] = []
-    for metric in _primary_first(metrics, _bench(runs, name).primary):
+    for metric in _list_primary_first(metrics, _find_bench(runs, name).primary):
         rows += [
             [
                 other,
                 base,
                 metric,
-                *_cells(compare_pair(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)),
+                *_make_cells(compare_pair(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)),
             ]
             for (base, before), (other, after) in itertools.combinations(tallies, 2)
         ]
@@ -220,11 +220,11 @@ def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
     return whole.digest()
 
 
-def _cells(pair: PairedRuns) -> list[Cell]:
+def _make_cells(pair: PairedRuns) -> list[Cell]:
     return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
 
 
-def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
+def _list_primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
@@ -248,12 +248,12 @@ def radar(
     drawn = any(isinstance(block, Chart) and block.kind == "radar" and _is_seen(block) for block in section.blocks)
     if drawn:
         return None
-    if len(metrics := [metric for metric in _shares(views) if not falls(metric)][:MOST]) >= FEWEST:
+    if len(metrics := [metric for metric in _list_shares(views) if not falls(metric)][:MOST]) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
         return _draw_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
-    for tag, values in _groups(views).items():
+    for tag, values in _make_groups(views).items():
         if primary and FEWEST <= len(values) <= MOST:
-            series = [Series(view.label, _means(view.tally, tag, values, primary)) for view in views]
+            series = [Series(view.label, _list_means(view.tally, tag, values, primary)) for view in views]
             return _draw_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
     return None
 
@@ -262,7 +262,7 @@ def _is_seen(chart: Chart) -> bool:
     return any(value is not None for series in chart.series for value in series.values)
 
 
-def _shares(views: Sequence[RunView]) -> list[str]:
+def _list_shares(views: Sequence[RunView]) -> list[str]:
     """List the metrics that every run has with all values in [0, 1]."""
     return [
         metric
@@ -272,19 +272,19 @@ def _shares(views: Sequence[RunView]) -> list[str]:
     ]
 
 
-def _groups(views: Sequence[RunView]) -> dict[str, list[str]]:
+def _make_groups(views: Sequence[RunView]) -> dict[str, list[str]]:
     tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
     return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
 
 
-def _means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:
+def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:
     groups = tally.groups(tag)
     return [groups[value].mean(metric) if value in groups else None for value in values]
 
 
 def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
     # The name is used as a file name.
-    file = re.sub(r"\W+", "_", f"{name}_runs")
+    file = re.sub(r"\W+", "_", f"{name}_make_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
 
 
@@ -296,7 +296,7 @@ MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
 def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    sections = [*history_sections(courses), *_flaky_section(find_flaky_cases(runs))]
+    sections = [*history_sections(courses), *_list_flaky_section(find_flaky_cases(runs))]
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, target)
     file = target / HISTORY
@@ -317,10 +317,10 @@ def findings(courses: Sequence[MetricHistory]) -> str:
 
 def history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
     """Make one section per metric, with its chart and one row per release."""
-    return [Section(str(course.subject), [_draw_course(course), _course_table(course)]) for course in courses]
+    return [Section(str(course.subject), [_draw_course(course), _make_course_table(course)]) for course in courses]
 
 
-def _flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
+def _list_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     """List cases whose outcome changes between epochs or runs of one model; empty if there are none."""
     if not cases:
         return []
@@ -338,7 +338,7 @@ def _flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     return [Section("Flaky cases", [Table("", columns, rows, note)])]
 
 
-def _course_table(course: MetricHistory) -> Table:
+def _make_course_table(course: MetricHistory) -> Table:
     references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
     columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
     for name in references:

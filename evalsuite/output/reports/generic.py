@@ -47,14 +47,14 @@ def generic_section(
     Args:
         primary: the most important metric, which comes first; None keeps the order of the scores.
     """
-    metrics = _primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
-    blocks: list[Table | Chart | Passage] = [_overall(runs, metrics, derived, first=primary), *_failures(derived)]
+    metrics = _list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
+    blocks: list[Table | Chart | Passage] = [_overall(runs, metrics, derived, first=primary), *_make_failures(derived)]
     if len(runs) == 1:
         blocks += _by_tags(name, runs[0], metrics)
     return Section(title, [*blocks, *judge_blocks(runs)])
 
 
-def _primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
+def _list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
@@ -65,7 +65,7 @@ def _overall(
         metric: partial(_estimate, metric) for metric in metrics
     }
     measures |= {metric: partial(_measure_derived, measure) for metric, measure in derived.items()}
-    ordered = _primary_first(measures, first)
+    ordered = _list_primary_first(measures, first)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
     return Table("", columns, rows, _name_missing_scores(runs, metrics))
@@ -101,10 +101,10 @@ def _by_tags(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table 
         ]
         yield Table(f"By {tag}", [Column(tag), *columns], rows)
         if metrics and len(groups) > 1:
-            yield _chart(name, tag, metrics, run, groups)
+            yield _draw_chart(name, tag, metrics, run, groups)
 
 
-def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
+def _make_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
     reasons = {name: failure_of(metric) for name, metric in derived.items()}
     return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
 
@@ -115,7 +115,7 @@ def _tags(tally: Tally) -> list[str]:
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
-def _chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
+def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
     """Draw the first metric. Add others only if all are shares, because they have a common axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
@@ -250,14 +250,14 @@ def _of_run(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
     return replace(block, title=title)
 
 
-def _labels(tally: Tally) -> tuple[list[str], list[str]]:
+def _read_labels(tally: Tally) -> tuple[list[str], list[str]]:
     """Read target labels and answered labels from the facts that the scorer `one_of` writes."""
     rows = [row for row in tally if row.outcome != "error" and row.facts.get("target_label")]
     return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
 
 
 def _of_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
-    targets, labels = _labels(tally)
+    targets, labels = _read_labels(tally)
     return Estimate(function(targets, labels), n=len(targets)) if targets else None
 
 
@@ -277,18 +277,20 @@ def confusion_matrix() -> CaseMetric:
     Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
     no label.
     """
-    return CaseMetric("labels_confused", _share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range)
+    return CaseMetric(
+        "labels_confused", _compute_share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range
+    )
 
 
-def _share_confused(tally: Tally) -> Estimate | None:
-    targets, labels = _labels(tally)
+def _compute_share_confused(tally: Tally) -> Estimate | None:
+    targets, labels = _read_labels(tally)
     wrong = sum(target != label for target, label in zip(targets, labels, strict=True))
     return Estimate(wrong / len(targets), n=len(targets)) if targets else None
 
 
 def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
     """Count how often each target met each label; the empty label is last, if it occurs."""
-    targets, labels = _labels(tally)
+    targets, labels = _read_labels(tally)
     rows = sorted(set(targets) | set(labels) - {""})
     columns = [*rows, *([""] if "" in labels else [])]
     counts = Counter(zip(targets, labels, strict=True))

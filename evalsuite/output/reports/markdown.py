@@ -53,7 +53,7 @@ def _render_block(block: Block, pictures: Sequence[str]) -> str:
         return render_table(block)
     if isinstance(block, Passage):
         return render_passage(block)
-    return _picture(block) if block.name in pictures else ""
+    return _write_picture(block) if block.name in pictures else ""
 
 
 def render_table(table: Table) -> str:
@@ -115,7 +115,7 @@ def render_passage(passage: Passage) -> str:
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 
-def _picture(chart: Chart) -> str:
+def _write_picture(chart: Chart) -> str:
     return f"![{escape(chart.title)}]({chart.name}.svg)"
 
 

@@ -37,21 +37,23 @@ SIGHTS = (
 
 def expense_table(expenses: Sequence[Expense]) -> Table:
     """Tabulate the expected expense of each benchmark, and the total."""
-    rows: list[list[Cell]] = [_expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses]
+    rows: list[list[Cell]] = [
+        _make_expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
+    ]
     measured = [expense for expense in expenses if expense.usage is not None]
     if len(expenses) > 1 and measured:
         usage = sum((expense.usage for expense in measured if expense.usage), Usage())
         minutes = [expense.minutes for expense in measured if expense.minutes is not None]
         cases = sum(expense.asked.cases for expense in expenses)
-        rows.append(["all", cases, *_amounts(usage), math.fsum(minutes) if minutes else None])
+        rows.append(["all", cases, *_make_amounts(usage), math.fsum(minutes) if minutes else None])
     return Table("", EXPENSES, rows)
 
 
-def _expense(name: str, cases: int, expense: Expense) -> list[Cell]:
-    return [name, cases, *_amounts(expense.usage), expense.minutes]
+def _make_expense(name: str, cases: int, expense: Expense) -> list[Cell]:
+    return [name, cases, *_make_amounts(expense.usage), expense.minutes]
 
 
-def _amounts(usage: Usage | None) -> list[Cell]:
+def _make_amounts(usage: Usage | None) -> list[Cell]:
     if usage is None:
         return [None] * 4
     return [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost]
@@ -59,10 +61,10 @@ def _amounts(usage: Usage | None) -> list[Cell]:
 
 def sight_table(sights: Sequence[DetectableLoss]) -> Table:
     """Tabulate the loss that each metric shows with a power of 80%, and what is needed to show the wanted loss."""
-    return Table("", SIGHTS, [_sight(sight) for sight in sights])
+    return Table("", SIGHTS, [_make_sight(sight) for sight in sights])
 
 
-def _sight(sight: DetectableLoss) -> list[Cell]:
+def _make_sight(sight: DetectableLoss) -> list[Cell]:
     return [
         str(sight.subject),
         sight.questions,

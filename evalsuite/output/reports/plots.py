@@ -89,8 +89,8 @@ def _size(chart: Chart) -> tuple[float, float]:
         cell = max(0.75, LEGEND_LETTER * min(12, max(map(len, chart.labels))))
         return 2.0 + LEGEND_LETTER * names + cell * len(chart.labels), 1.8 + 0.5 * len(chart.series)
     wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_width(chart), 4.0)
-    width = min(14.0, max(6.4, wanted, _legend_entry(chart)))
-    return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _legend_columns(chart, width))
+    width = min(14.0, max(6.4, wanted, _compute_legend_entry(chart)))
+    return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _compute_legend_columns(chart, width))
 
 
 def _width(chart: Chart) -> float:
@@ -102,7 +102,7 @@ def _scale(chart: Chart, value: float) -> float:
     return value * 100 if chart.unit == "percent" else value
 
 
-def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
+def _find_points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
     """Return the values, and the distances to the lower and upper ends of their intervals; nan if there is none."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
@@ -120,7 +120,7 @@ def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[li
     return middle, reach
 
 
-def _axes(chart: Chart, figure: Any) -> Any:
+def _make_axes(chart: Chart, figure: Any) -> Any:
     axes = figure.add_subplot()
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
@@ -141,26 +141,26 @@ def _name_labels(chart: Chart, axes: Any) -> None:
 def _legend(chart: Chart, figure: Any) -> None:
     """Put the legend below the axes, so that long names do not make the axes narrower."""
     if len(chart.series) > 1:
-        columns = _legend_columns(chart, figure.get_figwidth())
+        columns = _compute_legend_columns(chart, figure.get_figwidth())
         figure.legend(frameon=False, loc="outside lower center", ncols=columns)
 
 
-def _legend_columns(chart: Chart, width: float) -> int:
-    return min(len(chart.series), max(1, int(width / _legend_entry(chart))))
+def _compute_legend_columns(chart: Chart, width: float) -> int:
+    return min(len(chart.series), max(1, int(width / _compute_legend_entry(chart))))
 
 
-def _legend_entry(chart: Chart) -> float:
+def _compute_legend_entry(chart: Chart) -> float:
     return LEGEND_MARK + LEGEND_LETTER * max(len(series.name) for series in chart.series)
 
 
 def _bars(chart: Chart, figure: Any) -> None:
-    axes = _axes(chart, figure)
+    axes = _make_axes(chart, figure)
     # Limit the width of bars, so that a few bars do not fill the whole chart.
     width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
     if len(chart.labels) < 3:
         axes.set_xlim(-1, len(chart.labels))
     for index, series in enumerate(chart.series):
-        middle, reach = _points(chart, series.values)
+        middle, reach = _find_points(chart, series.values)
         aside = width * (index - (len(chart.series) - 1) / 2)
         places = [place + aside for place in range(len(chart.labels))]
         axes.bar(
@@ -178,9 +178,9 @@ def _bars(chart: Chart, figure: Any) -> None:
 
 
 def _lines(chart: Chart, figure: Any) -> None:
-    axes = _axes(chart, figure)
+    axes = _make_axes(chart, figure)
     for index, series in enumerate(chart.series):
-        middle, reach = _points(chart, series.values)
+        middle, reach = _find_points(chart, series.values)
         # Shift each series slightly to the side, so that intervals do not hide each other.
         places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
         axes.errorbar(
@@ -200,7 +200,7 @@ def _radar(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot(projection="polar")
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
-        middle, _ = _points(chart, series.values)
+        middle, _ = _find_points(chart, series.values)
         # A missing value is a gap in the line, and a polygon with a gap is not filled.
         closed = [*middle, middle[0]]
         colour = COLOURS[index % len(COLOURS)]
@@ -222,7 +222,7 @@ def _radar(chart: Chart, figure: Any) -> None:
 
 def _heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
-    cells = [_points(chart, series.values)[0] for series in chart.series]
+    cells = [_find_points(chart, series.values)[0] for series in chart.series]
     low, high = (_scale(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
     image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])

@@ -75,23 +75,23 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
 
 def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
     """Build all sections that follow the heading."""
-    sections = [_facts(run, verdict)]
+    sections = [_make_facts(run, verdict)]
     if verdict.decisions:
-        sections.append(_gates(verdict.decisions))
+        sections.append(_make_gates(verdict.decisions))
     sections += map(baseline_section, verdict.against)
     if len(run.benchmarks) > 1:
-        sections.append(_overview(run, measured))
+        sections.append(_make_overview(run, measured))
     by_name = {
         name: benchmark_section(name, [view(run, name, bench.model)], bench) for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
-    sections += _errors(run)
-    sections += _lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
-    sections.append(_signature(run))
+    sections += _group_errors(run)
+    sections += _show_lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
+    sections.append(_make_signature(run))
     return sections
 
 
-def _facts(run: Run, verdict: Verdict) -> Section:
+def _make_facts(run: Run, verdict: Verdict) -> Section:
     info, settings = run.info, run.info.get("settings", {})
     usage = info.get("usage") or {}
     rows: list[list[Cell]] = [
@@ -146,7 +146,7 @@ def _tokens(usage: Mapping[str, Any]) -> str:
     return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
 
 
-def _gates(decisions: Sequence[GateDecision]) -> Section:
+def _make_gates(decisions: Sequence[GateDecision]) -> Section:
     marks = {"met": "✅ met", "missed": "❌ missed"}
     columns = [Column("verdict"), Column("gate"), Column("looked at")]
     estimated = any(decision.estimate for decision in decisions)
@@ -161,7 +161,7 @@ def _gates(decisions: Sequence[GateDecision]) -> Section:
     return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
 
 
-def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
+def _make_overview(run: Run, measured: Mapping[str, Measured]) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -189,7 +189,7 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
     return Section("Benchmarks", [Table("", columns, rows)])
 
 
-def _errors(run: Run) -> list[Section]:
+def _group_errors(run: Run) -> list[Section]:
     """Group errors by cause, each with the first error's message."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
@@ -219,7 +219,7 @@ def _shows_cases(section: Section) -> bool:
     return any(isinstance(block, Passage) and block.folded for block in section.blocks)
 
 
-def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
+def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
     """Show the worst cases of the benchmarks whose own sections show none."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
@@ -232,7 +232,7 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
         lowest = nsmallest(LOWEST, _rank(bench.tally.scored(primary), primary, best, falls=falls))
         for *_, case in lowest:
             record = run.read(case)
-            blocks += [_passage(record, primary), *_judgements(record)]
+            blocks += [_make_passage(record, primary), *_show_judgements(record)]
     if not blocks:
         return []
     return [Section("Lowest scores", blocks)]
@@ -248,12 +248,12 @@ def _rank(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tu
     )
 
 
-def _passage(record: Record, metric: str) -> Passage:
+def _make_passage(record: Record, metric: str) -> Passage:
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
     return Passage(title, case_block(record, most=LONGEST_TEXT), folded=True)
 
 
-def _judgements(record: Record) -> list[Passage]:
+def _show_judgements(record: Record) -> list[Passage]:
     """Show the complete messages of a case's judges."""
     if not record.logs:
         return []
@@ -266,7 +266,7 @@ def _judgements(record: Record) -> list[Passage]:
     ]
 
 
-def _signature(run: Run) -> Section:
+def _make_signature(run: Run) -> Section:
     info, versions = run.info, run.info.get("versions", {})
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
     sources = "; ".join(f"{name}: {bench.source}" for name, bench in run.benchmarks.items())
@@ -314,7 +314,7 @@ def baseline_section(against: Against) -> Section:
         "number of rows, as far as they differ. " + _left_out(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
-    return Section(f"Against {against.name}", [shown, *_slices_table(against), *_flips_table(against)])
+    return Section(f"Against {against.name}", [shown, *_make_slices_table(against), *_make_flips_table(against)])
 
 
 def _left_out(against: Against) -> str:
@@ -328,7 +328,7 @@ def _left_out(against: Against) -> str:
     return " ".join(parts)
 
 
-def _slices_table(against: Against) -> list[Table]:
+def _make_slices_table(against: Against) -> list[Table]:
     lost = [loss_slice for loss_slice in against.slices if loss_slice.loss > 0]
     if not lost:
         return []
@@ -355,7 +355,7 @@ def _slices_table(against: Against) -> list[Table]:
     return [Table("Slices that lost most", columns, rows, note)]
 
 
-def _flips_table(against: Against) -> list[Table]:
+def _make_flips_table(against: Against) -> list[Table]:
     if not against.flips:
         return []
     rows: list[list[Cell]] = [

@@ -251,12 +251,12 @@ def first_screen(report: RunReport, file: Path) -> str:
     for section in report.sections:
         tables = [block for block in section.blocks if isinstance(block, Table) and not block.folded]
         if section.title in shown and tables:
-            lines.append(_html_table(tables[0]))
+            lines.append(_write_html_table(tables[0]))
     lines.append(f"<p>{html.escape(str(file))}</p>")
     return "\n".join(lines)
 
 
-def _html_table(table: Table) -> str:
+def _write_html_table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(column.title)}</th>" for column in table.columns)
     body = "".join(
         "<tr>"

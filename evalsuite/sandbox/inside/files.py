@@ -73,7 +73,7 @@ class TableFiles:
 
     def exists(self, path: Any) -> bool:
         """Tell whether a file exists, has the name of a table, or could be a table that has no other name yet."""
-        if self._exists(path) or self._extension(path) is None:
+        if self._exists(path) or self._find_extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
         known = path.stem in self._contents or str(path) in self._assigned
@@ -91,14 +91,14 @@ class TableFiles:
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
         return name in self._beforehand and self._exists(name) and self._state(name) == self._beforehand[name]
 
-    def _extension(self, file: Any) -> str | None:
+    def _find_extension(self, file: Any) -> str | None:
         """Return a file's extension if a table can be provided in its format."""
         kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
         return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
 
     def _write_table(self, file: Any, encoding: str) -> str | None:
         """Write the table that belongs to a path; return the new file's name, or None if no table has this format."""
-        kind = self._extension(file)
+        kind = self._find_extension(file)
         if kind is None:
             return None
         path = Path(os.fsdecode(file))
@@ -195,7 +195,7 @@ FileStates = dict[str, tuple[int, int]]
 
 def list_files() -> FileStates:
     """List the files in the program's folder with their modification times and sizes."""
-    return {entry.name: _state(entry) for entry in _entries()}
+    return {entry.name: _state(entry) for entry in _list_entries()}
 
 
 def send_files(before: FileStates) -> None:
@@ -203,7 +203,7 @@ def send_files(before: FileStates) -> None:
     from .kernel import FILES  # not at the top, because the host imports this module without ctypes
 
     with contextlib.suppress(Exception):
-        new = [entry for entry in _entries() if before.get(entry.name) != _state(entry)]
+        new = [entry for entry in _list_entries() if before.get(entry.name) != _state(entry)]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
@@ -212,7 +212,7 @@ def send_files(before: FileStates) -> None:
                 os.write(FILES, HEAD.pack(len(name), len(content)) + name + content)
 
 
-def _entries() -> Iterator[os.DirEntry[str]]:
+def _list_entries() -> Iterator[os.DirEntry[str]]:
     with os.scandir(".") as entries:
         for entry in entries:
             # A link may be broken, and reading a pipe would block.
@@ -235,7 +235,7 @@ def save_open_figures(before: FileStates) -> None:
         plt = sys.modules.get("matplotlib.pyplot")
         if plt is None or not plt.get_fignums():
             return
-        pictures = {entry.name for entry in _entries() if entry.name.lower().endswith(".png")} - set(before)
+        pictures = {entry.name for entry in _list_entries() if entry.name.lower().endswith(".png")} - set(before)
         if not pictures:
             for number in plt.get_fignums()[:FIGURES]:
                 plt.figure(number).savefig(f"figure_{number}.png")

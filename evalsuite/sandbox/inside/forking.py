@@ -90,7 +90,7 @@ class ForkingInterpreter:
         self.isolation.verify()
         self._send(ready=True)
         while True:
-            for descriptor, _ in self.poll.poll(self._milliseconds_to_wait()):
+            for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
                     self._execute_order()
                     # The order may have closed and reopened descriptor numbers of this batch; poll reports them again.
@@ -200,7 +200,7 @@ class ForkingInterpreter:
         alive = not forked.once and forked.pause()
         if not alive:
             forked.kill()
-        memory = self._memory({forked.pid}) if alive else 0
+        memory = self._sum_memory({forked.pid}) if alive else 0
         self._send(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
     def _reap(self, forked: ForkedProgram) -> None:
@@ -237,18 +237,18 @@ class ForkingInterpreter:
     def _exceeded_limit(self, forked: ForkedProgram, pids: set[int]) -> str:
         if sum(map(kernel.cpu_seconds, pids)) > forked.cpu_deadline:
             return "cpu"
-        if self._memory(pids) > self.limits.memory:
+        if self._sum_memory(pids) > self.limits.memory:
             return "memory"
         if os.fstat(forked.out).st_size > self.limits.output:
             return "output"
         return self.isolation.exceeded_limit(forked.key, pids)
 
-    def _memory(self, pids: set[int]) -> int:
+    def _sum_memory(self, pids: set[int]) -> int:
         """Sum the bytes that processes may use beyond what they inherited from the warm interpreter."""
         mapped = sum(max(0, kernel.address_space(pid) - self.baseline) for pid in pids)
         return mapped + SOCKET_BYTES * kernel.sockets(pids)
 
-    def _milliseconds_to_wait(self) -> int | None:
+    def _compute_milliseconds_to_wait(self) -> int | None:
         deadlines = [forked.deadline for forked in self.programs.values() if forked.running]
         if not deadlines:
             return None

@@ -181,7 +181,7 @@ def sockets(pids: Iterable[int]) -> int:
 def cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and the children that it has waited for; 0 if it has ended."""
     try:
-        return sum(map(int, _stat(pid)[11:15])) / TICKS
+        return sum(map(int, _read_stat(pid)[11:15])) / TICKS
     except OSError:
         return 0.0
 
@@ -189,20 +189,20 @@ def cpu_seconds(pid: int) -> float:
 def threads(pid: int) -> int:
     """Count a process's threads; 0 if it has ended."""
     try:
-        return int(_stat(pid)[17])
+        return int(_read_stat(pid)[17])
     except OSError:
         return 0
 
 
 def parents() -> dict[int, int]:
     """Map every living process to its parent."""
-    return {pid: parent for pid, parent, _ in _living_processes()}
+    return {pid: parent for pid, parent, _ in _list_living_processes()}
 
 
 def process_groups() -> dict[int, set[int]]:
     """List the living processes by process group."""
     members: dict[int, set[int]] = {}
-    for pid, _, group in _living_processes():
+    for pid, _, group in _list_living_processes():
         members.setdefault(group, set()).add(pid)
     return members
 
@@ -215,16 +215,16 @@ def descendants(root: int, parents: dict[int, int]) -> set[int]:
     return tree
 
 
-def _living_processes() -> Iterator[tuple[int, int, int]]:
+def _list_living_processes() -> Iterator[tuple[int, int, int]]:
     """Yield the pid, the parent and the process group of each process that is not a zombie."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if name.isdecimal():
             with contextlib.suppress(OSError):  # the process has ended
-                state, parent, group, *_ = _stat(int(name))
+                state, parent, group, *_ = _read_stat(int(name))
                 if state != "Z":
                     yield int(name), int(parent), int(group)
 
 
-def _stat(pid: int) -> list[str]:
+def _read_stat(pid: int) -> list[str]:
     """Read the fields of /proc/<pid>/stat after the name, which may contain spaces and parentheses."""
     return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

@@ -37,7 +37,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._sentence() for _ in range(check_range("count", count, 1, 20))]
+        return [self._write_sentence() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
@@ -46,7 +46,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._person() for _ in range(check_range("count", count, 1, 20))]
+        return [self._make_person() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
@@ -70,12 +70,12 @@ class Placeholders:
         """
         return short("text", text)[::-1]
 
-    def _sentence(self) -> str:
+    def _write_sentence(self) -> str:
         pick = self.random.choice
         subject, verb, noun = pick(_NOUNS), pick(_VERBS), pick(_NOUNS)
         return f"The {pick(_ADJECTIVES)} {subject} {verb} a {pick(_ADJECTIVES)} {noun}."
 
-    def _person(self) -> dict[str, str]:
+    def _make_person(self) -> dict[str, str]:
         first, last = self.random.choice(_FIRST), self.random.choice(_LAST)
         job = self.random.choice(("baker", "pilot", "tailor", "nurse", "surveyor"))
         return {"name": f"{first} {last}", "job": job, "email": f"{first}.{last}@example.com".lower()}

@@ -69,7 +69,7 @@ def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
         for vote in case.votes
         if vote.verdict is not None
     ]
-    scores: list[Question] = [(aspect, "interval", _scores(cases, aspect)) for aspect in _aspects(cases)]
+    scores: list[Question] = [(aspect, "interval", _list_scores(cases, aspect)) for aspect in _list_aspects(cases)]
     return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -80,11 +80,11 @@ def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
         for case in cases
         if case.verdict is not None
     ]
-    scores: list[Question] = [(aspect, "interval", _mean_scores(cases, aspect)) for aspect in _aspects(cases)]
+    scores: list[Question] = [(aspect, "interval", _mean_scores(cases, aspect)) for aspect in _list_aspects(cases)]
     return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
-def _aspects(cases: Sequence[Judged]) -> list[str]:
+def _list_aspects(cases: Sequence[Judged]) -> list[str]:
     """List the aspects of cases in which one answer is scored."""
     named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
     return list(dict.fromkeys(named))
@@ -126,7 +126,7 @@ def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ..
     ]
 
 
-def _scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
+def _list_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     return [
         Rating(case.sample, case.case, vote.judge, vote.scores[aspect])
         for case in cases
@@ -154,12 +154,12 @@ def measure_agreement(kind: RaterKind, questions: Iterable[Question]) -> list[Ra
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         if len(raters) > 1:
-            kappas = _kappas(ratings, raters) if level == "nominal" else ()
-            agreements.append(RaterAgreement(kind, question, raters, _alpha(ratings, level), kappas))
+            kappas = _make_kappas(ratings, raters) if level == "nominal" else ()
+            agreements.append(RaterAgreement(kind, question, raters, _compute_alpha(ratings, level), kappas))
     return agreements
 
 
-def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
+def _compute_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
     from evalsuite.stats.agreement import alpha_without_each_cluster
     from evalsuite.stats.clustering import interval_of_replicates
 
@@ -175,7 +175,7 @@ def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> 
     return Estimate.of(value, interval.low, interval.high, len(values))
 
 
-def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
+def _make_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
     from evalsuite.stats import cohen_kappa
 
     by_rater = {rater: {rating.thing: rating.value for rating in ratings if rating.rater == rater} for rater in raters}

@@ -139,7 +139,7 @@ def biases(cases: Sequence[Judged]) -> list[Bias]:
     """Measure all four biases over comparisons; a bias that these cases cannot show has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
-        _flips(compared),
+        _make_flips(compared),
         _excess_bias("prefers the first place", list(_first_place(compared))),
         _excess_bias("prefers the longer answer", list(_longer(compared))),
         _excess_bias("prefers its own family", list(_own_family(compared))),
@@ -148,7 +148,7 @@ def biases(cases: Sequence[Judged]) -> list[Bias]:
 
 def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
     """Make one row per judge and bias."""
-    rows = [_bias_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
+    rows = [_make_bias_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
     columns = (
         Column("Judge"),
         Column("Bias"),
@@ -169,13 +169,13 @@ BIAS_NOTE = (
 )
 
 
-def _bias_row(judge: str, bias: Bias) -> tuple[Cell, ...]:
+def _make_bias_row(judge: str, bias: Bias) -> tuple[Cell, ...]:
     flagged = None if bias.excess is None else ("yes" if bias.flagged else "no")
     cases = bias.judge.n if bias.judge else None
     return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
 
 
-def _flips(cases: Sequence[Judged]) -> Bias:
+def _make_flips(cases: Sequence[Judged]) -> Bias:
     values, clusters = [], []
     for case in cases:
         verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}

@@ -79,19 +79,19 @@ def certificate(
         people: people's labels by case, on the judges' scale; empty without labels.
     """
     blocks: list[Block | None] = [
-        _judges(judges),
-        _agreement(judges, people, sheets) if people else None,
+        _make_judges(judges),
+        _make_agreement(judges, people, sheets) if people else None,
         sheets_table(sheets),
         _correct(judges, people) if people else None,
         _between(judges, people, labels_by_case(people, sheets)) if people and len(judges) > 1 else None,
         *_by_order(judges),
         _by_length(judges, people),
-        _probes(judges),
+        _make_probes(judges),
     ]
     return Section("Certificate", tuple(block for block in blocks if block is not None))
 
 
-def _judges(judges: Sequence[JudgeResults]) -> Table:
+def _make_judges(judges: Sequence[JudgeResults]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             judge.name,
@@ -112,7 +112,7 @@ def _judges(judges: Sequence[JudgeResults]) -> Table:
     return Table("Judges", columns, rows)
 
 
-def _agreement(
+def _make_agreement(
     judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]
 ) -> Table:
     labels, number = labels_by_case(people, sheets), len(sheets)
@@ -177,7 +177,7 @@ def _between(
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
         if one.score == other.score and cases:
-            rows.append((one.name, other.name, *_gains(one, other, people, labels, cases), len(cases)))
+            rows.append((one.name, other.name, *_make_gains(one, other, people, labels, cases), len(cases)))
     columns = (
         Column("Judge"),
         Column("Other judge"),
@@ -196,7 +196,7 @@ def _between(
     return Table("Judges compared", columns, rows, note)
 
 
-def _gains(
+def _make_gains(
     one: JudgeResults,
     other: JudgeResults,
     people: Mapping[str, float],
@@ -223,7 +223,7 @@ def _gains(
     return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
 
 
-def _probes(judges: Sequence[JudgeResults]) -> Table | None:
+def _make_probes(judges: Sequence[JudgeResults]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         for probe, scores in judge.probed.items():

@@ -134,11 +134,11 @@ def gain(value: float, without: Sequence[float], n: int) -> Gain:
 def kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
     """Estimate the gain of judge `other` over judge `one` in Cohen's kappa with people; cases are independent."""
     answers = list(zip(people, one, other, strict=True))
-    without = [_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
-    return gain(_kappas_apart(answers), without, len(answers))
+    without = [_compute_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
+    return gain(_compute_kappas_apart(answers), without, len(answers))
 
 
-def _kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
+def _compute_kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
     from evalsuite.stats import cohen_kappa
 
     if not answers:
