@@ -1,9 +1,8 @@
 """Compare texts: exact match, containment, token F1, ROUGE-L, BLEU.
 
-Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. If one
-of two texts is blank, they score 0.0; if both are, 1.0. Without any target there is nothing to compare with,
-so the metrics raise a ValueError. A Chinese text that has to be split into words raises a ScoringError if jieba is
-not installed.
+Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. Two blank texts
+score 1.0, a blank and another text 0.0. Metrics raise a ValueError without a target, and a ScoringError if a Chinese
+text must be split into words but jieba is not installed.
 """
 
 from __future__ import annotations
@@ -16,13 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
 
 # Full-width forms, as typed on Chinese and Japanese keyboards, with their ASCII equivalents. NFKC is not used,
 # because it would also make 10² and 102 the same text.
@@ -30,15 +25,15 @@ FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 
 WIDE = frozenset(map(chr, FULL_WIDTH))
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
-AT_ONCE = 2000  # maximum characters, because jieba's time on unknown words grows with their square
+AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time on unknown words grows with their square.
 
 
-def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
-    """Return the text with composed accents (NFC) and full-width forms as ASCII; `alphabet` is its characters."""
+def plain(text: str) -> str:
+    """Return the text with composed accents (NFC) and full-width forms as ASCII."""
     if text.isascii():
         return text
-    # One pass in C per character is faster on long texts than looking up every character in a table.
-    for wide in WIDE & (set(text) if alphabet is None else alphabet):
+    # One pass in C per full-width character is faster on long texts than looking up every character in a table.
+    for wide in WIDE & set(text):
         text = text.replace(wide, chr(FULL_WIDTH[ord(wide)]))
     return unicodedata.normalize("NFC", text)
 
@@ -54,14 +49,14 @@ def alphanumeric_words(text: str) -> list[str]:
 
 
 def cut(text: str) -> list[str]:
-    """Split a text with Han characters into words by jieba and every `AT_ONCE` characters; keep another text whole."""
+    """Split a text into words by jieba if it has Han characters; return any other text whole."""
     if not HAN.search(text):
         return [text]
     return [word for word in segment(text) if word.strip()]
 
 
 def segment(text: str) -> list[str]:
-    """Split a text of any script into all tokens that jieba finds, including blanks and punctuation."""
+    """Split any text into jieba's tokens, including blanks and punctuation, and after every `AT_ONCE` characters."""
     parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
     return [token for part in parts for token in _chinese().lcut(part)]
 
@@ -78,7 +73,7 @@ def segmenter_version() -> str:
 def _chinese() -> Any:
     try:
         with warnings.catch_warnings():
-            # The package's source has invalid escapes, which cause warnings whenever it is compiled.
+            # Invalid escapes in jieba's source cause warnings when Python compiles it.
             warnings.simplefilter("ignore")
             import jieba
     except ImportError as error:
@@ -87,7 +82,7 @@ def _chinese() -> Any:
             "install it with: pip install 'evalsuite[zh]'"
         ) from error
     segmenter = jieba.Tokenizer()
-    # Load the dictionary directly; the usual way uses a cache file in a shared temporary folder.
+    # Load the dictionary directly, because jieba's own way uses a cache file in a shared temporary folder.
     segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
     segmenter.initialized = True
     return segmenter
@@ -97,14 +92,13 @@ Targets = str | int | float | Sequence[str | int | float]
 IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"
 """In a normalised text, a character that belongs to the same word as its neighbour."""
 
-ARTICLES = re.compile(r"\b(a|an|the)\b")
+ARTICLES = re.compile(r"\b(?:an?|the)\b")
 
 
 def exact_match(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction equals a normalised target, else 0.0.
 
-    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016); `normalise` describes the extension
-    to other scripts.
+    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by `normalise`.
     """
     return _best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
 
@@ -112,9 +106,9 @@ def exact_match(prediction: str, targets: Targets) -> float:
 def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
 
-    Chinese has no spaces, so a Chinese target may be at any place. Commas, colons, brackets and the like also separate
-    words without a space, except between digits. Do not use this metric for the letters of a multiple choice, because
-    A is an article within a sentence.
+    A Chinese target may be at any place, because Chinese has no spaces. Commas, colons, brackets and the like separate
+    words even without a space, except between digits. Do not use this metric for the letters of a multiple choice,
+    because A is an article within a sentence.
     """
     return _best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
 
@@ -131,8 +125,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     """Compute the F-measure of the longest common subsequence of words.
 
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer.
-    That package drops every letter outside a-z; here, words of all scripts count (only a-z words are
-    stemmed), and jieba splits Chinese texts. On ASCII texts the values equal the package's.
+    On ASCII texts the values equal the package's. Unlike there, words of all scripts count; jieba splits Chinese texts.
     """
     return _best(partial(_common_subsequence_f1, form=stem_words if stem else list), prediction, targets)
 
@@ -141,8 +134,7 @@ def bleu(prediction: str, targets: Targets) -> float:
     """Compute sentence BLEU with one reference, case-sensitive: sacrebleu's value divided by 100.
 
     Source: Post 2018 (sacrebleu), with exponential smoothing, effective order (a text of two words is scored
-    on one- and two-grams) and tokenizer 13a; `bleu_signature` prints these settings. Chinese texts are first
-    split by jieba.
+    on one- and two-grams) and tokenizer 13a. Chinese texts are first split by jieba.
     """
 
     def score(prediction: str, target: str) -> float:
@@ -162,43 +154,30 @@ def bleu_signature(*, chinese: bool = False) -> str:
 def normalise(text: str) -> str:
     """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
-    Beyond ASCII: accents are composed (NFC) and kept, full-width forms become ASCII, and punctuation is
-    string.punctuation and all of Unicode's categories P. Unlike SQuAD's, a text never vanishes: where
-    nothing would be left (the answers "A" and "?"), articles stay, and then punctuation too.
+    Beyond ASCII: accents are composed (NFC) and kept, full-width forms become ASCII, and Unicode's categories P are
+    punctuation, too. Unlike SQuAD's script, this function never empties a text: if no other words are left (as in the
+    answers "A" and "?"), articles stay; if nothing at all is left, punctuation stays, too.
     """
-    # Computed once, because the steps depend on which characters the text contains.
-    alphabet = set(text)
-    lower = plain(text, alphabet).lower()
-    # Full-width forms have become ASCII, and some letters have become two in lower case.
-    alphabet = {char for letter in alphabet for char in plain(letter).lower()}
-    words = _drop_punctuation(lower, alphabet)
-    return _drop_articles(words, alphabet) or " ".join(words.split()) or " ".join(lower.split())
+    lower = plain(text).lower()
+    words = lower.translate(WITHOUT_PUNCTUATION)
+    return " ".join(ARTICLES.sub(" ", words).split()) or " ".join(words.split()) or " ".join(lower.split())
 
 
-def _drop_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
-    punctuation = [char for char in alphabet if _is_punctuation(char)]
-    if len(punctuation) > 32:
-        return "".join(char for char in text if not _is_punctuation(char))
-    # Each replacement is one pass in C, a hundred times faster on long texts than checking every character.
-    for char in punctuation:
-        text = text.replace(char, "")
-    return text
+class _PunctuationTable(dict[int, int | None]):
+    """A table for `str.translate` that deletes punctuation; each character is looked up once per process."""
+
+    def __missing__(self, code: int) -> int | None:
+        char = chr(code)
+        is_punctuation = char in string.punctuation or unicodedata.category(char).startswith("P")
+        self[code] = None if is_punctuation else code
+        return self[code]
 
 
-def _drop_articles(text: str, alphabet: AbstractSet[str]) -> str:
-    symbols = (char for char in alphabet if not (char.isalnum() or char.isspace() or _is_punctuation(char)))
-    if next(symbols, None) is not None:
-        # Articles also separate words.
-        return " ".join(ARTICLES.sub(" ", text).split())
-    return " ".join([word for word in text.split() if word not in {"a", "an", "the"}])
+WITHOUT_PUNCTUATION = _PunctuationTable()
 
 
 def as_texts(targets: Targets) -> list[str]:
-    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42").
-
-    Raises:
-        ValueError: no target was given.
-    """
+    """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42")."""
     several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
     if not several:
         raise ValueError("no target to compare the prediction with")
@@ -214,10 +193,6 @@ def _best(metric: Callable[[str, str], float], prediction: str, targets: Targets
     return max(map(score, as_texts(targets)))
 
 
-def _is_punctuation(char: str) -> bool:
-    return char in string.punctuation or unicodedata.category(char).startswith("P")
-
-
 _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u2014\u3001](?!\d)")
 """A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30."""
 
@@ -226,7 +201,7 @@ def _contains_words(prediction: str, target: str) -> bool:
     words = normalise(target)
     if _has_words(normalise(prediction), words):
         return True
-    # A target such as AC/DC may be in the text unchanged, so the separated words come second.
+    # Search the unchanged text first, because a target such as AC/DC contains a separator itself.
     separated = _SEPARATOR.sub(r"\g<0> ", plain(prediction))
     return separated != prediction and _has_words(normalise(separated), words)
 
@@ -235,7 +210,7 @@ def _has_words(text: str, words: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
     first, pattern = _whole_word_pattern(words)
-    # A fast test on the first word excludes most missing targets.
+    # Test the first word alone first, because this is fast and excludes most targets that are not in the text.
     return first in text and pattern.search(text) is not None
 
 
@@ -264,8 +239,8 @@ def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequenc
         return float(normalise(prediction) == normalise(target))
     import Levenshtein
 
-    # Levenshtein is bit-parallel; rouge-score's own table takes seconds for answers of some thousand words.
-    # The ratio is twice the length of the longest common subsequence divided by the sum of both lengths.
+    # rouge-score's own table takes seconds for answers of some thousand words; Levenshtein is bit-parallel. Its ratio
+    # is twice the length of the longest common subsequence divided by the sum of both lengths.
     ratio = Levenshtein.ratio(form(predicted), form(wanted))
     common = round(ratio * (len(predicted) + len(wanted)) / 2)
     precision, recall = common / len(predicted), common / len(wanted)
@@ -273,7 +248,7 @@ def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequenc
 
 
 def bleu_of_tokens(prediction: str, target: str) -> float:
-    """Compute sentence BLEU in [0, 1] of texts without changes; Chinese texts are not split into words here."""
+    """Compute sentence BLEU in [0, 1] of texts whose Chinese words are already separated by spaces."""
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return min(1.0, float(_sacrebleu().sentence_score(prediction, [target]).score) / 100)
 
