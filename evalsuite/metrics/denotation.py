@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 - Chinese has signs of its own
+# ruff: noqa: RUF001 - Chinese punctuation
 """Compare answers about tables by their meaning: numbers, dates, truth values, names, and lists of these.
 
 Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL

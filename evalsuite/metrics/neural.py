@@ -1,8 +1,8 @@
 """Compute text metrics by neural models (BERTScore, BARTScore, BLEURT), each with a model folder that the user names.
 
-They require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is
-downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them. A model raises a SettingsError
-if its folder is missing or contains another kind of model, and a ScoringError if the extra is not installed.
+The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is
+downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind
+of model raises a SettingsError, and a missing extra a ScoringError.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _load(folder: Path, kind: str) -> tuple[Any, Any]:
             f"neural metrics need transformers and torch ({error}): pip install 'evalsuite[neural]'"
         ) from error
     if not (Path(folder) / "config.json").is_file():
-        raise SettingsError(f"{folder} holds no config.json: expected a model as save_pretrained writes it")
+        raise SettingsError(f"{folder} lacks config.json: expected a model as save_pretrained writes it")
     local: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)

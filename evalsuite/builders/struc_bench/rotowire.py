@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import number_of
 from evalsuite.metrics.tables import CellGrid, read_tables
 from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
+from evalsuite.metrics.tables.readings import write_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -39,13 +41,9 @@ class Game:
 def write_tables(tables: Iterable[CellGrid]) -> str:
     """Write tables as raw text, with a blank line between them."""
     return "\n\n".join(
-        "\n".join([f"{table.name}:", *("| " + " | ".join(map(_cell, row)) + " |" for row in table.rows)])
+        write_table([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
         for table in tables
     )
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +118,8 @@ PAIR = re.compile(
 
 def _split_sentences(tokens: Sequence[str]) -> list[str]:
     """Split a report into sentences, without their final tokens."""
-    split: list[list[str]] = [[]]
-    for token in tokens:
-        if token in ENDS:
-            split.append([])
-        else:
-            split[-1].append(token)
-    return [" ".join(sentence) for sentence in split if sentence]
+    groups = groupby(tokens, key=ENDS.__contains__)
+    return [" ".join(sentence) for ends, sentence in groups if not ends]
 
 
 def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

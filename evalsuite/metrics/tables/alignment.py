@@ -1,10 +1,10 @@
 """Align the rows and columns of two tables, alternating between the two dimensions.
 
-Like GriTS (Smock et al., arXiv 2203.12555), this finds the two most similar parts of the tables that keep the
-order of rows and columns. GriTS compares each cell with each other, character by character. Here, rows are
-aligned by the values they share, then columns by the equal cells in aligned rows, then rows again by the
-equal cells in aligned columns, and then columns once more. If no value is equal, the characters of a row or
-column decide. So the time grows with the number of cells times the number of rows.
+Like GriTS (Smock et al., arXiv 2203.12555), this finds the two most similar parts of the tables that keep the order of
+rows and columns. GriTS compares all pairs of cells by characters. Here, rows are first aligned by the values that they
+share. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each.
+If no value is equal, the characters of a row or column decide. The time grows with the number of cells times the number
+of rows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
 MOST_LINES_AT_ONCE = 64
-MOST_CELLS = 40_000  # maximum cells for a full alignment; larger tables are aligned more coarsely, block by block
+MOST_CELLS = 40_000  # Maximum cells for a full alignment; larger tables are aligned more coarsely, block by block.
 MOST_ASSIGNED = 2_500
 """Maximum rows to pair by one assignment if order does not matter; in larger tables, equal rows are paired first."""
-MOST_CHARACTERS = 64  # maximum characters of a value that count in its profile
+MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
 
 
 def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
@@ -203,7 +203,7 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
 
 
 def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
-    """Find the rows that occur once in each table and are equal; if ordered, the longest series in the same order."""
+    """Pair equal rows that occur once in each table; if ordered, only the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
         for place, row in enumerate(side):

@@ -1,6 +1,6 @@
 """Find the content of a cell regardless of its markup: emphasis, entities and formulas become plain text."""
 
-# ruff: noqa: RUF001 - characters that look like others are what this is about
+# ruff: noqa: RUF001 - this module compares characters that look like others
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in
 def cell_value(text: str) -> str:
     r"""Return the value of a cell for comparisons: equal values are equal strings, and a blank cell's value is empty.
 
-    The markup may be of any kind: `12.3 $\pm$ 0.1` and `$12.3\pm0.1$` are equal, as are `**7**` and 7, H$_2$O
-    and H<sub>2</sub>O, `$\gamma$` and the letter itself. For words and numbers see `value_of`.
+    Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
+    H<sub>2</sub>O, and `$\gamma$` equals the letter itself. `value_of` describes how words and numbers are compared.
     """
     plain = plain_text(text[:LONGEST_CELL])
     if plain.strip().casefold() in ABSENT:
@@ -81,7 +81,7 @@ def _read_formula(text: str) -> str:
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
 """Texts that stand for a missing value, in lower case."""
 ABSENT = frozenset({"n/a", "na", "none", "null", "nan", "?"})
-"""Texts that say explicitly that the value is missing; a blank cell or a dash does not."""
+"""Texts that state that a value is missing, unlike a blank cell or a dash."""
 ABSENT_VALUE = "n/a"
 
 UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -106,8 +106,8 @@ TOKEN = re.compile(
 SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-"""Between digits, these spaces separate thousands; an ordinary space may also separate two numbers."""
-LONGEST_NUMBER = 28  # maximum digits of a number; longer ones are compared as text, because they would be rounded
+"""Spaces that separate thousands if they are between digits; an ordinary space may also separate two numbers."""
+LONGEST_NUMBER = 28  # Maximum digits of a number; a longer one is compared as text, because it would be rounded.
 
 
 def is_blank(cell: str) -> bool:
@@ -128,7 +128,7 @@ def value_of(cell: str) -> str:
         return ""
     if cell.isascii() and cell.isdigit() and len(cell) <= LONGEST_NUMBER:
         return cell.lstrip("0") or "0"
-    # A cell with neither words nor numbers, such as a tick, is its own value.
+    # The value of a cell with neither words nor numbers, such as a tick, is its text.
     ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
     return " ".join(_tokens(ungrouped)) or " ".join(cell.split())
 
@@ -259,10 +259,9 @@ def _agreement_of_signs(one: str, other: str) -> float:
 def _value_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
-    A missing or unwanted value counts 0. Numbers are right or wrong, so cells with numbers count by the numbers
-    that both have (Dice). Other texts count by twice their longest common subsequence over their total length. Up to
-    one half, which unrelated words reach, this ratio counts 0; above one half, it is rescaled so that equal texts
-    reach 1.
+    A missing or unwanted value counts 0. Cells without letters count by the share of equal numbers (Dice), because a
+    number is either right or wrong. Other texts count by twice their longest common subsequence over their total
+    length. Ratios up to one half, which unrelated words reach, count 0; greater ones are rescaled from 0 to 1.
     """
     if not one or not other:
         return 0.0

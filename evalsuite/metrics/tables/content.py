@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.grid import CellGrid
 
 VERSION_OVERLAP = 0.5
-"""Minimum overlap of another version of a wanted table, relative to the overlap of the chosen predicted table."""
+"""Minimum overlap of another version of a predicted table, relative to the overlap of the chosen one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # If order matters, aligned pairs ascend on both sides, so the lines of each gap are paired with each other.
+    # Pairs that ascend on both sides keep the order, so only lines of the same gap are paired.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:

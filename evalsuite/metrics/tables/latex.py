@@ -57,7 +57,7 @@ def _columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """Return the content of the group or bracket that starts here, or a single piece, and the place after it."""
+    """Return the content of the group or bracket at this place, or else a single piece, and the place after it."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):
@@ -103,7 +103,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class SpannedCell:
-    """A cell whose text still has to be copied to the places that the cell covers."""
+    """A cell before its text is copied to the places that it covers."""
 
     text: str
     span: Reach
@@ -221,9 +221,9 @@ class Tabular:
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
-        """Return 1 if a group or another environment begins here, -1 if it ends here, else 0."""
+        """Return 1 if a group or inner environment begins at this place, -1 if one ends there, else 0."""
         partner = self.source.partner.get(place)
-        # An environment without an end of its own is paired with another environment's end; treat it as empty.
+        # An environment without its own end is paired with the end of another one; treat it as empty.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
@@ -287,7 +287,7 @@ class Tabular:
         return token.kind == "macro" and token.value in names
 
     def _read_span(self, name: str, place: int) -> int:
-        """Note which places a cell covers; its text, the last argument, is read like any other group."""
+        """Read which places a cell covers; the cell's text, the last argument, is read like any other group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.arguments(place, 2)
@@ -353,7 +353,7 @@ HEAD_APART = frozenset({"supertabular", "supertabular*", "mpsupertabular", "xtab
 
 @dataclass(slots=True)
 class _Float:
-    """A float: captions and tables, matched in their order."""
+    """A float, whose first caption belongs to its first table, and so on."""
 
     end: int
     captions: list[str] = field(default_factory=list)
@@ -363,9 +363,8 @@ class _Float:
 def read_latex(text: str) -> list[CellGrid]:
     """Return all tables of a text, in order.
 
-    Text in groups and formatting macros belongs to the cell, and so do tabulars within a cell; `multicolumn`
-    and `multirow` fill the cells that they span. From the heads and feet of a longtable, only the head of the first
-    page is kept.
+    A cell's text includes groups, the arguments of formatting macros and inner tabulars. A cell with `multicolumn` or
+    `multirow` fills all places that it spans. Of a longtable's heads and feet, only the head of the first page is read.
     """
     source = LatexSource(text)
     outermost = _Float(len(source.tokens))

@@ -1,6 +1,6 @@
 """Convert LaTeX to the text that it prints: tokens, macros and the reader that combines them."""
 
-# ruff: noqa: RUF001 - characters that look like others are what this is about
+# ruff: noqa: RUF001 - this module converts characters that look like others
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SILENT = {
     **dict.fromkeys(("rule", "resizebox", "fontsize", "setlength", "addtolength", "fcolorbox"), 2),
     **dict.fromkeys(("rowcolors", "setcounter", "renewcommand", "newcommand", "definecolor"), 3),
 }
-"""Macros that print nothing, with the number of arguments that vanish with them (optional arguments always do)."""
+"""Macros that print nothing, with the number of their arguments, which print nothing either, like optional ones."""
 
 NAMES_OF_SWITCHES = """
     textbf textit textsl textsc texttt textrm textsf textup textmd textnormal text emph underline
@@ -60,11 +60,11 @@ NAMES_OF_SWITCHES = """
     endhead endfirsthead endfoot endlastfoot
 """
 SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
-"""Macros that only change the appearance of the text that follows, with or without braces; see also `SPACES`."""
+"""Macros that only change how the following text looks; those in `SPACES` also print a space."""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
 
 KEPT = frozenset({"binom"})
-"""Macros that are kept although a group follows; without the macro, its two arguments would look like one number."""
+"""Macros that stay although a group follows, because without the macro two arguments would look like one number."""
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
 
 UNITS = {
@@ -101,9 +101,7 @@ CHARACTERS = {
     "cap": "∩", "subset": "⊂", "emptyset": "∅", "neg": "¬", "land": "∧", "lor": "∨", "forall": "∀",
     "wedge": "∧", "vee": "∨", "oplus": "⊕", "otimes": "⊗", "diamond": "⋄", "circledR": "®",
 }  # fmt: skip
-"""Macros that print one character. Any other macro vanishes if a group follows (`\\textbf{...}`), and the group is read
-as text; without a group, the macro stays as written.
-"""
+"""Macros that print one character. An unknown macro is removed if a group follows, and stays as written otherwise."""
 
 SIGN_SPACES = frozenset(" ,;:/\n\t")
 SIGN_NOTHING = frozenset("!-()[]@")
@@ -183,7 +181,7 @@ class LatexSource:
                 self.partner[begin] = len(self.tokens)
 
     def _close(self, waiting: list[int], environments: Counter[str], end: int) -> None:
-        """End an environment together with the inner environments that lack their end."""
+        """End an environment, and with it the inner environments that have no end of their own."""
         while True:
             begin = waiting.pop()
             opening = self.tokens[begin]
@@ -198,7 +196,7 @@ class LatexSource:
         self.partner[first], self.partner[last] = last, first
 
     def is_mention(self, place: int) -> bool:
-        """Tell whether the environment is only mentioned in prose: it has neither an argument nor an end."""
+        """Tell whether a `begin` is only mentioned in prose, because it has neither an argument nor an end."""
         return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def group_end(self, place: int) -> int:
@@ -218,8 +216,8 @@ class LatexSource:
     def arguments(self, place: int, count: int) -> tuple[list[str], int]:
         r"""Return the raw texts of this many arguments, empty for missing ones, and the place after them.
 
-        Optional arguments before and after them are skipped. An argument of one character needs no braces,
-        such as the star in `\multirow{2}*{...}`.
+        Optional arguments around them are skipped. An argument of one character needs no braces, such as the star in
+        `\multirow{2}*{...}`.
         """
         texts: list[str] = []
         place = self.option_end(place)
@@ -366,7 +364,7 @@ class TextReader:
         return place
 
     def _read_fraction(self, place: int, middle: int) -> int:
-        """Join both arguments by a slash, because without it one half would read as twelve."""
+        """Join both arguments by a slash, because without a slash one half would become 12."""
         end = self.source.group_end(middle)
         self._fractions += 1
         for start, stop in ((place, middle), (middle, end)):
@@ -416,9 +414,9 @@ class TextReader:
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
-    r"""Return the caption whose macro is here, and the place after it; `\captionof` takes its kind first."""
+    """Return the caption whose macro is at this place, and the place after the caption."""
     start = source.after_star(place + 1)
-    if source.tokens[place].value == "captionof":
+    if source.tokens[place].value == "captionof":  # its first argument is the kind of float
         start = source.group_end(start)
     start = source.option_end(start)
     end = source.group_end(start)

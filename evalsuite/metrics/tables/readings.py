@@ -1,4 +1,4 @@
-"""Read the tables of a text in any markup, cut an answer down to its markup, and write frames and lists as markup."""
+"""Read the tables of a text in any markup, strip other text from answers, and write frames and lists as markup."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MarkupReading:
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
-    """Read all tables of a text. Bad markup never raises; the readable parts are returned."""
+    """Read all tables of a text; of invalid markup, the readable parts."""
     if format == "html":
         return PageTables(text).tables
     return read_latex(text) if format == "latex" else _read_markdown(text)
@@ -60,10 +60,7 @@ def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
 
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
-    """Read the tables of a reference; in HTML without tables, the list items or texts become one column.
-
-    The result is cached for further answers to the same question.
-    """
+    """Read the tables of a reference; in HTML without tables, the list items or texts become one column."""
     reading = _read_in(reference, markup)
     if reading.tables or markup != "html":
         return reading
@@ -82,10 +79,9 @@ ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
     """Remove everything but the markup from an answer.
 
-    If there are fenced blocks with such markup, only their contents are kept, else the whole answer. From
-    these, everything before the first and after the last piece of markup is removed; a piece is a tag in
-    HTML, an environment in LaTeX, and in raw text a row or the name above a table. Stripping twice changes
-    nothing.
+    If code fences contain such markup, only their contents are read, else the whole answer. Everything before the first
+    and after the last piece of markup is removed; a piece is a tag in HTML, an environment in LaTeX, and in raw text a
+    row or the name above a table. Stripping twice changes nothing.
     """
     before, stripped = "", answer
     while stripped != before:
@@ -95,7 +91,7 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 
 def _strip_once(answer: str, markup: Format) -> str:
     if markup == "markdown":
-        # Names of tables may be outside of the fences, so remove the fences line by line.
+        # Remove fences line by line, because the names of tables may be outside of them.
         return _cut_markdown(answer) or answer.strip()
     piece = TAG if markup == "html" else ENVIRONMENT
     blocks = [cut for block in _fenced_blocks(answer) if (cut := _cut(block, piece))]
@@ -103,7 +99,7 @@ def _strip_once(answer: str, markup: Format) -> str:
 
 
 def _fenced_blocks(answer: str) -> Iterator[str]:
-    """Return the blocks between code fences; the last one may lack its end."""
+    """Yield the blocks between code fences; the last block may lack its closing fence."""
     fence, lines = "", list[str]()
     for line in answer.split("\n"):
         match = FENCE.fullmatch(line.rstrip("\r"))
@@ -119,10 +115,8 @@ def _fenced_blocks(answer: str) -> Iterator[str]:
 
 
 def _cut(text: str, piece: re.Pattern[str]) -> str:
-    """Cut from the first piece that opens something to the last piece; to the end if that piece also opens something.
-
-    A truncated answer ends within the element that it opened last.
-    """
+    """Cut a text from its first opening piece to its last piece, or to its end if the last piece is opening."""
+    # A truncated answer ends within the element that it opened last.
     pieces = list(piece.finditer(text))
     first = next((match.start() for match in pieces if match["opens"]), None)
     if first is None:
@@ -173,9 +167,9 @@ class _Block:
 def _read_markdown(text: str) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
-    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. Its name is a
-    short line right above it, or above it with only blank lines and code fences between. The text before the
-    first pipe is also a name if it ends with a colon and the line below begins with a pipe.
+    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. Its name is the line
+    above, if that is short; blank lines and code fences between do not matter. The text before the first pipe is also a
+    name if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
     block = _Block()
@@ -235,7 +229,7 @@ def _is_ornament(line: str) -> bool:
 
 
 BLANK_LINES = re.compile(r"\n[ \t]*\n|^[ \t]*[`~]{3,}[^\n]*$", re.MULTILINE)
-LONGEST_FIELD = 80  # maximum characters of a field; a longer one is prose, unless fields are separated by tabs
+LONGEST_FIELD = 80  # Maximum characters of a field; longer text is prose, unless tabs separate the fields.
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 
@@ -285,7 +279,7 @@ def read_format(name: str) -> Format:
     try:
         return ALIASES[name.lower()]
     except (KeyError, AttributeError):
-        raise ValueError(f"a table's format is markdown (md), html or latex (tex), not {name!r}") from None
+        raise ValueError(f"the format of a table is markdown (md), html or latex (tex), not {name!r}") from None
 
 
 def detect_format(text: str) -> Format:

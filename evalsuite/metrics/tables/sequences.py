@@ -34,22 +34,17 @@ MOST_PAIRS = 2_000
 """Product of the two lengths, and number of equal pairs, up to which difflib takes a few hundredths of a second."""
 
 
-def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autojunk: bool = True) -> float:
+def matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float:
     """Return `SequenceMatcher(None, ...).ratio()`: twice the number of matched elements over the number of all.
 
     The result equals difflib's to the last bit, in less time for long sequences. Two empty sequences give 1.0.
-
-    Args:
-        reference: the second sequence.
-        autojunk: whether frequent elements cannot start a match, as is difflib's default; these are more than
-            one percent of a reference of at least 200 elements.
     """
-    total = len(prediction) + len(reference)
     if list(prediction) == list(reference):
         return 1.0
-    if _suits_difflib(prediction, reference, _frequent(reference, autojunk=autojunk)):
-        return SequenceMatcher(None, prediction, reference, autojunk=autojunk).ratio()
-    return 2.0 * Matching(prediction, reference, autojunk=autojunk).size() / total
+    frequent = _frequent(reference)
+    if _suits_difflib(prediction, reference, frequent):
+        return SequenceMatcher(None, prediction, reference).ratio()
+    return 2.0 * Matching(prediction, reference, frequent).size() / (len(prediction) + len(reference))
 
 
 def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
@@ -61,17 +56,17 @@ def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
     return sum(in_b[element] for element in a if in_b[element] <= frequent) <= MOST_PAIRS
 
 
-def _frequent(b: Sequence[str], *, autojunk: bool) -> int:
-    """Return how often an element may occur in `b` and still start a match."""
-    return len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b)
+def _frequent(b: Sequence[str]) -> int:
+    # difflib never starts a match at an element that occurs more often than this in the reference.
+    return len(b) // 100 + 1 if len(b) >= 200 else len(b)
 
 
 class Matching:
     """Computes the size of difflib's matching blocks of two sequences."""
 
-    def __init__(self, a: Sequence[str], b: Sequence[str], *, autojunk: bool) -> None:
+    def __init__(self, a: Sequence[str], b: Sequence[str], frequent: int) -> None:
         self.a, self.b = a, b
-        self._substrings = Substrings(*_codes(a, b, _frequent(b, autojunk=autojunk)))
+        self._substrings = Substrings(*_codes(a, b, frequent))
 
     def size(self) -> int:
         """Count the matched elements."""
@@ -140,10 +135,7 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
 
 
 def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
-    """Measure how far equality extends, with steps that double while it holds and halve after that.
-
-    Slices are compared in C, so few long comparisons are fastest.
-    """
+    """Measure how far equality extends, in steps that first double, then halve, because long slices are fastest."""
     size, step = 0, 1
     while step:
         end = min(size + step, limit)

@@ -173,7 +173,7 @@ def table_scores(
     row_order: bool = True,
     column_order: bool = True,
 ) -> list[TableScore]:
-    """Score many predicted tables.
+    """Score many pairs of a predicted and a wanted table; mappings may give their own `format`.
 
     Args:
         row_order: whether rows must be in the reference's order.
@@ -202,14 +202,14 @@ def match_tables(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableMatch:
-    """Read both sides and align tables, rows and columns; of several readings, keep the best-scoring one."""
+    """Read both sides, align tables, rows and columns, and return the best-scoring of the possible readings."""
     markup = read_format(format)
     order = {"row_order": row_order, "column_order": column_order}
     wanted = read_wanted(reference, markup)
     if not wanted.tables:
         start = " ".join(reference.split())[:60]
         raise ScoringError(
-            f"the reference holds no table that can be read as {markup}, so nothing can be compared with it: "
+            f"the reference contains no table that can be read as {markup}, so nothing can be compared with it: "
             f"{start!r}. Check its format, or write the table in markup that evalsuite reads (docs/struc_bench.md)"
         )
     if prediction.strip() == reference.strip():
@@ -217,7 +217,7 @@ def match_tables(
     else:
         readings = read_all(prediction, markup)
         if wanted.is_list:
-            # The reference is a list, so the answer may be a list, too.
+            # If the reference is a list, the answer may be one, too.
             readings.append(read_wanted(strip_answer(prediction, markup), markup))
     matches = (
         TableMatch(reading, wanted, compare_content(reading.tables, wanted.tables, **order))
@@ -230,7 +230,7 @@ CellState = Literal["equal", "differs", "missing", "surplus"]
 LEGEND = "predicted → wanted   [-missing-]   {+not wanted+}"
 COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
 EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
-"""Verdicts of cells that do not reduce the content score."""
+"""Verdicts of cells that do not lower the content score."""
 STYLE = """\
 .evalsuite-tables table { border-collapse: collapse; margin: 1rem 0 }
 .evalsuite-tables td { border: 1px solid #ccc; padding: .25rem .6rem }

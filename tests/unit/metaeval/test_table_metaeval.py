@@ -169,4 +169,4 @@ def test_a_reference_without_a_table_is_one_message(tmp_path: Path, capsys: pyte
     file = tmp_path / "empty.html"
     file.write_text("Nothing here.")
     assert main(["score", "tables", "--reference", str(file), "--prediction", str(file), "--format", "html"]) == 2
-    assert "holds no table" in capsys.readouterr().err
+    assert "contains no table" in capsys.readouterr().err

@@ -256,7 +256,7 @@ def test_bleurt_is_the_models_rating_of_reference_and_prediction_in_this_order(b
 
 @needs_torch
 def test_a_folder_that_holds_no_such_model_is_an_error_that_names_it(tmp_path: Path, bart: Path) -> None:
-    with pytest.raises(SettingsError, match=r"holds no config\.json"):
+    with pytest.raises(SettingsError, match=r"lacks config\.json"):
         BertScore(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "no such type"}')
     with pytest.raises(SettingsError, match="cannot be loaded as AutoModel"):

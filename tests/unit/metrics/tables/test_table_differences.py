@@ -77,7 +77,7 @@ def test_a_cell_with_markup_is_escaped_where_it_is_shown() -> None:
 def test_many_pairs_are_scored_at_once_and_a_bad_one_is_named() -> None:
     scores = table_scores([(ANSWER, WANTED), {"prediction": WANTED, "reference": ROWS, "format": "md"}])
     assert [score.content for score in scores] == [5 / 6, 1.0]
-    with pytest.raises(ScoringError, match="pair 1: the reference holds no table"):
+    with pytest.raises(ScoringError, match="pair 1: the reference contains no table"):
         table_scores([(WANTED, WANTED), (WANTED, "none")])
 
 

@@ -203,7 +203,7 @@ def test_the_signature_names_what_decides_the_score() -> None:
 
 
 def test_an_unreadable_reference_is_an_error() -> None:
-    with pytest.raises(ScoringError, match="holds no table"):
+    with pytest.raises(ScoringError, match="contains no table"):
         table_score(HTML, "No table.", format="html")
     with pytest.raises(ValueError, match="not 'pdf'"):
         table_score(HTML, HTML, format="pdf")

@@ -124,7 +124,7 @@ def test_what_was_written_is_read_again(rows: Rows, written: Format) -> None:
     ],
 )
 def test_a_reference_without_a_readable_table_is_an_error_and_no_score(reference: str, written: Format) -> None:
-    with pytest.raises(ScoringError, match="holds no table that can be read"):
+    with pytest.raises(ScoringError, match="contains no table that can be read"):
         table_score("Sorry, I cannot help.", reference, format=written)
 
 
