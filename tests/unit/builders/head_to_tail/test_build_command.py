@@ -234,7 +234,7 @@ def test_so_many_questions_a_template_must_be_a_positive_number(
 
 
 def test_two_builds_of_one_file_do_not_meet(folder: Path, build: Build, tmp_path: Path) -> None:
-    with building(tmp_path / "built.json"), pytest.raises(SettingsError, match="another build of"):
+    with building(tmp_path / "built.json"), pytest.raises(SettingsError, match="another build is writing"):
         build("dbpedia", folder)
     assert build("dbpedia", folder)
 
