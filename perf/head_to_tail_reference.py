@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail import imdb as words
-from evalsuite.builders.head_to_tail.drawing import distinct, is_fit, lot
+from evalsuite.builders.head_to_tail.drawing import QuestionTemplate, distinct, is_fit, lot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,14 +81,14 @@ class Dump:
         listed = self.crew.get(id_, (None, None))[column]
         return self.named(listed.split(",")) if listed else []
 
-    def about_title(self, template: words.Template, id_: str) -> Iterator[tuple]:
+    def about_title(self, template: QuestionTemplate, id_: str) -> Iterator[tuple]:
         """The question of a template about a title, and its answers."""
         _kind, _name, year, end, minutes = self.titles[id_]
         if template == words.CHARACTER:
             roles = self.parts.get(id_, {})
             for role in sorted(roles, key=lambda role: lot(0, template.id, id_, role)):
                 if words.is_somebody(role):
-                    yield self.title(id_).asked(template, role), self.named(roles[role])
+                    yield self.title(id_).question(template, role), self.named(roles[role])
             return
         answers = {
             words.END_YEAR: lambda: [end],
@@ -96,9 +96,9 @@ class Dump:
             words.DIRECTOR: lambda: self.credited(id_, 0),
             words.WRITER: lambda: self.credited(id_, 1),
         }.get(template, lambda: [year])
-        yield self.title(id_).asked(template), answers()
+        yield self.title(id_).question(template), answers()
 
-    def about_person(self, template: words.Template, id_: str) -> Iterator[tuple]:
+    def about_person(self, template: QuestionTemplate, id_: str) -> Iterator[tuple]:
         """The question of a template about a person, and its answers."""
         name, born, died, listed, works = self.people[id_]
         if self.people_namesakes[name.lower()] > 1:
@@ -111,9 +111,9 @@ class Dump:
             words.PROFESSION: words.professions(listed),
             words.KNOWN_FOR: [self.titles[work][1] for work in known] if len(known) == len(works) else [],
         }
-        yield words.Person(name, self.title(best).known_as()).asked(template), answers[template]
+        yield words.Person(name, self.title(best).known_as()).question(template), answers[template]
 
-    def pools(self) -> dict[words.Template, Callable[[str], object]]:
+    def pools(self) -> dict[QuestionTemplate, Callable[[str], object]]:
         """Which titles and people each template can be asked about, as far as a look at them tells."""
         titles, people = self.titles, self.people
         return {
@@ -150,7 +150,7 @@ def cut(popularity: dict[str, int]) -> tuple[dict[str, str], dict[str, float]]:
 
 
 def first(
-    template: words.Template, pool: list[str], ask: Callable[[str], Iterator[tuple]], lots: dict[str, int]
+    template: QuestionTemplate, pool: list[str], ask: Callable[[str], Iterator[tuple]], lots: dict[str, int]
 ) -> list[tuple]:
     """As many candidates as can be needed, in the order of their lots."""
     salt, size = lot(0, template.id), 4 * TARGET
