@@ -100,7 +100,7 @@ def denotation_match(prediction: str, target: str | Sequence[str], *, ordered: b
     """
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
     text = prediction.strip()[:MOST_CHARACTERS]
-    return float(any(_same_list(values, wanted, ordered=ordered) for values in _readings(text, len(wanted))))
+    return float(any(_is_same_list(values, wanted, ordered=ordered) for values in _list_readings(text, len(wanted))))
 
 
 def same_value(one: str, other: str) -> bool:
@@ -138,18 +138,18 @@ def normalize(text: str) -> str:
 
 def parse_day(text: str) -> Day | None:
     """Read a date in any usual form; a year alone is a number, not a date."""
-    text = _CHINESE_PART.sub(lambda part: f"{_chinese_number(part[0]):.0f}", text)
+    text = _CHINESE_PART.sub(lambda part: f"{_parse_chinese_number(part[0]):.0f}", text)
     for pattern in _DATES:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
             named = parts.get("name")
-            month = _MONTHS.index(named[:3]) + 1 if named else _part(parts.get("month"))
-            day = Day(_part(parts.get("year")), month, _part(parts.get("day")))
+            month = _MONTHS.index(named[:3]) + 1 if named else _parse_part(parts.get("month"))
+            day = Day(_parse_part(parts.get("year")), month, _parse_part(parts.get("day")))
             return day if (day.month or 1) <= 12 and (day.day or 1) <= 31 and (day.month or day.day) else None
     return None
 
 
-def _part(written: str | None) -> int | None:
+def _parse_part(written: str | None) -> int | None:
     return int(written) if written and written.isdecimal() else None
 
 
@@ -162,7 +162,7 @@ def parse_amount(text: str) -> Quantity | None:
         return Quantity(float(number.value), number.unit)
     match = _AMOUNT.fullmatch(text)
     if match is None:
-        value = _chinese_number(text.removesuffix("%"))
+        value = _parse_chinese_number(text.removesuffix("%"))
         return None if value is None else Quantity(value, "%" if text.endswith("%") else "")
     number = parse_number(match["number"])
     if number is None:
@@ -173,7 +173,7 @@ def parse_amount(text: str) -> Quantity | None:
     return Quantity(float(number.value) * scale, unit or match["before"] or "")
 
 
-def _chinese_number(text: str) -> float | None:
+def _parse_chinese_number(text: str) -> float | None:
     if len(text) > 1 and all(sign in _DIGITS for sign in text):  # 二〇二一
         return float("".join(str(_DIGITS[sign]) for sign in text))
     total = section = 0
@@ -197,7 +197,7 @@ def _chinese_number(text: str) -> float | None:
     return float(total + section + (digit or 0)) if text else None
 
 
-def _readings(text: str, count: int) -> list[list[str]]:
+def _list_readings(text: str, count: int) -> list[list[str]]:
     """List the ways to read an answer as this many values."""
     readings = [[text]] if count == 1 else []
     try:
@@ -214,7 +214,7 @@ def _readings(text: str, count: int) -> list[list[str]]:
     return [[_BULLET.sub("", value) for value in values] for values in readings if len(values) == count <= MOST_VALUES]
 
 
-def _same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:
+def _is_same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:
     if ordered:
         return all(map(same_value, values, wanted))
     left = list(values)

@@ -29,7 +29,7 @@ USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
 }  # fmt: skip
 """The layer that agrees best with people, by kind of model, layer count and width (bert_score's `model2layers`)."""
 
-TextPair = tuple[str, str]  # a prediction, then its reference
+TextPair = tuple[str, str]  # A prediction, then its reference.
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,12 @@ class BertScore:
         """Embed each text as unit vectors, one per token, with a mask of the text's own tokens."""
         import torch
 
-        tokens = _tokens(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
+        tokens = _tokenize(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
         special = tokens.pop("special_tokens_mask")
         with torch.inference_mode():
-            states = self._model(**_on(self._model, tokens), output_hidden_states=True).hidden_states[self.layer]
+            states = self._model(**_move_to_device(self._model, tokens), output_hidden_states=True).hidden_states[
+                self.layer
+            ]
         vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
@@ -127,7 +129,8 @@ class BartScore:
         import torch
 
         sources, targets = (
-            _on(self._model, _tokens(self._tokenizer, LONGEST_BART, side)) for side in zip(*pairs, strict=True)
+            _move_to_device(self._model, _tokenize(self._tokenizer, LONGEST_BART, side))
+            for side in zip(*pairs, strict=True)
         )
         labels, counted = targets["input_ids"], targets["attention_mask"]
         with torch.inference_mode():
@@ -159,7 +162,7 @@ class Bleurt:
         import torch
 
         predictions, references = zip(*pairs, strict=True)
-        tokens = _on(self._model, _tokens(self._tokenizer, LONGEST, references, predictions))
+        tokens = _move_to_device(self._model, _tokenize(self._tokenizer, LONGEST, references, predictions))
         with torch.inference_mode():
             yield from self._model(**tokens).logits[:, 0].tolist()
 
@@ -170,13 +173,13 @@ def _in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterat
         yield from through(batch)
 
 
-def _tokens(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
+def _tokenize(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
     limit = min(int(tokenizer.model_max_length), longest)
     sides = (list(side) for side in texts)
     return dict(tokenizer(*sides, truncation=True, padding=True, max_length=limit, return_tensors="pt", **more))
 
 
-def _on(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
+def _move_to_device(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 

@@ -49,7 +49,7 @@ def numeric_match(prediction: object, target: object) -> float:
     predicted, wanted = parse_number(prediction), parse_number(target)
     if predicted is None or wanted is None:
         return 0.0
-    return float(_same_unit(predicted.unit, wanted.unit) and _equal(predicted.value, wanted.value))
+    return float(_is_same_unit(predicted.unit, wanted.unit) and _is_equal(predicted.value, wanted.value))
 
 
 def parse_number(written: object) -> Number | None:
@@ -61,20 +61,20 @@ def parse_number(written: object) -> Number | None:
     and other units are not read.
     """
     if isinstance(written, str):
-        match = _NUMBER.fullmatch(_in_ascii(written.strip()))
-        return _number(match) if match else None
+        match = _NUMBER.fullmatch(_to_ascii(written.strip()))
+        return _make_number(match) if match else None
     if isinstance(written, bool) or not isinstance(written, Real):
         return None
     value = Decimal(int(written)) if isinstance(written, Integral) else Decimal(repr(float(written)))
     return Number(value) if value.is_finite() else None
 
 
-def _in_ascii(text: str) -> str:
+def _to_ascii(text: str) -> str:
     text = text.translate(_IN_ASCII)
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
 
 
-def _number(match: re.Match[str]) -> Number | None:
+def _make_number(match: re.Match[str]) -> Number | None:
     sign, before, inner, digits, exponent, after = map(str, match.groups(""))
     unit = before or after
     if (before and after) or (sign and inner) or before == "%":
@@ -88,13 +88,13 @@ def _number(match: re.Match[str]) -> Number | None:
     return Number(value, unit)
 
 
-def _same_unit(predicted: str, wanted: str) -> bool:
+def _is_same_unit(predicted: str, wanted: str) -> bool:
     if "%" in (predicted, wanted):
         return wanted == "%" and predicted in ("", "%")
     return predicted == wanted or "" in (predicted, wanted)
 
 
-def _equal(one: Decimal, other: Decimal) -> bool:
+def _is_equal(one: Decimal, other: Decimal) -> bool:
     if one == other:
         return True
     with localcontext(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:

@@ -58,19 +58,19 @@ def cut(text: str) -> list[str]:
 def segment(text: str) -> list[str]:
     """Split any text into jieba's tokens, including blanks and punctuation, and after every `AT_ONCE` characters."""
     parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
-    return [token for part in parts for token in _chinese().lcut(part)]
+    return [token for part in parts for token in _load_jieba().lcut(part)]
 
 
 def segmenter_version() -> str:
     """Return jieba's version, which is stored with every score that used it."""
-    _chinese()
+    _load_jieba()
     from importlib.metadata import version
 
     return version("jieba")
 
 
 @cache
-def _chinese() -> Any:
+def _load_jieba() -> Any:
     try:
         with warnings.catch_warnings():
             # Invalid escapes in jieba's source cause warnings when Python compiles it.
@@ -100,7 +100,7 @@ def exact_match(prediction: str, targets: Targets) -> float:
 
     Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by `normalise`.
     """
-    return _best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
+    return _score_best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
 
 
 def contains(prediction: str, targets: Targets) -> float:
@@ -110,7 +110,7 @@ def contains(prediction: str, targets: Targets) -> float:
     words even without a space, except between digits. Do not use this metric for the letters of a multiple choice,
     because A is an article within a sentence.
     """
-    return _best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
+    return _score_best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
@@ -118,7 +118,7 @@ def token_f1(prediction: str, targets: Targets) -> float:
 
     Source: the evaluation script of SQuAD v1.1. Chinese texts are cut into words by jieba.
     """
-    return _best(_token_f1, prediction, targets)
+    return _score_best(_compare_tokens, prediction, targets)
 
 
 def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
@@ -127,7 +127,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer.
     On ASCII texts the values equal the package's. Unlike there, words of all scripts count; jieba splits Chinese texts.
     """
-    return _best(partial(_common_subsequence_f1, form=stem_words if stem else list), prediction, targets)
+    return _score_best(partial(_compare_subsequences, form=stem_words if stem else list), prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
@@ -140,13 +140,13 @@ def bleu(prediction: str, targets: Targets) -> float:
     def score(prediction: str, target: str) -> float:
         return bleu_of_tokens(" ".join(cut(prediction)), " ".join(cut(target)))
 
-    return _best(score, prediction, targets)
+    return _score_best(score, prediction, targets)
 
 
 def bleu_signature(*, chinese: bool = False) -> str:
     """Return sacrebleu's signature of the settings of `bleu`; for Chinese texts, with jieba's version."""
-    _sacrebleu().sentence_score("a", ["a"])  # the signature is complete after the first use
-    signature = _sacrebleu().get_signature().format()
+    _load_sacrebleu().sentence_score("a", ["a"])  # the signature is complete after the first use
+    signature = _load_sacrebleu().get_signature().format()
     return f"{signature}|words:jieba-{segmenter_version()}" if chinese else signature
 
 
@@ -184,7 +184,7 @@ def as_texts(targets: Targets) -> list[str]:
     return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in several]
 
 
-def _best(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
+def _score_best(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
     def score(target: str) -> float:
         if not prediction.strip() or not target.strip():
             return float(prediction.strip() == target.strip())
@@ -225,7 +225,7 @@ def _whole_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
     return tokens[0], re.compile(start + "".join(parts) + end)
 
 
-def _token_f1(prediction: str, target: str) -> float:
+def _compare_tokens(prediction: str, target: str) -> float:
     predicted, wanted = (
         [word for part in normalise(text).split() for word in cut(part)] for text in (prediction, target)
     )
@@ -233,7 +233,7 @@ def _token_f1(prediction: str, target: str) -> float:
     return 2 * same / (len(predicted) + len(wanted))
 
 
-def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
+def _compare_subsequences(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
     predicted, wanted = alphanumeric_words(prediction), alphanumeric_words(target)
     if not predicted or not wanted:
         return float(normalise(prediction) == normalise(target))
@@ -250,11 +250,11 @@ def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequenc
 def bleu_of_tokens(prediction: str, target: str) -> float:
     """Compute sentence BLEU in [0, 1] of texts whose Chinese words are already separated by spaces."""
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
-    return min(1.0, float(_sacrebleu().sentence_score(prediction, [target]).score) / 100)
+    return min(1.0, float(_load_sacrebleu().sentence_score(prediction, [target]).score) / 100)
 
 
 @cache
-def _stemmer() -> Callable[[str], str]:
+def _load_stemmer() -> Callable[[str], str]:
     from nltk.stem.porter import PorterStemmer
 
     stem: Callable[[str], str] = PorterStemmer().stem
@@ -263,12 +263,12 @@ def _stemmer() -> Callable[[str], str]:
 
 def stem_words(words: Sequence[str]) -> list[str]:
     """Convert words to rouge-score's stems; only ASCII words of more than three letters change."""
-    stem = _stemmer()
+    stem = _load_stemmer()
     return [stem(word) if len(word) > 3 and word.isascii() else word for word in words]
 
 
 @cache
-def _sacrebleu() -> Any:
+def _load_sacrebleu() -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(effective_order=True)

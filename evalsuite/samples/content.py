@@ -24,17 +24,17 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
     Args:
         source: a file, bytes, or a URL from which the model's server downloads the picture.
     """
-    return {"type": "image_url", "image_url": {"url": _picture(source), "detail": detail}}
+    return {"type": "image_url", "image_url": {"url": _picture_url(source), "detail": detail}}
 
 
-def _picture(source: Source) -> str:
+def _picture_url(source: Source) -> str:
     if isinstance(source, str) and source.startswith(("http://", "https://", "data:")):
         return source
-    content = _bytes(source)
+    content = _read_bytes(source)
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
     if kind is None:
         raise SettingsError(f"image({_describe(source)}): not a PNG, JPEG, GIF or WebP picture")
-    return _data(kind, content)
+    return _data_url(kind, content)
 
 
 def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
@@ -46,7 +46,7 @@ def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa:
     chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
     if chosen not in SOUNDS.values():
         raise SettingsError(f"audio({_describe(source)}): a recording is wav or mp3; give its format with format=")
-    data = b64encode(_bytes(source)).decode("ascii")
+    data = b64encode(_read_bytes(source)).decode("ascii")
     return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
 
 
@@ -60,14 +60,14 @@ def file(source: Source, *, name: str | None = None) -> MessagePart:
         raise SettingsError("file(bytes): name it with name=, because the name's extension tells the kind of file")
     shown = name or Path(str(source)).name
     kind = mimetypes.guess_type(shown)[0] or "application/octet-stream"
-    return {"type": "file", "file": {"filename": shown, "file_data": _data(kind, _bytes(source))}}
+    return {"type": "file", "file": {"filename": shown, "file_data": _data_url(kind, _read_bytes(source))}}
 
 
-def _data(kind: str, content: bytes) -> str:
+def _data_url(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{b64encode(content).decode('ascii')}"
 
 
-def _bytes(source: Source) -> bytes:
+def _read_bytes(source: Source) -> bytes:
     if isinstance(source, bytes):
         return source
     try:

@@ -15,7 +15,7 @@ from evalsuite.core.types import Sample
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-SourceItem = tuple[str, Mapping[str, Any]]  # a description of the item's position, and the item
+SourceItem = tuple[str, Mapping[str, Any]]  # The item's position in words, and the item.
 
 
 def load_samples(
@@ -92,10 +92,10 @@ class SampleFields:
 
     def make_sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
         """Make a sample from an item; without a field for the id, the item's number is the id."""
-        identity = number if self.id is None else _field_value(item, self.id, path, where)
+        identity = number if self.id is None else _read_field(item, self.id, path, where)
         if not isinstance(identity, str | int) or identity == "":
             raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
-        question = _field_value(item, self.input, path, where)
+        question = _read_field(item, self.input, path, where)
         if not isinstance(question, str | list) or not question:
             raise DatasetError(
                 path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
@@ -106,9 +106,9 @@ class SampleFields:
             return Sample(
                 identity,
                 question,
-                None if self.target is None else _field_value(item, self.target, path, where),
-                _named_values(item, self.tags, path, where),
-                _named_values(item, metadata, path, where),
+                None if self.target is None else _read_field(item, self.target, path, where),
+                _read_fields(item, self.tags, path, where),
+                _read_fields(item, metadata, path, where),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise DatasetError(
@@ -116,15 +116,15 @@ class SampleFields:
             ) from error
 
 
-def _named_values(
+def _read_fields(
     item: Mapping[str, Any], fields: Sequence[str] | Mapping[str, Field], path: str, where: str
 ) -> dict[str, Any]:
     if not isinstance(fields, Mapping):
         fields = {name: name for name in ((fields,) if isinstance(fields, str) else fields)}
-    return {name: _field_value(item, field, path, where) for name, field in fields.items()}
+    return {name: _read_field(item, field, path, where) for name, field in fields.items()}
 
 
-def _field_value(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
+def _read_field(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
     if callable(field):
         try:
             return field(item)
@@ -225,10 +225,10 @@ def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
         yield f"item {number}", _check_item(item, file, f"item {number}")
 
 
-CSV_LIMIT = 2**31 - 1  # maximum characters of one field
+CSV_LIMIT = 2**31 - 1  # Maximum characters of a field.
 
 
-def _separated_by(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
+def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read(file: Path) -> Iterator[SourceItem]:
         # The limit applies to the whole process, so restore it for other code.
         usual = csv.field_size_limit(CSV_LIMIT)
@@ -258,16 +258,16 @@ def _read_parquet(file: Path) -> Iterator[SourceItem]:
     try:
         import duckdb
     except ImportError:
-        rows, failure = _rows_by_arrow(file)
+        rows, failure = _open_by_arrow(file)
     else:
-        rows, failure = _rows_by_duckdb(file), duckdb.Error
+        rows, failure = _read_by_duckdb(file), duckdb.Error
     try:
         yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
     except failure as error:
         raise DatasetError(str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file") from error
 
 
-def _rows_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
+def _read_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
     import duckdb
 
     result = duckdb.execute("SELECT * FROM read_parquet(?)", [str(file)])
@@ -276,7 +276,7 @@ def _rows_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
         yield from (dict(zip(names, values, strict=True)) for values in rows)
 
 
-def _rows_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
+def _open_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
     """Read the rows with pyarrow, which many environments have; return also the exception for an invalid file."""
     try:
         from pyarrow import ArrowException, parquet
@@ -311,8 +311,8 @@ def _read_hub(name: str, split: str) -> Iterator[SourceItem]:
 READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".jsonl": _read_json_lines,
     ".json": _read_json,
-    ".csv": _separated_by(","),
-    ".tsv": _separated_by("\t"),
+    ".csv": _make_csv_reader(","),
+    ".tsv": _make_csv_reader("\t"),
     ".yaml": _read_yaml,
     ".yml": _read_yaml,
     ".parquet": _read_parquet,

@@ -48,11 +48,9 @@ class TableComparison:
     tables: int = 0  # The number of wanted tables.
     # Counts of tables, rows and columns that are missing or unwanted, by a description such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
-    # names of rows and columns that differ from the wanted ones, as (predicted, wanted)
-    names: list[tuple[str, str]] = field(default_factory=list)
+    names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong predicted and a wanted name.
     cells: list[CellPair] = field(default_factory=list)  # All data cells that both tables have.
-    # Data cells of wanted rows, columns and tables that the prediction lacks.
-    lost: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)  # Data cells of wanted rows and columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
     # For each sum in the wanted tables (see `check_sums`), whether the prediction also has it.
     sums: list[bool] = field(default_factory=list)
@@ -71,12 +69,12 @@ def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComp
     comparison.structure["extra tables"] += len(content.extra)
     for table in content.extra:
         first = int(table.width > 1)
-        comparison.predicted += [text for row in _plain(table.texts)[1:] for text in row[first:]]
+        comparison.predicted += [text for row in _strip_markup(table.texts)[1:] for text in row[first:]]
     return comparison
 
 
 def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
-    wanted, predicted = _plain(pair.right.texts), _plain(pair.left.texts)
+    wanted, predicted = _strip_markup(pair.right.texts), _strip_markup(pair.left.texts)
     # If a table has only head rows, the names of its columns are in the first row.
     head = head_rows if 0 < head_rows < len(wanted) else 1
     first = int(pair.right.width > 1)
@@ -126,7 +124,7 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
     )
 
 
-def _plain(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[plain_text(text) for text in row] for row in rows]
 
 
@@ -144,8 +142,8 @@ def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str
     them have numbers, and in at least two places. A difference is the same sum, read from another of its
     lines. Each place counts separately.
     """
-    numbers = [[_number(cell) for cell in row] for row in wanted]
-    answered = [[_number(cell) for cell in row] for row in predicted]
+    numbers = [[_parse_number(cell) for cell in row] for row in wanted]
+    answered = [[_parse_number(cell) for cell in row] for row in predicted]
     if not answered:
         answered = [[None] * len(row) for row in numbers]
     transposed = [list(zip(*rows, strict=True)) for rows in (answered, numbers)]
@@ -166,11 +164,11 @@ def _find_sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
         others = [column for column in columns if column != total]
         whole = [tuple(others)] if len(others) > 2 else []
         for parts in (*combinations(others, 2), *whole):
-            if _is_sum_throughout(rows, total, parts):
+            if _is_sum_in_all_rows(rows, total, parts):
                 yield total, parts
 
 
-def _is_sum_throughout(rows: Numbers, total: int, parts: tuple[int, ...]) -> bool:
+def _is_sum_in_all_rows(rows: Numbers, total: int, parts: tuple[int, ...]) -> bool:
     lines = 0
     for row in rows:
         verdict = _is_sum(row, total, parts)
@@ -189,7 +187,7 @@ def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> 
     return abs(whole - sum(numbers)) <= TOLERANCE * max(1.0, abs(whole))
 
 
-def _number(cell: str) -> float | None:
+def _parse_number(cell: str) -> float | None:
     try:
         number = float(value_of(cell))
     except ValueError:
@@ -206,7 +204,7 @@ ABILITIES = {
     "hallucination_control": "Hallucination control",
 }
 """Metric names, and their labels in the radar chart."""
-SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # facts of form about the size of tables rather than their markup
+SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Facts of form that are not about markup.
 
 
 def abilities(
@@ -225,17 +223,17 @@ def abilities(
     if not comparison.tables:
         return {"formatting": form}
     right = [pair for pair in comparison.cells if pair.verdict in RIGHT and value_of(pair.wanted)]
-    wanted, predicted = _values(comparison.wanted), _values(comparison.predicted)
+    wanted, predicted = _count_values(comparison.wanted), _count_values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
-    text, sums, placed = Text(source), comparison.sums, _share(len(right), covered) or 0.0
+    text, sums, placed = Text(source), comparison.sums, _divide(len(right), covered) or 0.0
     values = {
-        "coverage": _share(covered, wanted.total()),
+        "coverage": _divide(covered, wanted.total()),
         "formatting": form,
-        "reasoning": _share_derived(comparison, text),
+        "reasoning": _measure_derived(comparison, text),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
-        "pragmatics": (markup + (_share(in_form, len(right)) or 0.0) + share) / 3,
-        "hallucination_control": _share_supported(comparison, text, wanted),
+        "pragmatics": (markup + (_divide(in_form, len(right)) or 0.0) + share) / 3,
+        "hallucination_control": _measure_supported(comparison, text, wanted),
     }
     untested = () if wanted else ("coverage", "comprehension", "pragmatics")
     return {name: value for name, value in values.items() if value is not None and name not in untested}
@@ -247,23 +245,23 @@ def markup_used(facts: Iterable[FormFact]) -> float:
     return sum(about_markup) / len(about_markup)
 
 
-def _share_derived(comparison: TableComparison, text: Text) -> float | None:
+def _measure_derived(comparison: TableComparison, text: Text) -> float | None:
     # A value that the source text lacks must be derived from it.
     derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
     right = sum(pair.verdict in RIGHT for pair in derived)
-    return _share(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
+    return _divide(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
 
 
-def _share_supported(comparison: TableComparison, text: Text, wanted: Counter[str]) -> float | None:
+def _measure_supported(comparison: TableComparison, text: Text, wanted: Counter[str]) -> float | None:
     answered = [cell for cell in comparison.predicted if not is_blank(cell)]
-    return _share(sum(text.holds(cell) or value_of(cell) in wanted for cell in answered), len(answered))
+    return _divide(sum(text.holds(cell) or value_of(cell) in wanted for cell in answered), len(answered))
 
 
-def _values(cells: Iterable[str]) -> Counter[str]:
+def _count_values(cells: Iterable[str]) -> Counter[str]:
     return Counter(value for cell in cells if (value := value_of(cell)))
 
 
-def _share(part: int, whole: int) -> float | None:
+def _divide(part: int, whole: int) -> float | None:
     return min(part / whole, 1.0) if whole else None
 
 

@@ -45,11 +45,11 @@ class HumanScores:
 class RatedOutput:
     """The scores that all people together gave to one output."""
 
-    content: float  # The mean score for content.
+    content: float  # The mean score.
     format: float  # The mean score for structure and format.
     # Each person's two scores, by a number that stands for the person.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # for each type of error, the share of people who found it among those who looked for errors; empty if nobody looked
+    # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
@@ -119,15 +119,11 @@ QUICK = 4  # Number of shipped items per format that run by default.
 class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
-    # The number of items to run per format; 0 runs all. The default is all items of a folder, and the first 4 of the
-    # shipped samples.
-    each: int = 0
-    # Maximum tokens of an answer; by default one and a half times what the wanted table needs, and at least
-    # `least_tokens`.
+    each: int = 0  # Number of items per format; 0 runs all. Of the shipped samples, the first 4 run by default.
+    # Maximum tokens of an answer; by default 1.5 times what the wanted table needs, and at least `least_tokens`.
     max_tokens: int | None = None
-    # lower bound for the default of `max_tokens`, so that a model can reason before it writes the table
-    least_tokens: int = 2048
-    temperature: float | None = 0.0  # The temperature of the answers.
+    least_tokens: int = 2048  # Minimum of that default, so that a model can reason before it writes the table.
+    temperature: float | None = 0.0
     bertscore: str | None = None  # Folder of an encoder; without it, BERTScore is not measured.
     # The encoder's layer whose embeddings are compared; by default the usual one for the model.
     bertscore_layer: int | None = None
@@ -292,7 +288,7 @@ def load(setup: Setup) -> Dataset:
                         f"evalsuite build struc-bench format-cot {path.name} --model MODEL --to FILE writes them"
                     )
                     raise DatasetError(path, f"item {place}", "no field 'format_description'", expected)
-                samples.append(_sample(names[place], item, written, mode, setup.modes, people))
+                samples.append(_make_sample(names[place], item, written, mode, setup.modes, people))
     _check_rated(people, ids, folder)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
@@ -314,7 +310,7 @@ def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) ->
         raise DatasetError(folder / RATINGS, "field 'sample'", repr(strangers[0]), expected)
 
 
-def _sample(
+def _make_sample(
     name: str, item: TableItem, written: Format, mode: str, modes: tuple[str, ...], people: Mapping[str, RatedOutput]
 ) -> Sample:
     variant = f"{name}-{mode}"

@@ -83,7 +83,7 @@ async def p_score(
     both = await gather_readable(
         ask_until_parsed(
             judge,
-            [Message("system", system), Message("user", _prompt(prompt, *order, format))],
+            [Message("system", system), Message("user", _fill_prompt(prompt, *order, format))],
             parse_scores,
             attempts=attempts,
             **params,
@@ -91,14 +91,14 @@ async def p_score(
         for order in orders
     )
     content, structure = (sum(judgement.value[aspect] for judgement in both.judgements) / 2 for aspect in ASPECTS)
-    written = signature("p_score", [judge], system, _prompt(prompt, "", "", "any format"), params)
+    written = signature("p_score", [judge], system, _fill_prompt(prompt, "", "", "any format"), params)
     return PScore(content, structure, both.log, written)
 
 
 def check_prompt(prompt: str) -> None:
     """Check that a prompt has a placeholder for the tables, and no unknown placeholders."""
     try:
-        filled = _prompt(prompt, "table one", "table two", "html")
+        filled = _fill_prompt(prompt, "table one", "table two", "html")
     except (LookupError, ValueError, AttributeError) as error:
         raise ValueError(
             f"cannot be filled in ({type(error).__name__}: {error}); write a literal brace twice"
@@ -115,7 +115,7 @@ def parse_scores(text: str) -> dict[str, float]:
         raise ValueError(f"{error} The form is {FORM}.") from error
 
 
-def _prompt(prompt: str, first: str, second: str, written: str) -> str:
+def _fill_prompt(prompt: str, first: str, second: str, written: str) -> str:
     first, second = first or "(nothing)", second or "(nothing)"
     return prompt.format(
         format={"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(written, written),

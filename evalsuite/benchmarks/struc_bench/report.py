@@ -38,27 +38,27 @@ def report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     details: list[Table | Chart] = [
-        *_metric_tables(lines),
-        *_fact_table(lines),
-        _released_table(lines),
-        _errors_table(lines),
-        _chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
-        _abilities_table(lines),
-        _chart("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
-        *_agreement_tables(lines),
-        _items_table(lines),
+        *_make_metric_tables(lines),
+        *_make_fact_table(lines),
+        _make_released_table(lines),
+        _make_errors_table(lines),
+        _make_chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
+        _make_abilities_table(lines),
+        _make_chart("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
+        *_make_agreement_tables(lines),
+        _make_items_table(lines),
     ]
     blocks: list[Block] = [
-        _preface(views, lines),
-        _score_table(lines),
+        _make_preface(views, lines),
+        _make_score_table(lines),
         *(replace(detail, folded=True) for detail in details),
         *(passage for line in lines for passage in cut_off(line.label, line.tally, "STRUC_BENCH")),
-        *(passage for line in lines for passage in _extreme_outputs(line)),
+        *(passage for line in lines for passage in _show_extreme_outputs(line)),
     ]
     return Section(TITLE, tuple(blocks))
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
+def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     measured = {metric for line in lines for metric in line.tally.metrics()}
     missing = []
     if "p_content" not in measured:
@@ -76,11 +76,11 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
     )
 
 
-def _shares(headings: Iterable[str]) -> list[Column]:
+def _make_shares(headings: Iterable[str]) -> list[Column]:
     return [Column(heading, "percent", 1) for heading in headings]
 
 
-def _of_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
     """List the cases of each format and run that has any, with the format's name and the run's label."""
     return [
         (name, line.label, tally)
@@ -90,19 +90,19 @@ def _of_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
     ]
 
 
-def _with_totals(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+def _list_with_totals(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
     """List the cases of all formats together, then of each format."""
-    return [("all", line.label, line.tally) for line in lines] + _of_formats(lines)
+    return [("all", line.label, line.tally) for line in lines] + _list_formats(lines)
 
 
-def _score_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the table score, which is the benchmark's main metric, by format."""
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in _with_totals(lines)
+        for name, label, tally in _list_with_totals(lines)
     ]
     columns = [
-        Column("Format"), Column("Run"), Column("Outputs", "count"), *_shares([*TABLE_SCORE.values(), "Compiles"]),
+        Column("Format"), Column("Run"), Column("Outputs", "count"), *_make_shares([*TABLE_SCORE.values(), "Compiles"]),
     ]  # fmt: skip
     note = (
         "Content: the F1 of cells, aligned in rows and columns and compared by value, whatever the answer's markup "
@@ -113,7 +113,7 @@ def _score_table(lines: Sequence[LabelledCases]) -> Table:
     return Table("Table score", columns, rows, note)
 
 
-def _fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _make_fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Tabulate the checklist: for each fact of form, the share of outputs that fulfil it."""
     rows: list[list[Cell]] = []
     for line in lines:
@@ -125,16 +125,16 @@ def _fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             [line.label, name.replace("_", " "), len(values), sum(values) / len(values)]
             for name, values in counts.items()
         ]
-    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), *_shares(["Fulfilled"])]
+    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), *_make_shares(["Fulfilled"])]
     if rows:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
-def _metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
     columns = [Column("Run"), Column("Outputs", "count")]
     for metric, heading in METRICS.items():
-        columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _shares([heading])
+        columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _make_shares([heading])
     note = (
         "SacreBLEU is computed over all outputs at once; the other values are means over outputs. All values are in "
         "percent, except the P-Score (0 to 10), BARTScore (nats per token) and BLEURT."
@@ -157,7 +157,7 @@ def _estimate(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _released_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate by format the H-Score as published, which sums over parts of the tables."""
     rows: list[list[Cell]] = [
         [
@@ -166,7 +166,7 @@ def _released_table(lines: Sequence[LabelledCases]) -> Table:
             *(tally.mean(metric) for metric in RELEASED),
             len(tally.scored(RANKED_BY)) - len(tally.scored("h_content_released")),
         ]
-        for name, label, tally in _of_formats(lines)
+        for name, label, tally in _list_formats(lines)
     ]
     columns = [
         Column("Format"), Column("Run"), Column("Content (sum)", "number", 3), Column("Format (sum)", "number", 3),
@@ -179,41 +179,43 @@ def _released_table(lines: Sequence[LabelledCases]) -> Table:
     return Table("H-Score as released", columns, rows, note)
 
 
-def _errors_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_errors_table(lines: Sequence[LabelledCases]) -> Table:
     """Make the table of Figure 2 and Appendix A.2: the share of outputs with each type of error."""
     rows: list[list[Cell]] = [
-        [name, label, *map(tally.estimate, SHOWN_ERRORS)] for name, label, tally in _with_totals(lines)
+        [name, label, *map(tally.estimate, SHOWN_ERRORS)] for name, label, tally in _list_with_totals(lines)
     ]
     note = (
         "The share of outputs that have at least one such error. Structure: rows, columns or tables are missing, "
         "unwanted or in another place. Naming: rows or columns have other names. Element: a value differs, is missing "
         "or should not be there. Element format: the value is right, but in another form."
     )
-    return Table("Types of errors", [Column("Format"), Column("Run"), *_shares(SHOWN_ERRORS.values())], rows, note)
+    return Table("Types of errors", [Column("Format"), Column("Run"), *_make_shares(SHOWN_ERRORS.values())], rows, note)
 
 
-def _abilities_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_abilities_table(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the numbers of the paper's Figure 5."""
-    rows: list[list[Cell]] = [[name, label, *map(tally.share, ABILITIES)] for name, label, tally in _with_totals(lines)]
+    rows: list[list[Cell]] = [
+        [name, label, *map(tally.share, ABILITIES)] for name, label, tally in _list_with_totals(lines)
+    ]
     note = "How each is computed from the tables and the text: docs/struc_bench.md."
-    return Table("Abilities", [Column("Format"), Column("Run"), *_shares(ABILITIES.values())], rows, note)
+    return Table("Abilities", [Column("Format"), Column("Run"), *_make_shares(ABILITIES.values())], rows, note)
 
 
-def _chart(
+def _make_chart(
     kind: Literal["bars", "radar"], name: str, title: str, metrics: Mapping[str, str], lines: Sequence[LabelledCases]
 ) -> Chart:
     """Draw one bar or polygon per run and mode, or per format if there is a single run and mode."""
     if len(lines) > 1:
         tallies = [(line.label, line.tally) for line in lines]
     else:
-        tallies = [(written, tally) for written, _, tally in _of_formats(lines)]
+        tallies = [(written, tally) for written, _, tally in _list_formats(lines)]
     of_metric = attrgetter("estimate" if kind == "bars" else "mean")
     series = [Series(label, list(map(of_metric(tally), metrics))) for label, tally in tallies]
     y_title = "Outputs" if kind == "bars" else ""
     return Chart(kind, name, title, list(metrics.values()), series, "percent", limits=(0.0, 1.0), y_title=y_title)
 
 
-def _agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Make the paper's Table 3, if people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
@@ -224,10 +226,10 @@ def _agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             yield table
 
 
-def _items_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
     """Make the paper's Table 1, which describes the items; items that several runs and modes share have one row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
-    for name, _, tally in _of_formats(lines):
+    for name, _, tally in _list_formats(lines):
         # An item counts once for all its modes and epochs.
         sizes = {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}
         tables = [size for item in sizes.values() for size in item]
@@ -244,7 +246,7 @@ def _items_table(lines: Sequence[LabelledCases]) -> Table:
     return Table("The wanted tables", columns, list(rows.values()), "Heads count as rows.")
 
 
-def _extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
+def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
     """Show the outputs with the lowest and the highest table score, folded; among equal scores, the first output."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
@@ -269,7 +271,7 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
     return Passage(heading, text, folded=True)
 
 
-RESAMPLES = 300  # number of resamples; low, because a report has about a hundred such intervals
+RESAMPLES = 300  # Few, because a report has about a hundred such intervals.
 FEWEST = 3
 OTHERS = "A person and the mean of the others"
 
@@ -280,7 +282,7 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
 
     draws = ClusterDraws([row.cluster for row in outputs], resamples=RESAMPLES)
     lines = [
-        [heading, len(rated), *_correlations([row.scores.get(metric) for row in outputs], outputs, draws)]
+        [heading, len(rated), *_correlate([row.scores.get(metric) for row in outputs], outputs, draws)]
         for metric, heading in metrics.items()
         if (rated := [row for row in outputs if metric in row.scores])
     ]
@@ -288,9 +290,9 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
     columns += [Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS]
     note = (
         f"Over outputs; a dash below {FEWEST} outputs, or where either side is constant. Intervals of 95% by "
-        f"bootstrap, drawing items with all their outputs.{_alpha_note(outputs)}"
+        f"bootstrap, drawing items with all their outputs.{_describe_alpha(outputs)}"
     )
-    return Table(title, columns, [*lines, *_raters_line(outputs, draws)], note)
+    return Table(title, columns, [*lines, *_make_raters_line(outputs, draws)], note)
 
 
 def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
@@ -317,7 +319,7 @@ def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
     return Table(title, columns, lines, note) if lines else None
 
 
-def _correlations(values: Sequence[float | None], outputs: Sequence[Row], draws: ClusterDraws) -> list[Estimate | None]:
+def _correlate(values: Sequence[float | None], outputs: Sequence[Row], draws: ClusterDraws) -> list[Estimate | None]:
     import numpy as np
 
     from evalsuite.stats.correlation import correlations
@@ -332,11 +334,11 @@ def _correlations(values: Sequence[float | None], outputs: Sequence[Row], draws:
     ]
 
 
-def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
+def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
     """Correlate each person with the mean of the others, as a reference for what one more person would reach."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
-    sides = [_each_and_others(outputs, place) for place in range(len(ASPECTS))]
+    sides = [_split_ratings(outputs, place) for place in range(len(ASPECTS))]
     several = sides[0][2].sum()
     if several < FEWEST:
         return []
@@ -350,18 +352,18 @@ def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]
     return [[OTHERS, int(several), *cells]]
 
 
-def _each_and_others(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _split_ratings(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return each person's scores, the others' means (NaN if there are none), and which outputs have both."""
     import numpy as np
 
-    ratings = _ratings(outputs, place)
+    ratings = _list_ratings(outputs, place)
     present = ~np.isnan(ratings)
     total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
     others = np.where(present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan)
     return ratings, others, count > 1
 
 
-def _ratings(outputs: Sequence[Row], place: int) -> NDArray[Any]:
+def _list_ratings(outputs: Sequence[Row], place: int) -> NDArray[Any]:
     import numpy as np
 
     by_output = [row.facts["people"].get("raters", {}) for row in outputs]
@@ -380,12 +382,12 @@ def _mean_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any],
     return sum(defined) / len(defined) if defined else math.nan
 
 
-def _alpha_note(outputs: Sequence[Row]) -> str:
+def _describe_alpha(outputs: Sequence[Row]) -> str:
     """Describe Krippendorff's alpha among the people, if some outputs have several ratings."""
     from evalsuite.stats import krippendorff_alpha
 
-    ratings = [_ratings(outputs, place) for place in range(len(ASPECTS))]
-    if len(ratings[0]) < 2 or not _each_and_others(outputs, 0)[2].any():
+    ratings = [_list_ratings(outputs, place) for place in range(len(ASPECTS))]
+    if len(ratings[0]) < 2 or not _split_ratings(outputs, 0)[2].any():
         return ""
     alphas = [krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]
     named = " and ".join(

@@ -31,7 +31,7 @@ FACT = "bleu"
 
 def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
     """Count matching and all n-grams of order 1 to 4, and both texts' lengths, in sacrebleu's tokens."""
-    score = _bleu().corpus_score([prediction], [[reference]])
+    score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
 
@@ -44,13 +44,13 @@ def corpus_bleu(tally: Tally) -> Estimate | None:
         [sum(column) for column in zip(*(count[name] for count in counts), strict=True)]
         for name in ("matched", "all", "lengths")
     )
-    score = _bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
+    score = _load_bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))
 
 
 @cache
-def _bleu() -> Any:
+def _load_bleu() -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU()
@@ -99,7 +99,7 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     """Compute all scores that need no model."""
-    written, reference = _format_of(sample), str(sample.target)
+    written, reference = _find_format(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
     wanted = read_tables(reference, written)
     ours = table_score(transcript.answer, reference, format=written)
@@ -125,7 +125,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     }
 
 
-def _format_of(sample: Sample) -> Format:
+def _find_format(sample: Sample) -> Format:
     return cast("Format", sample.tags["format"])
 
 
@@ -150,7 +150,7 @@ class NeuralScorer:
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
-        answer = strip_answer(transcript.answer, _format_of(sample))
+        answer = strip_answer(transcript.answer, _find_format(sample))
         return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
 
     def _score(self, name: str, answer: str, reference: str) -> float:
@@ -175,7 +175,7 @@ class PScorer:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
         """Score one transcript; if a judgement cannot be read, only the P-Score is missing."""
-        answer, written = strip_answer(transcript.answer, _format_of(sample)), _format_of(sample)
+        answer, written = strip_answer(transcript.answer, _find_format(sample)), _find_format(sample)
         try:
             score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
         except JudgeError as error:

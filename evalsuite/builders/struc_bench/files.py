@@ -52,7 +52,7 @@ class Fragment:
     unfit: str = ""  # The reason why the markup cannot be used, if it was visible while the file was cut.
 
 
-def why_unfit(fragment: Fragment, written: Format) -> str:
+def find_defect(fragment: Fragment, written: Format) -> str:
     """Return the reason why a table cannot be an item; empty if it can."""
     if fragment.unfit:
         return fragment.unfit
@@ -118,12 +118,12 @@ def latex_fragments(source: str) -> Iterator[Fragment]:
             line, counted = line + source.count("\n", counted, token.start), token.start
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
-            yield _latex_fragment(source[token.start : stop], line + 1, ends=ends)
+            yield _make_latex_fragment(source[token.start : stop], line + 1, ends=ends)
             place = end
         place += 1
 
 
-def _latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
+def _make_latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
     bare = COMMENT.sub(lambda match: match[1] or "", markup)
     unfit = ""
     if not ends:
@@ -145,10 +145,10 @@ def describe_tables(tables: Sequence[CellGrid]) -> str:
     several head rows are joined. Any other cell that spans several places is repeated in each. Blank cells are left
     out. A column without a name is called by its number.
     """
-    return "\n\n".join("\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1))
+    return "\n\n".join("\n".join(_describe_table(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
 
-def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
+def _describe_table(table: CellGrid, place: int, count: int) -> Iterator[str]:
     if count > 1:
         yield f"Table {place} of {count}."
     if table.name:
@@ -162,21 +162,21 @@ def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
     rows = rows[head:]
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
-        yield f"Across all columns: {row[0]}" if _is_one_text(row) else _row(row, columns)
+        yield f"Across all columns: {row[0]}" if _is_one_text(row) else _describe_row(row, columns)
 
 
 def _is_one_text(row: Sequence[str]) -> bool:
     return len(row) > 1 and bool(row[0]) and len(set(row)) == 1
 
 
-def _row(row: Sequence[str], columns: Sequence[str]) -> str:
+def _describe_row(row: Sequence[str], columns: Sequence[str]) -> str:
     """Write `Name: column is value; column is value.`; a row may lack a name."""
-    phrases = [f"{_column_name(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
+    phrases = [f"{_name_column(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
     name = (row[0] if row else "") or "(a row with no name)"
     return f"{name}: {'; '.join(phrases)}." if phrases else f"{name}."
 
 
-def _column_name(columns: Sequence[str], place: int) -> str:
+def _name_column(columns: Sequence[str], place: int) -> str:
     if place < len(columns) and columns[place]:
         return columns[place]
     return f"the {ORDINALS[place]} column" if place < len(ORDINALS) else f"column {place + 1}"
@@ -222,8 +222,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Build the items, and report their number and what was left out."""
-    targets = _target_files(args.to)
-    paths = _source_files(args.folder, targets)
+    targets = _list_targets(args.to)
+    paths = _list_sources(args.folder, targets)
     with ending_cleanly(), BuildProgress(bytes_of(paths), "B") as progress:
         built = _build(paths, args.folder, progress)
     for where, reason in built.left_out.items():
@@ -239,7 +239,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _target_files(target: Path) -> dict[Format, Path]:
+def _list_targets(target: Path) -> dict[Format, Path]:
     if target.suffix != ".json":
         return {written: target / NAMES[written] for written in CUT}
     written: Format = "latex" if format_of(target) == "latex" else "html"
@@ -247,7 +247,7 @@ def _target_files(target: Path) -> dict[Format, Path]:
     return {written: target}
 
 
-def _source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
+def _list_sources(folder: Path, wanted: Iterable[Format]) -> list[Path]:
     suffixes = [suffix for suffix, written in SUFFIXES.items() if written in wanted]
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
     if paths:
@@ -277,12 +277,12 @@ def _add_items(text: str, name: str, written: Format, built: BuiltItems) -> None
     if not fragments:
         built.left_out[name] = "it has no table"
     for fragment in fragments:
-        if reason := why_unfit(fragment, written):
+        if reason := find_defect(fragment, written):
             built.left_out[f"{name}, line {fragment.line}"] = reason
         else:
-            built.items.setdefault(written, []).append(_item(fragment, written))
+            built.items.setdefault(written, []).append(_make_item(fragment, written))
 
 
-def _item(fragment: Fragment, written: Format) -> TableItem:
+def _make_item(fragment: Fragment, written: Format) -> TableItem:
     tables = [table for table in read_tables(fragment.markup, written) if any(table.cells)]
     return TableItem(INSTRUCTIONS[written], describe_tables(tables), fragment.markup)

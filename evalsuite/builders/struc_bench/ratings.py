@@ -62,19 +62,19 @@ def run_sheet(args: Namespace) -> int:
     if args.to.suffix != ".csv" or args.to.exists():
         problem = "exists and may contain ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; choose another name")
-    records = {_output_id(name, record): record for name, record in _answered_rows(args.reports, args.runs)}
+    records = {_make_id(name, record): record for name, record in _read_answers(args.reports, args.runs)}
     if not records:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
     chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
     key = args.to.with_suffix(".key.json")
     with ending_cleanly(), building(args.to) as folder:
-        write(_sheet((output, records[output]) for output in chosen), args.to, folder)
-        write(_key((output, records[output]) for output in chosen), key, folder)
+        write(_write_sheet((output, records[output]) for output in chosen), args.to, folder)
+        write(_write_key((output, records[output]) for output in chosen), key, folder)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
 
 
-def _answered_rows(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
+def _read_answers(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
     for name in names:
         folder = find_folder(reports, name)
         for record in load_run(folder).records:
@@ -83,28 +83,28 @@ def _answered_rows(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, R
                 yield folder.name, record
 
 
-def _output_id(run: str, record: Record) -> str:
+def _make_id(run: str, record: Record) -> str:
     return hashlib.sha256(f"{run}\n{record.case}".encode()).hexdigest()[:10]
 
 
-def _sheet(records: Iterable[tuple[str, Record]]) -> str:
+def _write_sheet(records: Iterable[tuple[str, Record]]) -> str:
     stream = io.StringIO()
     # Spreadsheets recognise UTF-8 by its byte order mark.
     stream.write("\ufeff")
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
-    writer.writerows(_row(output, record) for output, record in records)
+    writer.writerows(_make_row(output, record) for output, record in records)
     return stream.getvalue().encode("utf-8", "replace").decode()
 
 
-def _row(output: str, record: Record) -> Sequence[str]:
+def _make_row(output: str, record: Record) -> Sequence[str]:
     written = next(written for written in FORMATS if written == record.tags["format"])
     answer = record.transcript.answer if record.transcript else ""
     shown = (FORMAT_NAMES[written], text_of(str(record.input), written), str(record.target), answer)
     return [output, *map(inert, shown), *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
-def _key(records: Iterable[tuple[str, Record]]) -> str:
+def _write_key(records: Iterable[tuple[str, Record]]) -> str:
     rated = {
         output: {"sample": f"{record.tags['cluster']}-{record.tags['mode']}", "model": record.model}
         for output, record in records
@@ -150,12 +150,12 @@ def run_ratings(args: Namespace) -> int:
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """Read one person's ratings as records of `human_scores.json`; `outputs` gives sample and model by output id."""
     ratings: dict[str, dict[str, Any]] = {}
-    for line, row in _lines(path):
+    for line, row in _read_rows(path):
         output = (row[ID] or "").strip()
         if output not in outputs or output in ratings:
             problem = f"output {output!r}{' again' if output in ratings else ''}"
             raise DatasetError(path, line, problem, "each output of the key once")
-        marks = {aspect: _mark(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
+        marks = {aspect: _parse_mark(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
         errors = [name for name in ERROR_TYPES if _is_marked(row[name], path, f"{line}, column {name}")]
         if None not in marks.values():
             ratings[output] = {**outputs[output], "rater": path.stem, **marks, "errors": errors}
@@ -176,7 +176,7 @@ def _read_key(path: Path) -> dict[str, dict[str, str]]:
     return outputs
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     text = read_text(path).removeprefix("\ufeff")
     # Spreadsheets of some countries separate fields by semicolons.
     delimiter = ";" if text.partition("\n")[0].count(";") > text.partition("\n")[0].count(",") else ","
@@ -191,7 +191,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DatasetError(path, f"line {reader.line_num}", str(error), "a sheet in CSV") from error
 
 
-def _mark(text: str | None, path: Path, where: str) -> float | None:
+def _parse_mark(text: str | None, path: Path, where: str) -> float | None:
     if not (text or "").strip():
         return None
     try:

@@ -62,45 +62,45 @@ THREE = "three(?: - |-| )?pointers?|threes|3 - pt|3pt|3(?: - |-)pointers?|beyond
 FREE = "free throws?|charity stripe|from the line|foul line"
 
 
-def _column(key: str, title: str, cue: str, first: str = "", second: str = "") -> BoxColumn:
+def _make_column(key: str, title: str, cue: str, first: str = "", second: str = "") -> BoxColumn:
     return BoxColumn(key, title, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), first, second)
 
 
 TEAM = (
-    _column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
-    _column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
-    _column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
-    _column("TEAM-FT_PCT", "Percentage of free throws", FREE),
-    _column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", first="TEAM-WINS"),
-    _column("TEAM-PTS", "Total points", "points?|scored|scoring"),
-    _column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
-    _column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
-    _column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
-    _column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
-    _column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
-    _column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
-    _column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", second="TEAM-LOSSES"),
+    _make_column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
+    _make_column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
+    _make_column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
+    _make_column("TEAM-FT_PCT", "Percentage of free throws", FREE),
+    _make_column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", first="TEAM-WINS"),
+    _make_column("TEAM-PTS", "Total points", "points?|scored|scoring"),
+    _make_column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
+    _make_column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
+    _make_column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
+    _make_column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
+    _make_column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
+    _make_column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
+    _make_column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", second="TEAM-LOSSES"),
 )
 PLAYER = (
-    _column("AST", "Assists", "assists?|dimes?"),
-    _column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
-    _column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
-    _column("FG3A", "3-pointers attempted", THREE, first="FG3M"),
-    _column("FG3M", "3-pointers made", THREE, second="FG3A"),
-    _column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
-    _column("FGA", "Field goals attempted", FIELD, first="FGM"),
-    _column("FGM", "Field goals made", FIELD, second="FGA"),
-    _column("FG_PCT", "Field goal percentage", "percent|percentage"),
-    _column("FTA", "Free throws attempted", FREE, first="FTM"),
-    _column("FTM", "Free throws made", FREE, second="FTA"),
-    _column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
-    _column("MIN", "Minutes played", "minutes?"),
-    _column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
-    _column("PF", "Personal fouls", "fouls?"),
-    _column("PTS", "Points", "points?|scored|scoring"),
-    _column("REB", "Total rebounds", "rebounds?|boards?"),
-    _column("STL", "Steals", "steals?"),
-    _column("TO", "Turnovers", "turnovers?"),
+    _make_column("AST", "Assists", "assists?|dimes?"),
+    _make_column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
+    _make_column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
+    _make_column("FG3A", "3-pointers attempted", THREE, first="FG3M"),
+    _make_column("FG3M", "3-pointers made", THREE, second="FG3A"),
+    _make_column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
+    _make_column("FGA", "Field goals attempted", FIELD, first="FGM"),
+    _make_column("FGM", "Field goals made", FIELD, second="FGA"),
+    _make_column("FG_PCT", "Field goal percentage", "percent|percentage"),
+    _make_column("FTA", "Free throws attempted", FREE, first="FTM"),
+    _make_column("FTM", "Free throws made", FREE, second="FTA"),
+    _make_column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
+    _make_column("MIN", "Minutes played", "minutes?"),
+    _make_column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
+    _make_column("PF", "Personal fouls", "fouls?"),
+    _make_column("PTS", "Points", "points?|scored|scoring"),
+    _make_column("REB", "Total rebounds", "rebounds?|boards?"),
+    _make_column("STL", "Steals", "steals?"),
+    _make_column("TO", "Turnovers", "turnovers?"),
 )
 """The columns' names and order are those of text-to-table, from which the released data come."""
 
@@ -110,7 +110,7 @@ NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
 SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
 # RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
 WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(UNITS)}))?\b")
-THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # the name of a shot, not a number of shots
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The name of a shot, not a number of shots.
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
 )
@@ -127,19 +127,19 @@ def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
-        subjects = [row for row, called in names.items() if _names(sentence, called)] or subjects
+        subjects = [row for row, called in names.items() if _has_name(sentence, called)] or subjects
         for row in subjects:
             by_row[row].append(sentence)
     return by_row
 
 
-def _names(sentence: str, called: Sequence[str]) -> bool:
+def _has_name(sentence: str, called: Sequence[str]) -> bool:
     """Tell whether a sentence contains one of these names as whole tokens, with or without spaces around hyphens."""
     padded = f" {sentence} "
     return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
 
 
-def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
+def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
     """Tell whether a sentence about a row gives the row's value in a column."""
     value = values.get(column.key, "")
     if column.cue.search(sentence) and value in numbers(sentence):
@@ -168,7 +168,7 @@ def _find_mentioned(columns: Sequence[BoxColumn], values: Mapping[str, str], abo
     return {
         column.key
         for column in columns
-        if column.key in values and any(is_said(sentence, values, column) for sentence in about_row)
+        if column.key in values and any(is_mentioned(sentence, values, column) for sentence in about_row)
     }
 
 
@@ -207,12 +207,12 @@ def _read_game(record: dict[str, Any], path: Path, where: str) -> Game:
     for place, token in enumerate(tokens):
         expect(token, str, path, f"{where}, field 'summary', token {place}")
     report = _split_sentences(tokens)
-    tables = (_team_table(record, report, path, where), _player_table(record, report, path, where))
+    tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
     return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
 
 
-def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    lines = {side: _line(record, side, path, where) for side in SIDES}
+def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
+    lines = {side: _take_line(record, side, path, where) for side in SIDES}
     cities = [line.get("TEAM-CITY", "") for line in lines.values()]
     rows: Rows = {}
     names: dict[str, list[str]] = {}
@@ -233,15 +233,15 @@ def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where
     return _make_table("Team", TEAM, rows, mentioned)
 
 
-def _line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
+def _take_line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
     fields = take(record, f"{side}_line", dict, path, where)
-    values = {key: _value(value, path, f"{where}, {side}_line, {key!r}") for key, value in fields.items()}
+    values = {key: _read_value(value, path, f"{where}, {side}_line, {key!r}") for key, value in fields.items()}
     return {key: value for key, value in values.items() if value not in ABSENT}
 
 
-def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    rows = _players(take(record, "box_score", dict, path, where), path, f"{where}, box_score")
-    last_names = {row: _last_name(row) for row in rows}
+def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
+    rows = _read_players(take(record, "box_score", dict, path, where), path, f"{where}, box_score")
+    last_names = {row: _find_last_name(row) for row in rows}
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
     mentioned = {
@@ -250,13 +250,13 @@ def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, whe
     return _make_table("Player", PLAYER, rows, mentioned)
 
 
-def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:
+def _read_players(columns: dict[str, Any], path: Path, where: str) -> Rows:
     named = take(columns, "PLAYER_NAME", dict, path, where)
     rows: Rows = {}
     for number, name in named.items():
         player = expect(name, str, path, f"{where}, 'PLAYER_NAME', row {number!r}").strip()
         values = {
-            key: _value(_entry(column, number, path, f"{where}, {key!r}"), path, f"{where}, {key!r}")
+            key: _read_value(_take_entry(column, number, path, f"{where}, {key!r}"), path, f"{where}, {key!r}")
             for key, column in columns.items()
             if key in PLAYER_KEYS
         }
@@ -265,19 +265,19 @@ def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:
     return rows
 
 
-def _entry(column: Any, number: str, path: Path, where: str) -> Any:
+def _take_entry(column: Any, number: str, path: Path, where: str) -> Any:
     values = expect(column, dict, path, where)
     if number not in values:
         raise DatasetError(path, where, f"no row {number!r}", "a value for every row of 'PLAYER_NAME'")
     return values[number]
 
 
-def _value(value: Any, path: Path, where: str) -> str:
+def _read_value(value: Any, path: Path, where: str) -> str:
     """Return a value as text; whole numbers may be JSON numbers."""
     return str(value) if type(value) is int else expect(value, str, path, where).strip()
 
 
-def _last_name(name: str) -> str:
+def _find_last_name(name: str) -> str:
     words = name.split()
     while len(words) > 1 and words[-1] in SUFFIXES:
         words.pop()
@@ -290,21 +290,21 @@ NAMES = ("Team", "Player")
 def _read_text_tables(data: Path) -> Iterator[Game]:
     """Read the games of a pair of files: the file with the tables, and the `.text` file beside it."""
     reports = data.with_suffix(".text")
-    texts, tables = _lines(reports), _lines(data)
+    texts, tables = _read_lines(reports), _read_lines(data)
     if len(texts) != len(tables):
         raise DatasetError(data, "", f"{len(tables)} lines", f"{len(texts)}, one for each in {reports.name}")
     for number, (text, line) in enumerate(zip(texts, tables, strict=True), 1):
         if not text.strip():
             raise DatasetError(reports, f"line {number}", "nothing", "a report")
-        yield Game(text.replace("<NEWLINE>", "\n").strip(), tuple(_tables(line, data, f"line {number}")))
+        yield Game(text.replace("<NEWLINE>", "\n").strip(), tuple(_read_named_tables(line, data, f"line {number}")))
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     lines = read_text(path).split("\n")
     return lines[:-1] if not lines[-1].strip() else lines
 
 
-def _tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
+def _read_named_tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
     # If a report mentions no value, the line has the names of both tables and nothing else.
     if not tables and not all(f"{name}:" in line for name in NAMES):

@@ -58,14 +58,14 @@ def run(args: Namespace) -> int:
     names = [path.name for path in args.files]
     rows: list[list[Cell]] = [
         [", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths), *_count_set(paths)]
-        for paths in _sets(args.files)
+        for paths in _group_files(args.files)
     ]
     table = render_table(Table("", COLUMNS, rows, NOTE))
     sys.stdout.write(f"{in_terminal(table) if sys.stdout.isatty() else table}\n")
     return 0
 
 
-def _sets(paths: Sequence[Path]) -> list[list[Path]]:
+def _group_files(paths: Sequence[Path]) -> list[list[Path]]:
     """Group files of one folder whose names differ only in `train` and `test`."""
     sets: dict[tuple[Path, str], list[Path]] = {}
     for path in paths:

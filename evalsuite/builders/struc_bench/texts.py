@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Put = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10  # maximum items named per reason, and maximum missing values named to the model
+MOST_NAMED = 10  # Maximum items named per reason, and maximum missing values named to the model.
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
@@ -187,7 +187,7 @@ async def describe(item: TableItem, written: Format, model: Model, *, plain: boo
     """Ask a model to describe the format of an item's table."""
 
     def without_code(text: str) -> str:
-        if problem := code_in(text, item.output, written):
+        if problem := find_code(text, item.output, written):
             raise ValueError(problem)
         return text.strip()
 
@@ -201,7 +201,7 @@ async def describe(item: TableItem, written: Format, model: Model, *, plain: boo
     return answer.value
 
 
-def code_in(description: str, table: str, written: Format) -> str:
+def find_code(description: str, table: str, written: Format) -> str:
     """Return a message to the author if a description is empty or repeats code; else an empty text."""
     if not description.strip():
         return "It is empty."
@@ -209,34 +209,34 @@ def code_in(description: str, table: str, written: Format) -> str:
         return f"It holds a tag, {tag[0][:40]!r}; call tags by their names in words."
     if environment := ENVIRONMENT.search(description):
         return f"It holds LaTeX code, {environment[0][:40]!r}; describe it in words."
-    if written != "html" and (row := _row_in(description, table, written)):
+    if written != "html" and (row := _find_row(description, table, written)):
         return f"It holds a row of the table, {row[:40]!r}; describe it in words."
     return ""
 
 
-def _row_in(description: str, table: str, written: Format) -> str:
+def _find_row(description: str, table: str, written: Format) -> str:
     """Return a line in which bars or ampersands separate at least two cells of one of the table's rows."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
-    cells_of = _latex_cells if written == "latex" else _raw_cells
+    cells_of = _split_latex_cells if written == "latex" else _split_raw_cells
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = cells_of(line)
-        if any(_repeats(cells, row) for row in rows):
+        if any(_has_cells_of(cells, row) for row in rows):
             return line.strip()
     return ""
 
 
-def _raw_cells(line: str) -> list[str]:
+def _split_raw_cells(line: str) -> list[str]:
     return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")] if "|" in line else []
 
 
-def _latex_cells(line: str) -> list[str]:
+def _split_latex_cells(line: str) -> list[str]:
     if not AMPERSAND.search(line):
         return []
     tables = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")
     return [cell for table in tables for row in table.rows for cell in row]
 
 
-def _repeats(cells: Sequence[str], row: set[str]) -> bool:
+def _has_cells_of(cells: Sequence[str], row: set[str]) -> bool:
     """Tell whether a line repeats at least two cells of a row; its outermost cells may be part of a sentence."""
     if len(cells) < 2:
         return False
@@ -279,11 +279,11 @@ def run_format_cot(args: Namespace) -> int:
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # The suffix `.json` would make this a second file of items.
-        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): _instruction_set(items)},
+        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): _write_instruction_set(items)},
     )
 
 
-def _instruction_set(items: Iterable[TableItem]) -> str:
+def _write_instruction_set(items: Iterable[TableItem]) -> str:
     """Write one `{instruction, input, output}` per line, with the description in the instruction."""
     lines = (
         {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output} for item in items
@@ -326,7 +326,7 @@ async def tell(item: TableItem, written: Format, model: Model, **params: Any) ->
     """Ask a model to write in prose what an item's table says."""
 
     def complete(text: str) -> str:
-        if problem := code_in(text, item.output, written) or _what_is_missing(text, item.output, written):
+        if problem := find_code(text, item.output, written) or _describe_missing(text, item.output, written):
             raise ValueError(problem)
         return text.strip()
 
@@ -346,7 +346,7 @@ def missing_values(text: str, table: str, written: Format) -> list[str]:
     return [cell for cell in cells if not is_blank(cell) and not text_values.holds_all_of(cell)]
 
 
-def _what_is_missing(text: str, table: str, written: Format) -> str:
+def _describe_missing(text: str, table: str, written: Format) -> str:
     missing = missing_values(text, table, written)
     if not missing:
         return ""

@@ -53,18 +53,18 @@ def _fits(table: _Table) -> bool:
 
 
 def _align_cells(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-    one, two = _codes(first, second)
-    likely_rows = _likeness(first, second)
-    likely_columns = _likeness(list(zip(*first, strict=True)), list(zip(*second, strict=True)))
-    rows = _pairs(_shared_values(one, two) + likely_rows, ordered=row_order)
+    one, two = _number_values(first, second)
+    likely_rows = _measure_likeness(first, second)
+    likely_columns = _measure_likeness(list(zip(*first, strict=True)), list(zip(*second, strict=True)))
+    rows = _pair_lines(_count_shared_values(one, two) + likely_rows, ordered=row_order)
     columns: Pairs = []
     for _ in range(2):
-        columns = _pairs(_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
-        rows = _pairs(_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
+        columns = _pair_lines(_count_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
+        rows = _pair_lines(_count_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
     return rows, columns
 
 
-def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
+def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
     """Number the values, with equal numbers for equal values in both tables; each blank cell is equal to nothing."""
     import numpy as np
 
@@ -76,13 +76,13 @@ def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
     return sides[0], sides[1]
 
 
-def _shared_values(one: Codes, two: Codes) -> Floats:
+def _count_shared_values(one: Codes, two: Codes) -> Floats:
     """Count the values that each row of one table shares with each row of the other, in any column."""
     import numpy as np
 
     # The distinct values of each row, as pairs of value and row, sorted by value.
-    values, rows = (np.concatenate(column) for column in zip(*_distinct(one), strict=True))
-    others, beside = (np.concatenate(column) for column in zip(*_distinct(two), strict=True))
+    values, rows = (np.concatenate(column) for column in zip(*_list_distinct(one), strict=True))
+    others, beside = (np.concatenate(column) for column in zip(*_list_distinct(two), strict=True))
     order = np.argsort(others, kind="stable")
     others, beside = others[order], beside[order]
     starts, ends = (np.searchsorted(others, values, side) for side in ("left", "right"))
@@ -95,7 +95,7 @@ def _shared_values(one: Codes, two: Codes) -> Floats:
     return shared.astype(np.float64)
 
 
-def _distinct(table: Codes) -> Iterator[tuple[Codes, Codes]]:
+def _list_distinct(table: Codes) -> Iterator[tuple[Codes, Codes]]:
     import numpy as np
 
     for row, codes in enumerate(table):
@@ -103,7 +103,7 @@ def _distinct(table: Codes) -> Iterator[tuple[Codes, Codes]]:
         yield distinct, np.full(len(distinct), row)
 
 
-def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
+def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
     """Count the equal cells of each pair of lines, looking only at aligned lines of the other dimension."""
     import numpy as np
 
@@ -119,11 +119,11 @@ def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
     return equal.astype(np.float64)
 
 
-def _likeness(first: _Table, second: _Table) -> Floats:
+def _measure_likeness(first: _Table, second: _Table) -> Floats:
     """Measure how much more similar than average each pair of lines is, by characters; the unit is equal cells."""
     import numpy as np
 
-    one, two = _profiles(first), _profiles(second)
+    one, two = _make_profiles(first), _make_profiles(second)
     # A matrix product would start threads that wait for each other longer than the computation takes.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
@@ -131,7 +131,7 @@ def _likeness(first: _Table, second: _Table) -> Floats:
     return likeness
 
 
-def _profiles(table: _Table) -> Floats:
+def _make_profiles(table: _Table) -> Floats:
     """Count single characters and pairs of characters in each line, as vectors of length 1 (or 0)."""
     import numpy as np
 
@@ -146,15 +146,15 @@ def _profiles(table: _Table) -> Floats:
     return profiles
 
 
-def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
+def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
     if ordered:
-        return _ordered_pairs(similarity)
+        return _pair_in_order(similarity)
     from scipy.optimize import linear_sum_assignment
 
     return [(int(one), int(two)) for one, two in zip(*linear_sum_assignment(-similarity), strict=True)]
 
 
-def _ordered_pairs(similarity: Floats) -> Pairs:
+def _pair_in_order(similarity: Floats) -> Pairs:
     """Pair lines in order, by a weighted longest common subsequence; each line is in at most one pair."""
     import numpy as np
 
@@ -184,11 +184,11 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
 
     def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
-            return _diagonal(len(one), len(two)), _diagonal(len(first[0]), len(second[0]))
+            return _pair_by_position(len(one), len(two)), _pair_by_position(len(first[0]), len(second[0]))
         return _align_cells(one, two, row_order=row_order, column_order=column_order)
 
-    rows = _anchors(first, second, ordered=row_order)
-    for ones, twos in list(_gaps(rows, len(first), len(second), ordered=row_order)):
+    rows = _find_anchors(first, second, ordered=row_order)
+    for ones, twos in list(_find_gaps(rows, len(first), len(second), ordered=row_order)):
         if len(ones) == len(twos) == 1:
             rows.append((ones[0], twos[0]))
             continue
@@ -202,7 +202,7 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
     return rows, columns
 
 
-def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
+def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
     """Pair equal rows that occur once in each table; if ordered, only the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
@@ -210,10 +210,10 @@ def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
             by_row.setdefault(tuple(row), []).append(place)
     unique = ((here, places[1].get(row, [])) for row, here in places[0].items())
     pairs = [(here[0], there[0]) for here, there in unique if len(here) == len(there) == 1]
-    return _longest_series(pairs) if ordered else pairs
+    return _find_longest_series(pairs) if ordered else pairs
 
 
-def _longest_series(pairs: Pairs) -> Pairs:
+def _find_longest_series(pairs: Pairs) -> Pairs:
     """Return the longest subsequence that also ascends in the second index."""
     lasts: list[int] = []
     ends: list[int] = []
@@ -231,7 +231,9 @@ def _longest_series(pairs: Pairs) -> Pairs:
     return series[::-1]
 
 
-def _gaps(anchors: Pairs, height: int, other: int, *, ordered: bool) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+def _find_gaps(
+    anchors: Pairs, height: int, other: int, *, ordered: bool
+) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Yield the lines between neighbouring anchors; if order does not matter, all lines without an anchor."""
     if not ordered:
         free = [
@@ -245,5 +247,5 @@ def _gaps(anchors: Pairs, height: int, other: int, *, ordered: bool) -> Iterator
         one, two = place, beside
 
 
-def _diagonal(one: int, two: int) -> Pairs:
+def _pair_by_position(one: int, two: int) -> Pairs:
     return [(place, place) for place in range(min(one, two))]

@@ -46,10 +46,10 @@ def cell_value(text: str) -> str:
 
 def plain_text(text: str) -> str:
     """Return the text of a cell without markup of any kind."""
-    return SCRIPT.sub("", _without_markup(text))
+    return SCRIPT.sub("", _strip_markup(text))
 
 
-def _without_markup(text: str) -> str:
+def _strip_markup(text: str) -> str:
     """Remove the markup, except that `_` and `^` mark subscripts and superscripts."""
     if text.isascii() and text.isalnum():
         return text
@@ -130,7 +130,7 @@ def value_of(cell: str) -> str:
         return cell.lstrip("0") or "0"
     # The value of a cell with neither words nor numbers, such as a tick, is its text.
     ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
-    return " ".join(_tokens(ungrouped)) or " ".join(cell.split())
+    return " ".join(_split_tokens(ungrouped)) or " ".join(cell.split())
 
 
 def same_form(one: str, other: str) -> bool:
@@ -142,7 +142,7 @@ class Text:
     """A text that is searched for the values of cells."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = f" {' '.join(_tokens(text))} "
+        self._tokens = f" {' '.join(_split_tokens(text))} "
         self._distinct = frozenset(self._tokens.split())
 
     def holds(self, cell: str) -> bool:
@@ -150,37 +150,37 @@ class Text:
 
         A cell with neither words nor numbers, such as a tick, cannot be checked and counts as contained.
         """
-        tokens = " ".join(_tokens(cell))
+        tokens = " ".join(_split_tokens(cell))
         # A cell with two numbers may look like one number with separated thousands.
         return not tokens or any(f" {value} " in self._tokens for value in (value_of(cell), tokens))
 
     def holds_all_of(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value, or at least all of its words and numbers in any order."""
-        return self.holds(cell) or self._distinct.issuperset(_tokens(cell))
+        return self.holds(cell) or self._distinct.issuperset(_split_tokens(cell))
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _split_tokens(text: str) -> Iterator[str]:
     composed = unicodedata.normalize("NFKC", FIXED_SPACE.sub(",", text))
     plain = SIGNED.sub(" minus ", composed.casefold())
     for match in TOKEN.finditer(plain):
         if match["time"]:
-            yield _plain_time(match["time"])
+            yield _normalise_time(match["time"])
         elif number := match["number"] or match["scientific"]:
-            yield _plain_number("".join(number.replace("\u2212", "-").split()), "-" if match["minus"] else "")
+            yield _normalise_number("".join(number.replace("\u2212", "-").split()), "-" if match["minus"] else "")
         elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
         else:
             yield match[0].replace("\u2212", "-")
 
 
-def _plain_time(written: str) -> str:
+def _normalise_time(written: str) -> str:
     hours, *rest = written.split(":")
     while rest and rest[-1] == "00":
         rest.pop()
     return ":".join([str(int(hours)), *rest])
 
 
-def _plain_number(written: str, sign: str) -> str:
+def _normalise_number(written: str, sign: str) -> str:
     if len(written) > LONGEST_NUMBER:
         return sign + written
     number = Decimal(written.replace(",", ""))
@@ -212,7 +212,7 @@ def judge_cell(predicted: str, wanted: str) -> CellVerdict:
         return "missing"
     if value != target:
         return "sign missing" if target in blank else "differs"
-    signs = _agreement_of_signs(predicted, wanted)
+    signs = _compare_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
     if not same_form(plain_text(predicted), plain_text(wanted)):
@@ -230,15 +230,15 @@ def cell_similarity(one: str, other: str) -> float:
     """
     value, target = cell_value(one), cell_value(other)
     if value == target:
-        return _agreement_of_signs(one, other)
-    return MISSING_SIGN if {value, target} == {"", ABSENT_VALUE} else _value_similarity(value, target)
+        return _compare_signs(one, other)
+    return MISSING_SIGN if {value, target} == {"", ABSENT_VALUE} else _compare_values(value, target)
 
 
-def _agreement_of_signs(one: str, other: str) -> float:
+def _compare_signs(one: str, other: str) -> float:
     """Return 1.0 for equal signs, `MISSING_SIGN` if one side lacks some, 0.0 for a contradiction."""
     if one == other:
         return 1.0
-    first, second = _without_markup(one[:LONGEST_CELL]), _without_markup(other[:LONGEST_CELL])
+    first, second = _strip_markup(one[:LONGEST_CELL]), _strip_markup(other[:LONGEST_CELL])
     lacks = (IN_ACCOUNTS.fullmatch(first.strip()) is None) != (IN_ACCOUNTS.fullmatch(second.strip()) is None)
     scripts = [sorted(SCRIPT_SIGN.findall(text)) for text in (first, second)]
     if len(scripts[0]) == len(scripts[1]) and scripts[0] != scripts[1]:
@@ -256,7 +256,7 @@ def _agreement_of_signs(one: str, other: str) -> float:
     return MISSING_SIGN if lacks else 1.0
 
 
-def _value_similarity(one: str, other: str) -> float:
+def _compare_values(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
     A missing or unwanted value counts 0. Cells without letters count by the share of equal numbers (Dice), because a

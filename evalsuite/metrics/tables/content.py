@@ -71,14 +71,13 @@ class ValueGrid:
 class TablePair:
     """A wanted table, the predicted table for it, and the alignment of the two."""
 
-    # the index of the predicted table; of the first one if several were joined; None if there is none
-    predicted: int | None
+    predicted: int | None  # The index of the predicted table, or of the first one if several were joined.
     wanted: int  # The index of the wanted table.
     left: ValueGrid  # The predicted table.
     right: ValueGrid  # The wanted table.
     rows: Pairs  # Aligned pairs of rows.
     columns: Pairs  # Aligned pairs of columns.
-    overlap: Overlap  # The overlap of the two tables.
+    overlap: Overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +105,29 @@ def compare_content(
     order = {"row_order": row_order, "column_order": column_order}
     left = [ValueGrid(table.rows) for table in predicted]
     right = [ValueGrid(table.rows) for table in wanted]
-    chosen, leftover = _choose(left, right, [table.name for table in predicted], [table.name for table in wanted])
+    chosen, leftover = _choose_tables(
+        left, right, [table.name for table in predicted], [table.name for table in wanted]
+    )
     pairs = [
-        _pair(left[one] if one is not None else ValueGrid([]), right[place], one, place, order)
+        _pair_tables(left[one] if one is not None else ValueGrid([]), right[place], one, place, order)
         for place, one in enumerate(chosen)
     ]
     if len(wanted) == 1 < len(predicted):
         whole = ValueGrid([row for part in left for row in part.texts])
-        joined = _pair(whole, right[0], 0, 0, order)
+        joined = _pair_tables(whole, right[0], 0, 0, order)
         if joined.overlap.f1 > pairs[0].overlap.f1:
             return ContentComparison((joined,))
     return ContentComparison(tuple(pairs), tuple(left[place] for place in leftover))
 
 
-def _choose(
+def _choose_tables(
     left: Sequence[ValueGrid], right: Sequence[ValueGrid], names: Sequence[str], wanted_names: Sequence[str]
 ) -> tuple[list[int | None], list[int]]:
     """Choose a predicted table for each wanted one; return also the unused predicted tables."""
     if len(left) == len(right) == 1:
         return [0], []
     shares = [[one.shares(other) for other in right] for one in left]
-    chosen = _assign(shares, names, wanted_names)
+    chosen = _assign_tables(shares, names, wanted_names)
     leftover = [place for place in range(len(left)) if place not in chosen]
     surplus: list[int] = []
     for extra in leftover:
@@ -144,7 +145,9 @@ def _choose(
     return chosen, surplus
 
 
-def _assign(shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]) -> list[int | None]:
+def _assign_tables(
+    shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
+) -> list[int | None]:
     """Pair the tables that share most values; ties are broken by equal names, then by equal positions."""
     if not shares:
         return [None] * len(wanted_names)
@@ -163,7 +166,7 @@ def _assign(shares: Sequence[Sequence[float]], names: Sequence[str], wanted_name
     return chosen
 
 
-def _pair(
+def _pair_tables(
     left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, order: Mapping[str, bool]
 ) -> TablePair:
     if not left.width or not right.width:
@@ -172,7 +175,7 @@ def _pair(
     rows, columns = align(left.rows, right.rows, **order)
     rows = _pair_rest(rows, len(left.rows), len(right.rows))
     columns = _pair_rest(columns, left.width, right.width)
-    return TablePair(predicted, wanted, left, right, rows, columns, _overlap(left, right, rows, columns))
+    return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
 
 
 def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
@@ -194,7 +197,7 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
     return sorted(filled)
 
 
-def _overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:
+def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:
     similarity, equal, blank = 0.0, 0, 0
     for one, two in rows:
         here, there = left.rows[one], right.rows[two]

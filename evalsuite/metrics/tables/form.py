@@ -34,11 +34,11 @@ class FormFact:
 
 def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:
     """Make the checklist. An answer without a table fulfils no fact."""
-    facts = list(_facts_of_text(predicted, wanted))
+    facts = list(_list_text_facts(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
         size = (len(pair.left.rows), pair.left.width)
-        facts += _facts_of_table(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
+        facts += _list_table_facts(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
     if predicted.tables:
         return tuple(facts)
     return tuple(FormFact(fact.name, fact.text, fulfilled=False) for fact in facts)
@@ -52,7 +52,7 @@ def describe_form(wanted: MarkupReading) -> str:
     return "\n".join(f"{fact.text}." for fact in facts)
 
 
-def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
+def _list_text_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
     name = MARKUP_NAMES[wanted.markup]
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
     if _is_complete(wanted):
@@ -73,12 +73,12 @@ def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[
             yield FormFact(fact, f"It has the {noun}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have)
 
 
-def _facts_of_table(
+def _list_table_facts(
     table: CellGrid | None, size: tuple[int, int], counts: Counter[str], wanted: CellGrid, markup: str
 ) -> Iterator[FormFact]:
     height, width = len(wanted.rows), wanted.width
-    yield FormFact("rows", f"The table has {_number(height, 'row')}", size[0] == height)
-    yield FormFact("columns", f"The table has {_number(width, 'column')}", size[1] == width)
+    yield FormFact("rows", f"The table has {_count_of(height, 'row')}", size[0] == height)
+    yield FormFact("columns", f"The table has {_count_of(width, 'column')}", size[1] == width)
     if wanted.name:
         caption = "caption" if markup != "markdown" else "name"
         same = table is not None and cell_value(table.name) == cell_value(wanted.name)
@@ -87,12 +87,12 @@ def _facts_of_table(
         same = table is not None and table.head_rows == wanted.head_rows
         yield FormFact(
             "head_rows",
-            f"The first {_number(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head",
+            f"The first {_count_of(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head",
             same,
         )
-    if spans := _span_cells(wanted):
+    if spans := _count_span_places(wanted):
         listed = "; ".join(
-            f"“{span.text[:60]}” covers {_number(span.rows, 'row')} and {_number(span.columns, 'column')}"
+            f"“{span.text[:60]}” covers {_count_of(span.rows, 'row')} and {_count_of(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
         # A span also counts as fulfilled if its text is repeated in each place.
@@ -101,12 +101,12 @@ def _facts_of_table(
         same = table is not None and Counter(map(cell_value, table.bold)) == bold
         yield FormFact("bold", f"These cells are bold: {', '.join(wanted.bold)[:200]}", same)
     if markup == "latex":
-        yield from _facts_of_latex(table, wanted)
+        yield from _list_latex_facts(table, wanted)
     elif markup == "html" and wanted.rules:
         yield FormFact("rules", "The table has a border", table is not None and table.rules > 0)
 
 
-def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFact]:
+def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFact]:
     if wanted.alignment:
         letters = " ".join(wanted.alignment)
         yield FormFact(
@@ -119,7 +119,7 @@ def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFa
     yield FormFact("borders", text, table is not None and (table.borders > 0) == has_borders)
 
 
-def _span_cells(table: CellGrid) -> Counter[str]:
+def _count_span_places(table: CellGrid) -> Counter[str]:
     """Count how many places each text must fill if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
@@ -130,7 +130,7 @@ def _span_cells(table: CellGrid) -> Counter[str]:
     return cells & laid_out
 
 
-def _number(count: int, noun: str) -> str:
+def _count_of(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 

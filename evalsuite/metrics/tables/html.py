@@ -115,10 +115,10 @@ def _lay_out_row(
 class _Table:
     """A table that is being read."""
 
-    # the cells of each row; empty if all places of the row are covered from above
-    rows: list[list[HtmlCell]] = field(default_factory=list)
-    # indexes of the rows at which a head, a body or a foot begins or ends
-    groups: set[int] = field(default_factory=set)
+    rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells above cover completely is empty.
+    groups: set[int] = field(
+        default_factory=set
+    )  # Indexes of the rows at which a head, a body or a foot starts or ends.
     caption: HtmlCell = field(default_factory=HtmlCell)
     in_row: bool = False
     in_head: bool = False

@@ -25,38 +25,38 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-MOST_COLUMNS = 1000  # maximum columns, because a short specification can ask for huge numbers: `*{999}{*{999}{...}}`
+MOST_COLUMNS = 1000  # Maximum, because a short specification can ask for a million: `*{999}{*{999}{...}}`.
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
-BETWEEN = frozenset("@!><")  # signs before material between columns; neither the signs nor their groups are columns
+BETWEEN = frozenset("@!><")  # Signs before a group that is typeset between columns and is not a column.
 
 
 def read_columns(specification: str) -> tuple[str, ...]:
     """Return the letters of the columns, without rules and widths: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p."""
-    return tuple(_columns(PIECE.findall(specification), DEEPEST))
+    return tuple(_list_columns(PIECE.findall(specification), DEEPEST))
 
 
-def _columns(pieces: list[str], depth: int) -> list[str]:
+def _list_columns(pieces: list[str], depth: int) -> list[str]:
     columns: list[str] = []
     place = 0
     while place < len(pieces) and len(columns) < MOST_COLUMNS:
         piece, place = pieces[place], place + 1
         if piece == "*":
-            count, place = _group(pieces, place)
-            repeated, place = _group(pieces, place)
+            count, place = _read_group(pieces, place)
+            repeated, place = _read_group(pieces, place)
             if depth:
-                columns += _columns(repeated, depth - 1) * min(_number(count), MOST_COLUMNS)
+                columns += _list_columns(repeated, depth - 1) * min(_parse_count(count), MOST_COLUMNS)
         elif piece in BETWEEN:
-            _, place = _group(pieces, place)
+            _, place = _read_group(pieces, place)
         elif piece.isalpha():
             columns.append(piece)
         elif piece in "[{":
             # This group contains the width or options of the previous column.
-            _, place = _group(pieces, place - 1)
+            _, place = _read_group(pieces, place - 1)
     return columns[:MOST_COLUMNS]
 
 
-def _group(pieces: list[str], place: int) -> tuple[list[str], int]:
+def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
     """Return the content of the group or bracket at this place, or else a single piece, and the place after it."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
@@ -73,21 +73,21 @@ def _group(pieces: list[str], place: int) -> tuple[list[str], int]:
     return pieces[place + 1 :], len(pieces)
 
 
-def _number(pieces: list[str]) -> int:
+def _parse_count(pieces: list[str]) -> int:
     digits = "".join(pieces).strip()
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 1
 
 
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
-TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})  # macros whose argument contains rows
+TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})  # Macros whose argument contains rows.
 WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,6}\s*")
 SET_CELL = re.compile(r"\b([cr])\s*=\s*([0-9]{1,6})")
 BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
 OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*")
 HORIZONTAL = re.compile(r"\bhv?lines\b")
-VERTICAL = re.compile(r"\b(?:hv|v)lines\b")  # options of tabularray and nicematrix that draw all rules in one direction
+VERTICAL = re.compile(r"\b(?:hv|v)lines\b")  # Options of tabularray and nicematrix that draw all rules.
 PLAIN = frozenset({"text", "blank", "verbatim"})
-TABS = frozenset("=>")  # signs that separate the cells of a `tabbing`
+TABS = frozenset("=>")  # Signs that separate the cells of a `tabbing`.
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
 
 

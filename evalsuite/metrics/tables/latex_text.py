@@ -139,11 +139,8 @@ LONGEST_OPTION = 40
 class Token(NamedTuple):
     """A piece of LaTeX."""
 
-    # the kind of token; `sign` is a macro with one character that is not a letter, and a bracket is a separate `text`
-    kind: TokenKind
-    # The name of a macro without its backslash, the name of the environment for `begin` and `end`, else the characters
-    # themselves.
-    value: str
+    kind: TokenKind  # A `sign` is a macro of one character that is not a letter; each bracket is a `text`.
+    value: str  # The name of a macro (without its backslash) or environment; else the characters.
     start: int  # The index of the first character in the text.
     end: int  # The index after the last character.
 
@@ -152,10 +149,9 @@ class Token(NamedTuple):
 class LatexSource:
     """A LaTeX text, split into tokens without comments and dollar signs."""
 
-    text: str  # The complete text.
-    tokens: list[Token] = field(init=False)  # The tokens.
-    # Maps each opening token to its closing token and back; an environment without an end is closed where it presumably
-    # ends.
+    text: str
+    tokens: list[Token] = field(init=False)
+    # Maps each opening token to its closing token and back; an environment without an end is closed at a likely place.
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -286,7 +282,7 @@ TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
 NICE = frozenset({"NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray"})
 """Environments whose options may follow their columns."""
 COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
-FARTHEST_COLUMNS = 8  # maximum tokens between `tabu` and its columns: `\begin{tabu} to 0.5\textwidth {lc}`
+FARTHEST_COLUMNS = 8  # Maximum tokens between `tabu` and its columns: `\begin{tabu} to 0.5\textwidth {lc}`
 DEEPEST_FRACTION = 8
 
 
@@ -416,7 +412,7 @@ class TextReader:
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
     """Return the caption whose macro is at this place, and the place after the caption."""
     start = source.after_star(place + 1)
-    if source.tokens[place].value == "captionof":  # its first argument is the kind of float
+    if source.tokens[place].value == "captionof":  # Its first argument is the kind of float.
         start = source.group_end(start)
     start = source.option_end(start)
     end = source.group_end(start)

@@ -55,14 +55,14 @@ def _check_pairs(metric: str, noun: str, one: int, two: int, most: int) -> None:
         )
 
 
-MOST_STEPS = 1_000_000  # maximum product of the two trees' numbers of nodes; a larger product would take minutes
+MOST_STEPS = 1_000_000  # Maximum product of the two trees' numbers of nodes; a larger one would take minutes.
 
 
 @dataclass(slots=True)
 class TableNode:
     """An element of a table."""
 
-    tag: str  # The element's tag.
+    tag: str
     spans: tuple[int, int] = (1, 1)  # The columns and rows that a cell covers.
     content: list[str] = field(default_factory=list)  # A cell's text, with one entry per character or inline tag.
     children: list[TableNode] = field(default_factory=list)  # The child elements; cells have none.
@@ -88,12 +88,12 @@ def teds_structure(prediction: str, reference: str, *, format: Format) -> float:
 def _teds(prediction: str, reference: str, markup: Format, *, with_content: bool) -> float:
     match = match_tables(prediction, reference, format=markup)
     sides = (match.predicted, match.wanted)
-    if all(side.markup == "html" for side in sides) and (trees := [_html_trees(side.text) for side in sides])[1]:
+    if all(side.markup == "html" for side in sides) and (trees := [_read_html_trees(side.text) for side in sides])[1]:
         predicted, wanted = trees
     else:
-        predicted, wanted = ([_grid_tree(table) for table in side.tables] for side in sides)
+        predicted, wanted = ([_make_grid_tree(table) for table in side.tables] for side in sides)
     scores = [
-        _tree_similarity(*predicted[pair.predicted], *wanted[place], with_content=with_content)
+        _compare_trees(*predicted[pair.predicted], *wanted[place], with_content=with_content)
         if pair.predicted is not None and pair.predicted < len(predicted)
         else 0.0
         for place, pair in enumerate(match.content.pairs)
@@ -102,34 +102,36 @@ def _teds(prediction: str, reference: str, markup: Format, *, with_content: bool
     return sum(scores) / len(scores)
 
 
-def _html_trees(markup: str) -> list[tuple[TableNode, int]]:
+def _read_html_trees(markup: str) -> list[tuple[TableNode, int]]:
     """Return each table that is not nested in another, with the number of elements within it."""
     from bs4 import BeautifulSoup
 
     tables = BeautifulSoup(markup, "lxml").find_all("table")
-    return [(_html_node(table), len(table.find_all(True))) for table in tables if table.find(["td", "th"])]
+    return [(_make_html_node(table), len(table.find_all(True))) for table in tables if table.find(["td", "th"])]
 
 
-def _html_node(element: Any) -> TableNode:
+def _make_html_node(element: Any) -> TableNode:
     if element.name in {"td", "th"}:
         columns, rows = (
             int(text) if (text := str(element.get(name, "1"))).isdecimal() else 1 for name in ("colspan", "rowspan")
         )
-        return TableNode("td", (columns, rows), _cell_tokens(element))
-    return TableNode(element.name, children=[_html_node(child) for child in element.find_all(True, recursive=False)])
+        return TableNode("td", (columns, rows), _list_cell_tokens(element))
+    return TableNode(
+        element.name, children=[_make_html_node(child) for child in element.find_all(True, recursive=False)]
+    )
 
 
-def _cell_tokens(element: Any) -> list[str]:
+def _list_cell_tokens(element: Any) -> list[str]:
     tokens: list[str] = []
     for child in element.children:
         if child.name is None:
             tokens += str(child)
         else:
-            tokens += [f"<{child.name}>", *_cell_tokens(child), f"</{child.name}>"]
+            tokens += [f"<{child.name}>", *_list_cell_tokens(child), f"</{child.name}>"]
     return tokens
 
 
-def _grid_tree(table: CellGrid) -> tuple[TableNode, int]:
+def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
     covered = {
         (row, column): span
         for span in table.spans
@@ -149,23 +151,23 @@ def _grid_tree(table: CellGrid) -> tuple[TableNode, int]:
     return root, len(table.rows) + sum(len(row.children) for row in root.children)
 
 
-def _tree_similarity(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
+def _compare_trees(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
     # The distance can exceed the size, because a row cannot be paired with cells of another depth.
-    return max(0.0, 1.0 - _tree_distance(one, two, with_content=with_content) / max(size, other, 1))
+    return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other, 1))
 
 
-def _tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
-    (first, first_leaves), (second, second_leaves) = _postorder(one), _postorder(two)
+def _measure_tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
+    (first, first_leaves), (second, second_leaves) = _list_in_postorder(one), _list_in_postorder(two)
     _check_pairs("TEDS", "elements", len(first), len(second), MOST_STEPS)
-    rename = [[_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
+    rename = [[_measure_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
     trees = [[0.0] * len(second) for _ in first]
-    for i in _path_starts(first_leaves):
-        for j in _path_starts(second_leaves):
+    for i in _find_path_starts(first_leaves):
+        for j in _find_path_starts(second_leaves):
             _fill_distances(first_leaves, second_leaves, i, j, rename, trees)
     return trees[-1][-1]
 
 
-def _postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
+def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
     """Return the nodes in postorder, and for each node the index of its leftmost leaf."""
     nodes: list[TableNode] = []
     leftmost: list[int] = []
@@ -182,7 +184,7 @@ def _postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
     return nodes, leftmost
 
 
-def _path_starts(leftmost: list[int]) -> list[int]:
+def _find_path_starts(leftmost: list[int]) -> list[int]:
     """Return, for each leaf that is leftmost in a subtree, the topmost such node."""
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
@@ -209,7 +211,7 @@ def _fill_distances(
         before = row
 
 
-def _rename_cost(one: TableNode, two: TableNode, *, with_content: bool) -> float:
+def _measure_rename_cost(one: TableNode, two: TableNode, *, with_content: bool) -> float:
     if one.tag != two.tag or one.spans != two.spans:
         return 1.0
     if not with_content or one.tag != "td" or not (one.content or two.content):
@@ -244,11 +246,11 @@ def grits_topology(prediction: str, reference: str, *, format: Format) -> float:
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _grits(_boxes(wanted), _boxes(predicted), _overlap_of_boxes),
+        lambda predicted, wanted: _grits(_make_boxes(wanted), _make_boxes(predicted), _measure_overlap),
     )
 
 
-def _boxes(table: CellGrid) -> list[list[Box]]:
+def _make_boxes(table: CellGrid) -> list[list[Box]]:
     """Return for each place the extent of the cell that covers it, relative to that place."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
@@ -259,7 +261,7 @@ def _boxes(table: CellGrid) -> list[list[Box]]:
     return boxes
 
 
-def _overlap_of_boxes(one: Box, two: Box) -> float:
+def _measure_overlap(one: Box, two: Box) -> float:
     width = min(one[2], two[2]) - max(one[0], two[0])
     height = min(one[3], two[3]) - max(one[1], two[1])
     shared = max(0, width) * max(0, height)
@@ -285,13 +287,13 @@ def _grits(
     ]
     # The axes are wanted row, predicted row, wanted column, predicted column.
     cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
-    rows = _align_lines(_best_sums(cells))
-    columns = _align_lines(_best_sums(cells.transpose(2, 3, 0, 1)))
+    rows = _align_lines(_sum_best_alignments(cells))
+    columns = _align_lines(_sum_best_alignments(cells.transpose(2, 3, 0, 1)))
     total = sum(cells[one, two, here, there] for one, two in rows for here, there in columns)
     return float(2 * total / (sizes[0] + sizes[1]))
 
 
-def _best_sums(cells: Rewards) -> Rewards:
+def _sum_best_alignments(cells: Rewards) -> Rewards:
     """Compute for each pair of lines the total reward of their best alignment, cell by cell."""
     import numpy as np
 
@@ -343,13 +345,13 @@ def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A
 
 
 def _rms(predicted: CellGrid, wanted: CellGrid) -> float:
-    target = _points(wanted.rows, wanted.name)
+    target = _list_points(wanted.rows, wanted.name)
     filled = _fill_rows(predicted)
     transposed = list(zip(*filled, strict=True))
-    return max(_f1_of_points(_points(rows, predicted.name), target) for rows in (filled, transposed))
+    return max(_f1_of_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed))
 
 
-def _points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
+def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
     points = {"title": title.lower()} if title else {}
     head = rows[0] if len(rows) > 1 and len(rows[0]) > 1 else ()
     for row in rows[1:]:
@@ -370,27 +372,27 @@ def _f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
             "use table_score"
         )
     names, others = list(wanted), list(predicted)
-    alike = np.array([[_text_similarity(name, other) for other in others] for name in names])
+    alike = np.array([[_compare_texts(name, other) for other in others] for name in names])
     score = sum(
-        alike[one, two] * _value_similarity(wanted[names[one]], predicted[others[two]])
+        alike[one, two] * _compare_values(wanted[names[one]], predicted[others[two]])
         for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)
     )
     return float(2 * score / (len(wanted) + len(predicted)))
 
 
-def _text_similarity(one: str, two: str) -> float:
+def _compare_texts(one: str, two: str) -> float:
     import Levenshtein
 
     distance = Levenshtein.distance(one, two) / max(len(one), len(two), 1)
     return 1.0 - distance if distance < TEXT_THRESHOLD else 0.0
 
 
-def _value_similarity(wanted: str, predicted: str) -> float:
+def _compare_values(wanted: str, predicted: str) -> float:
     target, number = _parse_number(wanted), _parse_number(predicted)
     if number is not None and target:
         distance = min(abs((target - number) / target), 1.0)
         return 1.0 - distance if distance < NUMBER_THRESHOLD else 0.0
-    return 1.0 if wanted == predicted else _text_similarity(wanted, predicted)
+    return 1.0 if wanted == predicted else _compare_texts(wanted, predicted)
 
 
 def _parse_number(text: str) -> float | None:
@@ -421,12 +423,14 @@ def cell_f1(
     compare = _f1_of_equal if similarity == "exact" else _f1_of_similar
     totals = [0.0, 0.0, 0.0]
     for predicted, wanted in pairs:
-        for place, sides in enumerate(zip(_elements(predicted or CellGrid(())), _elements(wanted), strict=True)):
+        for place, sides in enumerate(
+            zip(_list_elements(predicted or CellGrid(())), _list_elements(wanted), strict=True)
+        ):
             totals[place] += compare(*sides) if all(sides) else float(not any(sides))
     return CellF1(*(total / len(pairs) for total in totals))
 
 
-def _elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
+def _list_elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
     """Return the names of rows, the names of columns, and the cells with both names."""
     names, body = table.columns[1:], table.rows[1:]
     rows: set[TableElement] = {(row[0] if row else "",) for row in body}
@@ -442,13 +446,13 @@ def _f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]) -> flo
 
 
 def _f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
-    alike = [[_element_similarity(one, two) for two in wanted] for one in predicted]
+    alike = [[_compare_elements(one, two) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _element_similarity(one: TableElement, two: TableElement) -> float:
+def _compare_elements(one: TableElement, two: TableElement) -> float:
     product = 1.0
     for left, right in zip(one, two, strict=True):
         product *= _chrf(left, right)

@@ -43,7 +43,7 @@ def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - th
     return read_latex(text) if format == "latex" else _read_markdown(text)
 
 
-def _read_in(text: str, markup: Format) -> MarkupReading:
+def _read_as(text: str, markup: Format) -> MarkupReading:
     tables = read_tables(text, markup)
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
 
@@ -51,7 +51,7 @@ def _read_in(text: str, markup: Format) -> MarkupReading:
 def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
     """Read an answer in each possible markup, the wanted one first; skip readings without tables."""
     readings = (
-        _read_in(strip_answer(answer, markup), markup)
+        _read_as(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
     )
@@ -61,7 +61,7 @@ def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without tables, the list items or texts become one column."""
-    reading = _read_in(reference, markup)
+    reading = _read_as(reference, markup)
     if reading.tables or markup != "html":
         return reading
     page = PageTables(reference)
@@ -94,11 +94,11 @@ def _strip_once(answer: str, markup: Format) -> str:
         # Remove fences line by line, because the names of tables may be outside of them.
         return _cut_markdown(answer) or answer.strip()
     piece = TAG if markup == "html" else ENVIRONMENT
-    blocks = [cut for block in _fenced_blocks(answer) if (cut := _cut(block, piece))]
+    blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut(block, piece))]
     return "\n\n".join(blocks) or _cut(answer, piece) or answer.strip()
 
 
-def _fenced_blocks(answer: str) -> Iterator[str]:
+def _find_fenced_blocks(answer: str) -> Iterator[str]:
     """Yield the blocks between code fences; the last block may lack its closing fence."""
     fence, lines = "", list[str]()
     for line in answer.split("\n"):
@@ -289,35 +289,35 @@ def detect_format(text: str) -> Format:
 
 def as_markup(table: Any, markup: Format) -> str:
     """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged."""
-    return table if isinstance(table, str) else write_table(_rows_of(table), markup)
+    return table if isinstance(table, str) else write_table(_list_rows(table), markup)
 
 
-def _rows_of(table: Any) -> list[list[str]]:
+def _list_rows(table: Any) -> list[list[str]]:
     """Return the rows of a frame or list as texts, the names of columns first."""
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
-        return _pandas_rows(table)
+        return _list_pandas_rows(table)
     if hasattr(table, "columns") and hasattr(table, "rows"):
-        return [list(map(_as_text, row)) for row in (table.columns, *table.rows())]
+        return [list(map(_write_cell, row)) for row in (table.columns, *table.rows())]
     if isinstance(table, Sequence) and table and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for record in table for name in record))
         records = ([record.get(name) for name in names] for record in table)
-        return [list(map(_as_text, row)) for row in (names, *records)]
+        return [list(map(_write_cell, row)) for row in (names, *records)]
     if isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
-        return [list(map(_as_text, row)) for row in table]
+        return [list(map(_write_cell, row)) for row in table]
     raise TypeError(
         f"a table is a text, a pandas or polars frame, a list of rows or a list of records, not {type(table).__name__}"
     )
 
 
-def _pandas_rows(frame: Any) -> list[list[str]]:
+def _list_pandas_rows(frame: Any) -> list[list[str]]:
     # An index that counts from 0 is pandas' default and not part of the table.
     numbered = type(frame.index).__name__ == "RangeIndex"
     filled = (frame if numbered else frame.reset_index()).astype(object)
     filled = filled.where(filled.notna(), None)
-    return [list(map(_as_text, row)) for row in (filled.columns, *filled.itertuples(index=False, name=None))]
+    return [list(map(_write_cell, row)) for row in (filled.columns, *filled.itertuples(index=False, name=None))]
 
 
-def _as_text(value: Any) -> str:
+def _write_cell(value: Any) -> str:
     if value is None or value != value:  # noqa: PLR0124 - NaN is the value that differs from itself
         return ""
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

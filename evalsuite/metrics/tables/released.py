@@ -167,7 +167,7 @@ def latex_parts(prediction: str, reference: str) -> dict[str, float]:
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
         **_similarities("alignment", predicted.alignment, wanted.alignment),
-        **_similarities("data", _cells(predicted.rows), _cells(wanted.rows)),
+        **_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
         "caption_match_score": float(predicted.caption == wanted.caption),
         **_size_matches(predicted.rows, wanted.rows),
     }
@@ -182,7 +182,7 @@ def _read_latex(latex: str) -> LatexTable:
     if not tabular:
         return LatexTable([])
     if not tabular.nodeargd:
-        raise ScoringError(_refusal(latex, "the text ends where a tabular's columns should be"))
+        raise ScoringError(_explain_refusal(latex, "the text ends where a tabular's columns should be"))
     # The alignment is nearly always empty, because the script skips the group with the columns. Characters remain
     # only if something else is in the place of that group: pylatexenc takes the bracket of `[t]` for the argument.
     arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
@@ -208,10 +208,10 @@ def _parse_latex(latex: str) -> Sequence[Any]:
         return BoundedWalker(latex).get_latex_nodes()[0]  # type: ignore[no-any-return]
     except Exception as error:  # pylatexenc also raises errors of other kinds, caused by bugs in its parser
         why = str(error) if isinstance(error, ScoringError) else f"{type(error).__name__}: {error}"
-        raise ScoringError(_refusal(latex, why)) from error
+        raise ScoringError(_explain_refusal(latex, why)) from error
 
 
-def _refusal(latex: str, why: str) -> str:
+def _explain_refusal(latex: str, why: str) -> str:
     return (
         f"the released H-Score cannot be computed for this LaTeX of {len(latex)} characters, starting "
         f"{latex[:40]!r}: {why}; use table_score"
@@ -264,12 +264,12 @@ def _read_caption(nodes: Sequence[Any]) -> str:
     has_begun = False
     for node, entering in _walk(nodes):
         if has_begun and entering and _kind(node) == "Group":
-            return _group_text(node.nodelist)
+            return _join_group(node.nodelist)
         has_begun |= not entering and _kind(node) == "Macro" and node.macroname == "caption"
     return "None"
 
 
-def _group_text(nodes: Sequence[Any]) -> str:
+def _join_group(nodes: Sequence[Any]) -> str:
     """Join characters, specials and the delimiters of groups."""
     pieces = []
     for node, entering in _walk(nodes):
@@ -295,7 +295,7 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
         predicted, wanted = map(_read_markdown, sides)
         # The first row contains the names of the columns.
         columns = _similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
-        data = _similarities("data", _cells(predicted[1:]), _cells(wanted[1:]))
+        data = _similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
         scored.append({**_size_matches(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
@@ -343,7 +343,7 @@ def _size_matches(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[
     return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
 
 
-def _cells(rows: Sequence[Sequence[str]]) -> list[str]:
+def _list_cells(rows: Sequence[Sequence[str]]) -> list[str]:
     return [cell for row in rows for cell in row]
 
 

@@ -41,7 +41,7 @@ def matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float
     """
     if list(prediction) == list(reference):
         return 1.0
-    frequent = _frequent(reference)
+    frequent = _limit_frequency(reference)
     if _suits_difflib(prediction, reference, frequent):
         return SequenceMatcher(None, prediction, reference).ratio()
     return 2.0 * Matching(prediction, reference, frequent).size() / (len(prediction) + len(reference))
@@ -56,7 +56,7 @@ def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
     return sum(in_b[element] for element in a if in_b[element] <= frequent) <= MOST_PAIRS
 
 
-def _frequent(b: Sequence[str]) -> int:
+def _limit_frequency(b: Sequence[str]) -> int:
     # difflib never starts a match at an element that occurs more often than this in the reference.
     return len(b) // 100 + 1 if len(b) >= 200 else len(b)
 
@@ -66,7 +66,7 @@ class Matching:
 
     def __init__(self, a: Sequence[str], b: Sequence[str], frequent: int) -> None:
         self.a, self.b = a, b
-        self._substrings = Substrings(*_codes(a, b, frequent))
+        self._substrings = Substrings(*_number_elements(a, b, frequent))
 
     def size(self) -> int:
         """Count the matched elements."""
@@ -105,20 +105,20 @@ class Matching:
 
     def _common_start(self, rectangle: Rectangle) -> int:
         a_low, a_high, b_low, b_high = rectangle
-        return _gallop(
+        return _measure_equality(
             min(a_high - a_low, b_high - b_low),
             lambda start, end: self.a[a_low + start : a_low + end] == self.b[b_low + start : b_low + end],
         )
 
     def _common_end(self, rectangle: Rectangle) -> int:
         a_low, a_high, b_low, b_high = rectangle
-        return _gallop(
+        return _measure_equality(
             min(a_high - a_low, b_high - b_low),
             lambda start, end: self.a[a_high - end : a_high - start] == self.b[b_high - end : b_high - start],
         )
 
 
-def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
+def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
     """Number the elements; `NOT_INDEXED` for an element that is too frequent in `b`, or does not occur there."""
     import numpy as np
 
@@ -134,7 +134,7 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
     return codes
 
 
-def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
+def _measure_equality(limit: int, equal: Callable[[int, int], bool]) -> int:
     """Measure how far equality extends, in steps that first double, then halve, because long slices are fastest."""
     size, step = 0, 1
     while step:
@@ -146,7 +146,7 @@ def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
     return size
 
 
-Rectangle = tuple[int, int, int, int]  # a range of the first sequence and one of the second: start, end, start, end
+Rectangle = tuple[int, int, int, int]  # Start and end in the first sequence, start and end in the second.
 NOT_INDEXED = -1
 
 
@@ -179,34 +179,34 @@ class Substrings:
         while high - low > 1:
             # Runs are usually short, so doubling reaches their length fastest.
             middle = min(2 * low or 1, (low + high) // 2)
-            is_shared = np.isin(*self._within(rectangle, middle)).any()
+            is_shared = np.isin(*self._name_rectangle(rectangle, middle)).any()
             low, high = (middle, high) if is_shared else (low, middle)
-        return low, self._runs(rectangle, low)
+        return low, self._find_runs(rectangle, low)
 
-    def _runs(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
+    def _find_runs(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
         import numpy as np
 
-        names_a, names_b = self._within(rectangle, length)
+        names_a, names_b = self._name_rectangle(rectangle, length)
         starts: dict[int, list[int]] = {}
         for place in np.flatnonzero(np.isin(names_b, names_a)).tolist():
             starts.setdefault(int(names_b[place]), []).append(rectangle[2] + place)
         for place in np.flatnonzero(np.isin(names_a, names_b)).tolist():
             yield rectangle[0] + place, starts[int(names_a[place])]
 
-    def _within(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _name_rectangle(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         a_low, a_high, b_low, b_high = rectangle
         return (
-            self._names_in(a_low, a_high - length + 1, length),
-            self._names_in(self.start_b + b_low, self.start_b + b_high - length + 1, length),
+            self._name_substrings(a_low, a_high - length + 1, length),
+            self._name_substrings(self.start_b + b_low, self.start_b + b_high - length + 1, length),
         )
 
-    def _names_in(self, start: int, end: int, length: int) -> NDArray[np.int64]:
+    def _name_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
         """Name all substrings of this length that start in a range, by two shorter substrings that overlap."""
         power = length.bit_length() - 1
-        names, shift = self._powers(power), length - (1 << power)
+        names, shift = self._name_powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]
 
-    def _powers(self, power: int) -> NDArray[np.int64]:
+    def _name_powers(self, power: int) -> NDArray[np.int64]:
         import numpy as np
 
         while len(self.names) <= power:

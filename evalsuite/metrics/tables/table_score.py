@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 3  # increased whenever a score can change
+VERSION = 3  # Increased whenever a score can change.
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TableScore:
     # In [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are several tables,
     # the facts of each count.
     form: float
-    # the cells' precision, recall and F1 by equal values only, then each fact of form by its name
+    # The cells' precision, recall and F1 by equal values only, then the share of each fact of form by its name.
     parts: dict[str, float]
     facts: tuple[FormFact, ...]  # The checklist from which `form` is computed.
     signature: str  # A line that identifies the computation, to be cited with the number.
@@ -86,7 +86,7 @@ class TableScore:
         return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
 
     def _repr_html_(self) -> str:
-        return _html_block(self)
+        return _render_block(self)
 
     @property
     def cells(self) -> list[ComparedCell]:
@@ -251,7 +251,7 @@ PAGE = """\
 class ComparedCell:
     """A cell position in one table or in both."""
 
-    # how the position is shown; `missing` and `surplus` cells are in rows or columns that only one side has
+    # How the cell is shown; `missing` and `surplus` cells are in rows or columns that only one side has.
     state: CellState
     verdict: CellVerdict  # The result of comparing the cell with the wanted one.
     predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
@@ -275,10 +275,10 @@ class ComparedCell:
 def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
     columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
     rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
-    names = [_name(pair, rows[0], column) for column in columns] if rows else []
+    names = [_find_name(pair, rows[0], column) for column in columns] if rows else []
     return [
         [
-            _compare_cell(pair, row, column, _name(pair, row, columns[0]), name)
+            _compare_cell(pair, row, column, _find_name(pair, row, columns[0]), name)
             for column, name in zip(columns, names, strict=True)
         ]
         for row in rows
@@ -302,7 +302,7 @@ def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> I
 
 
 def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, column_name: str) -> ComparedCell:
-    predicted, wanted = _cell(pair.left, row[0], column[0]), _cell(pair.right, row[1], column[1])
+    predicted, wanted = _find_cell(pair.left, row[0], column[0]), _find_cell(pair.right, row[1], column[1])
     verdict = judge_cell(predicted or "", wanted or "")
     if predicted is None:
         state: CellState = "missing"
@@ -313,13 +313,13 @@ def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, col
     return ComparedCell(state, verdict, plain_text(predicted or ""), plain_text(wanted or ""), row_name, column_name)
 
 
-def _cell(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
+def _find_cell(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
     return None if row is None or column is None else grid.texts[row][column]
 
 
-def _name(pair: TablePair, row: Place, column: Place) -> str:
-    wanted = _cell(pair.right, row[1], column[1])
-    return plain_text(_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
+def _find_name(pair: TablePair, row: Place, column: Place) -> str:
+    wanted = _find_cell(pair.right, row[1], column[1])
+    return plain_text(_find_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 
 
 def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
@@ -340,14 +340,14 @@ def printable(text: str) -> str:
 
 def html_page(*scores: TableScore) -> str:
     """Write scores as a complete HTML page."""
-    return PAGE.format(body="\n".join(map(_html_block, scores)))
+    return PAGE.format(body="\n".join(map(_render_block, scores)))
 
 
-def _html_block(score: TableScore) -> str:
+def _render_block(score: TableScore) -> str:
     facts = "".join(
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>" for fact in score.facts
     )
-    tables = "".join(map(_html_table, score.compared))
+    tables = "".join(map(_render_table, score.compared))
     return (
         f'<div class="evalsuite-tables"><style>{STYLE}</style><h1>Table score {score.value:.3f}</h1>\n'
         f"<p>Content {score.content:.3f}, form {score.form:.3f}. A cell that differs shows the predicted text struck "
@@ -356,11 +356,11 @@ def _html_block(score: TableScore) -> str:
     )
 
 
-def _html_table(rows: Iterable[Sequence[ComparedCell]]) -> str:
-    return "<table>" + "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows) + "</table>"
+def _render_table(rows: Iterable[Sequence[ComparedCell]]) -> str:
+    return "<table>" + "".join(f"<tr>{''.join(map(_render_cell, row))}</tr>" for row in rows) + "</table>"
 
 
-def _html_cell(cell: ComparedCell) -> str:
+def _render_cell(cell: ComparedCell) -> str:
     wanted, predicted = html.escape(cell.wanted), html.escape(cell.predicted)
     text = f"<del>{predicted}</del> <ins>{wanted}</ins>" if cell.state == "differs" else wanted or predicted
     return f'<td class="{cell.state}">{text}</td>'

@@ -142,13 +142,13 @@ def test_chinese_without_jieba_is_an_error_that_says_what_to_install(
             raise ImportError(name)
         return real(name, *rest)
 
-    text._chinese.cache_clear()
+    text._load_jieba.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without_jieba)
     with pytest.raises(ScoringError, match=r"evalsuite\[zh\]"):
         metric("北京是首都", "首都")
     assert metric("Peking", "Peking") == 1.0
     monkeypatch.undo()
-    text._chinese.cache_clear()
+    text._load_jieba.cache_clear()
 
 
 def test_bleu_s_signature_names_what_its_value_depends_on() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.files import describe_tables, html_fragments, latex_fragments, why_unfit
+from evalsuite.builders.struc_bench.files import describe_tables, find_defect, html_fragments, latex_fragments
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _check(text: str, written: Format) -> None:
     assert [fragment.line for fragment in fragments] == sorted(fragment.line for fragment in fragments)
     for fragment in fragments:
         assert fragment.line <= text.count("\n") + 1
-        if not why_unfit(fragment, written):
+        if not find_defect(fragment, written):
             assert table_score(fragment.markup, fragment.markup, format=written).value == 1.0
             assert describe_tables(read_tables(fragment.markup, written))
 
