@@ -81,7 +81,7 @@ def _make_shares(headings: Iterable[str]) -> list[Column]:
 
 
 def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    """List the cases of each format and run that has any, with the format's name and the run's label."""
+    """List format name, run label and cases, for each format and run with cases."""
     return [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -180,7 +180,7 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _make_errors_table(lines: Sequence[LabelledCases]) -> Table:
-    """Make the table of Figure 2 and Appendix A.2: the share of outputs with each type of error."""
+    """Tabulate the share of outputs with each type of error, as the paper's Figure 2 and Appendix A.2 do."""
     rows: list[list[Cell]] = [
         [name, label, *map(tally.estimate, SHOWN_ERRORS)] for name, label, tally in _list_with_totals(lines)
     ]
@@ -247,7 +247,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
-    """Show the outputs with the lowest and the highest table score, folded; among equal scores, the first output."""
+    """Show, folded, the outputs with the lowest and the highest table score; of equal scores, the first output."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -335,7 +335,7 @@ def _correlate(values: Sequence[float | None], outputs: Sequence[Row], draws: Cl
 
 
 def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
-    """Correlate each person with the mean of the others, as a reference for what one more person would reach."""
+    """Correlate each person with the mean of the others, to show the agreement that one more person would reach."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_split_ratings(outputs, place) for place in range(len(ASPECTS))]

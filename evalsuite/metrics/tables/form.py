@@ -33,7 +33,7 @@ class FormFact:
 
 
 def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:
-    """Make the checklist. An answer without a table fulfils no fact."""
+    """Make the checklist; an answer without a table fulfils no fact of it."""
     facts = list(_list_text_facts(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
@@ -120,7 +120,7 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
 
 
 def _count_span_places(table: CellGrid) -> Counter[str]:
-    """Count how many places each text must fill if all spans are present."""
+    """Count the places that each text fills if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := cell_value(span.text):
@@ -188,7 +188,7 @@ def _is_balanced_latex(text: str) -> bool:
 
 
 def _tex_accepts(reading: MarkupReading) -> bool:
-    """Tell whether nothing was found in a LaTeX reading that makes TeX fail."""
+    """Tell whether a LaTeX reading contains none of the known mistakes that make TeX fail."""
     if NO_COLUMNS.search(reading.text) or any(table.stray_rules for table in reading.tables):
         return False
     if OTHER_FORMULA.search(reading.text):

@@ -68,13 +68,10 @@ class TableMatch:
 class TableScore:
     """A table score."""
 
-    # In [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form without content is
-    # worth nothing, and half of the content is worth less than half.
+    # Content times the weighted mean of content (weight 3) and form (weight 1), in [0, 1]; 0 without correct content.
     value: float
     content: float  # The F1 of aligned cells compared by value, in [0, 1].
-    # In [0, 1]: the share of the reference's facts of form that the prediction fulfils; if there are several tables,
-    # the facts of each count.
-    form: float
+    form: float  # The share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1].
     # The cells' precision, recall and F1 by equal values only, then the share of each fact of form by its name.
     parts: dict[str, float]
     facts: tuple[FormFact, ...]  # The checklist from which `form` is computed.
