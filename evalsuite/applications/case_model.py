@@ -246,7 +246,7 @@ class CaseModel(ModelHandle):
             name: the embedding model, at this model's address; None is this model.
             params: further parameters.
         """
-        # Parameters that the user set for the run are for its chat model.
+        # The run's generation parameters apply to its chat model, not to embeddings.
         asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
         with self._noting_failures():
             messages = [Message("user", text) for text in texts]

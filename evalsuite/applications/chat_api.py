@@ -173,7 +173,7 @@ def pieces(text: str) -> list[str]:
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
-    """Tokens by the API's names."""
+    """Name the tokens by the API's names."""
     total = usage.prompt_tokens + usage.completion_tokens
     return {
         "prompt_tokens": usage.prompt_tokens,

@@ -65,7 +65,7 @@ class LoopbackServer:
         self._apis: dict[str, CaseApi] = {}
         # Requests that are being answered, by the case's secret.
         self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
-        # Bound here and now, so that the address is known; who connects early waits in the queue.
+        # Bind the socket now, because the address must be known; early connections wait in the queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
         self._started: asyncio.Task[None] | None = None

@@ -75,11 +75,11 @@ class BatchBackend:
         pending.add(self)
 
     def check(self) -> None:
-        """Checks what the server itself needs."""
+        """Check what the server itself needs."""
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
-        """Waits for the answer in a batch, which an earlier session may have sent already."""
+        """Wait for the answer in a batch, which an earlier session may have sent already."""
         self._begin()
         # Earlier versions named a batch's lines by the requests as sent, with the limits of `--max-cost`.
         asked = (UNBOUNDED.get() or request, request)
@@ -339,7 +339,7 @@ class BatchBackend:
                 waiting.set_exception(copy_error(error))
 
     async def aclose(self) -> None:
-        """Stops looking; batches go on at the server."""
+        """Stop looking; batches go on at the server."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -357,7 +357,7 @@ def _age(seconds: float) -> str:
 
 
 def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
-    """Returns the backend if its server has OpenAI's API."""
+    """Return the backend if its server has OpenAI's API."""
     if isinstance(backend, OpenAIBackend):
         return backend
     raise SettingsError(
@@ -367,7 +367,7 @@ def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
 
 
 def in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
-    """Replaces a backend by one that sends batches."""
+    """Replace a backend by one that sends batches."""
     from evalsuite.batches.backend import BatchBackend
 
     return BatchBackend(demand_openai(model, backend), model, batches, pending)

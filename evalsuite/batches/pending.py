@@ -18,11 +18,11 @@ class Sender(Protocol):
         ...
 
     def waits(self, now: float) -> list[str]:
-        """Describes each unfinished batch in a few words."""
+        """Describe each unfinished batch in a few words."""
         ...
 
     def let_go(self, reason: str) -> None:
-        """Ends all waiting; the batches go on."""
+        """End all waiting; the batches go on."""
         ...
 
 
@@ -41,29 +41,29 @@ class PendingBatches:
         self.left = ""
 
     def add(self, sender: Sender) -> None:
-        """Adds a backend."""
+        """Add a backend."""
         self._senders.append(sender)
 
     def waits(self) -> list[str]:
-        """Describes each unfinished batch in a few words."""
+        """Describe each unfinished batch in a few words."""
         now = time.time()
         return [words for sender in list(self._senders) for words in sender.waits(now)]
 
     def detach_if_idle(self) -> None:
-        """Ends the session with `--detach` once everything is sent; called after each look at a batch."""
+        """End the session with `--detach` once everything is sent; called after each look at a batch."""
         if self._detach and not self.left and all(sender.still for sender in self._senders):
             waits = self.waits()
             self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
     def leave(self, reason: str) -> None:
-        """Ends all waiting, and reports why."""
+        """End all waiting, and reports why."""
         if not self.left:
             self.left = reason
             self._on_detached(reason)
             self.release()
 
     def release(self) -> None:
-        """Releases all waiting callers without an answer."""
+        """Release all waiting callers without an answer."""
         self.left = self.left or "the session has ended"
         for sender in self._senders:
             sender.let_go(self.left)

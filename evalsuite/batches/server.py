@@ -47,7 +47,7 @@ class BatchState:
 
 
 def as_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
-    """Formats a request as a line of the uploaded file."""
+    """Format a request as a line of the uploaded file."""
     return dumps({"custom_id": key, "method": "POST", "url": path, "body": body}).encode() + b"\n"
 
 
@@ -58,7 +58,7 @@ class BatchServer:
         self._backend = backend.for_files()
 
     async def upload(self, name: str, content: bytes) -> str:
-        """Sends a file of requests; returns the server's id of it."""
+        """Send a file of requests; returns the server's id of it."""
 
         async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
@@ -68,7 +68,7 @@ class BatchServer:
         return await self._backend.use(send)
 
     async def create(self, file: str, path: str, mark: str) -> BatchState:
-        """Creates a batch from an uploaded file."""
+        """Create a batch from an uploaded file."""
 
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # The package's types name the paths of today; a server may know more.
@@ -85,7 +85,7 @@ class BatchServer:
         return await self._backend.use(make)
 
     async def look(self, batch: str) -> BatchState | None:
-        """Reads a batch's state; None where the server has no such batch."""
+        """Read a batch's state; None where the server has no such batch."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             from openai import NotFoundError
@@ -99,7 +99,7 @@ class BatchServer:
         return await self._backend.use(ask)
 
     async def find(self, mark: str) -> BatchState | None:
-        """Finds the batch with a mark among the latest ones."""
+        """Find the batch with a mark among the latest ones."""
 
         async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)
@@ -115,7 +115,7 @@ class BatchServer:
         return await self._backend.use(search)
 
     async def fetch(self, file: str) -> bytes | None:
-        """Downloads a file of answers or errors; None where the server has no such file."""
+        """Download a file of answers or errors; None where the server has no such file."""
 
         async def download(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
             from openai import NotFoundError
@@ -128,7 +128,7 @@ class BatchServer:
         return await self._backend.use(download)
 
     async def probe(self) -> None:
-        """Checks whether the server has a batch interface."""
+        """Check whether the server has a batch interface."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
             await client.batches.list(limit=1, extra_headers=headers)
@@ -136,7 +136,7 @@ class BatchServer:
         await self._backend.use(ask)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._backend.aclose()
 
 
@@ -159,7 +159,7 @@ def _state(plain: Mapping[str, Any]) -> BatchState:
 
 
 def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
-    """Reads a file of answers or errors."""
+    """Read a file of answers or errors."""
     lines = [line for line in content.splitlines() if line.strip()]
     results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _find_key_of(line)) is not None]
     return results, len(lines) - len(results)
@@ -193,7 +193,7 @@ class Gone(RequestRefused):
 
 
 def copy_error(error: Exception) -> Exception:
-    """Copies an error for each caller, because a shared exception would gather all their stack frames."""
+    """Copy an error for each caller, because a shared exception would gather all their stack frames."""
     if isinstance(error, Gone):
         return RequestRefused(*error.args)
     made = type(error)(*error.args)
@@ -203,7 +203,7 @@ def copy_error(error: Exception) -> Exception:
 
 
 def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
-    """Reads a line of a batch's output."""
+    """Read a line of a batch's output."""
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
         return backend.read_line(request, response["status_code"], response.get("body"))
@@ -214,7 +214,7 @@ def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str,
 
 
 def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
-    """Explains why a finished batch left requests without an answer.
+    """Explain why a finished batch left requests without an answer.
 
     Args:
         keys: the requests' keys, in the order of the batch's lines.

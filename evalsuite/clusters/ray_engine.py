@@ -74,13 +74,13 @@ class RayCluster:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def nodes(self) -> int:
-        """Counts the living nodes."""
+        """Count the living nodes."""
         return len(self._alive())
 
     def run(
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
     ) -> Iterator[ShardResult]:
-        """Runs shards; yields each result as it arrives."""
+        """Run shards; yields each result as it arrives."""
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
@@ -106,7 +106,7 @@ class RayCluster:
         return result
 
     def close(self) -> None:
-        """Leaves the cluster; ends it where it was started here."""
+        """Leave the cluster; ends it where it was started here."""
         self._ray.shutdown()
 
 
@@ -138,11 +138,11 @@ class Collector:
         self._lines: list[str] = []
 
     def put(self, lines: list[str]) -> None:
-        """Takes records of a shard."""
+        """Take records of a shard."""
         self._lines += lines
 
     def take(self) -> list[str]:
-        """Returns all records since the last call."""
+        """Return all records since the last call."""
         lines, self._lines = self._lines, []
         return lines
 

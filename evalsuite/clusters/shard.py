@@ -46,7 +46,7 @@ class ShardResult:
 
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
-    """Runs a shard in the current directory, to its end."""
+    """Run a shard in the current directory, to its end."""
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
@@ -120,7 +120,7 @@ def _pack(folder: Path) -> bytes:
 
 
 def unpack(result: ShardResult, into: Path) -> Path:
-    """Writes a shard's folder; returns where it is."""
+    """Write a shard's folder; returns where it is."""
     if not result.folder:
         raise RunError(
             f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"

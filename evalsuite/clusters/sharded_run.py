@@ -30,7 +30,7 @@ GRACE = 30.0  # seconds in which it must end
 
 @contextmanager
 def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
-    """Runs a gateway service on loopback for the shards of one run; yields its address.
+    """Run a gateway service on loopback for the shards of one run; yields its address.
 
     Functions named as models are imported from `root`.
     """
@@ -83,7 +83,7 @@ class ShardedRun:
         return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:
-        """Stores records; the later record of a case counts."""
+        """Store records; the later record of a case counts."""
         import json
 
         from evalsuite.journal.planned import same_ask
@@ -94,7 +94,7 @@ class ShardedRun:
             self._journal.record(plain["case"], same_ask(plain.get("fingerprints", {})), line)
 
     def join(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
-        """Waits for all shards and writes the report."""
+        """Wait for all shards and writes the report."""
         from evalsuite.output.reports.write import write_run
 
         try:
@@ -113,6 +113,6 @@ class ShardedRun:
         return unpack(result, home)
 
     def status(self, verdict: int) -> int:
-        """Computes the exit status that one session would have had."""
+        """Compute the exit status that one session would have had."""
         stopped = [status for status in self._statuses if status not in ENDED]
         return verdict if verdict >= 10 else max(stopped) if stopped else max(verdict, min(1, max(self._statuses)))

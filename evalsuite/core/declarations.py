@@ -131,7 +131,7 @@ def _from_package(name: str) -> object:
 
 
 def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
-    """Checks that a test file is the user's own and declares a benchmark in the function that the run names."""
+    """Check that a test file is the user's own and declares a benchmark in the function that the run names."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
         raise SettingsError(f"{place} is not a test file below {root}")
     if _came_with_runs(file, root.resolve()):

@@ -60,7 +60,7 @@ def names(group: Group) -> list[str]:
 
 
 def load(target: str) -> Any:
-    """Imports the object that `package.module:NAME` names."""
+    """Import the object that `package.module:NAME` names."""
     module, _, attribute = target.partition(":")
     try:
         value: Any = import_module(module)

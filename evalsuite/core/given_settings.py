@@ -16,7 +16,7 @@ MOST_EPOCHS = 5  # with --until-decided, where --epochs does not say
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Makes settings from values by name; None and empty mean that the user gave nothing."""
+    """Make settings from values by name; None and empty mean that the user gave nothing."""
     given = {
         option.name: read_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
     }
@@ -54,7 +54,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _check_comparison(settings: Settings) -> None:
-    """Checks that what runs are compared by makes sense."""
+    """Check that what runs are compared by makes sense."""
     if not 0 < settings.max_regression < 1:
         raise SettingsError(
             f"evalsuite_max_regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
@@ -74,7 +74,7 @@ def _check_comparison(settings: Settings) -> None:
 
 
 def check_batch(settings: Settings) -> None:
-    """Checks what goes with --batch and what does not."""
+    """Check what goes with --batch and what does not."""
     if settings.detach and not settings.batch:
         raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
     if settings.batch and settings.gateway:

@@ -61,7 +61,7 @@ def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -
 
 
 def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Checks that every name is known."""
+    """Check that every name is known."""
     names = sorted(known)
     for name in given:
         if name in names:
@@ -72,7 +72,7 @@ def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known:
 
 
 def refuse_misspelt(option: str, names: Iterable[str]) -> None:
-    """Checks that no name is a generation parameter misspelt by a letter or two.
+    """Check that no name is a generation parameter misspelt by a letter or two.
 
     Names that resemble no generation parameter are accepted as the server's own.
     """

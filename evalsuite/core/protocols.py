@@ -37,7 +37,7 @@ class Model(Protocol):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Sends a request to the model.
+        """Send a request to the model.
 
         Args:
             params: generation parameters by their OpenAI names; None leaves a parameter at the server's
@@ -46,7 +46,7 @@ class Model(Protocol):
         ...
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Model:
-        """Returns another model, called through the same gateway on behalf of the same case.
+        """Return another model, called through the same gateway on behalf of the same case.
 
         Args:
             epoch: the repetition that its requests belong to; None keeps the case's epoch. A simulated tool
@@ -65,7 +65,7 @@ class Solver(Protocol):
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Solves one sample; any exception becomes the case's error."""
+        """Solve one sample; any exception becomes the case's error."""
         ...
 
 

@@ -120,7 +120,7 @@ async def _check_listing(role: str, name: str, backend: Any) -> Finding:
 
 
 def _sandbox(settings: Settings, *, fault: bool) -> Finding:
-    """Tries the sandbox; does not build a named environment that is not there yet."""
+    """Try the sandbox; does not build a named environment that is not there yet."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
     from evalsuite.sandbox.tiers import read_tiers

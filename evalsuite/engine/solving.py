@@ -173,7 +173,7 @@ async def _judge(
     try:
         return await scorer.judged(case.sample, transcript, judge)
     except ModelError as error:
-        # An error of the same class, so that equal causes are counted together.
+        # Make an error of the same class, so that equal causes are counted together.
         if type(error).__module__ != ModelError.__module__:
             raise
         raise type(error)(f"the judge {judge.name}: {error}") from error

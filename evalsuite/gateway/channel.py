@@ -32,7 +32,7 @@ class Channel(Protocol):
     """The part of `execnet.Channel` that is used."""
 
     def send(self, item: str) -> None:
-        """Sends text to the other side."""
+        """Send text to the other side."""
         ...
 
     def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
@@ -108,14 +108,14 @@ class ChannelServer:
         threading.Thread(target=self._send, daemon=True).start()
 
     def receive(self, text: str | None) -> None:
-        """Starts to answer a request; None means that the worker is gone."""
+        """Start to answer a request; None means that the worker is gone."""
         if text is None:
             self._outgoing.put(None)
         else:
             self._background.soon(self._start, json.loads(text))
 
     def stop(self, reason: str) -> None:
-        """Tells the worker to stop early; xdist would let it finish all tests it was given."""
+        """Tell the worker to stop early; xdist would let it finish all tests it was given."""
         self._outgoing.put(dumps({"stop": reason}))
 
     def _start(self, plain: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ class ChannelServer:
 
 
 def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
-    """Answers a worker's request with an error because the gateway could not be opened.
+    """Answer a worker's request with an error because the gateway could not be opened.
 
     Args:
         text: the request; None means that the worker is gone.
@@ -167,12 +167,12 @@ async def _serve(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]
 
 
 def encode_error(error: errors.EvalsuiteError) -> Plain:
-    """Encodes an evalsuite error by its class and message."""
+    """Encode an evalsuite error by its class and message."""
     return {"kind": type(error).__name__, "message": str(error)}
 
 
 def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """Reverses `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
+    """Reverse `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError

@@ -43,7 +43,7 @@ class Vault:
         return "Vault(***)"
 
     def conceal(self, request: Request) -> Request:
-        """Hashes the secret parameters of a request and removes secrets from its address."""
+        """Hash the secret parameters of a request and removes secrets from its address."""
         params = self._conceal(request.params)
         base_url = request.base_url and redact(request.base_url)
         if params is request.params and base_url == request.base_url:
@@ -51,13 +51,13 @@ class Vault:
         return dataclasses.replace(request, params=params, base_url=base_url)
 
     def reveal(self, request: Request) -> Request:
-        """Restores the secrets of a request before it is sent."""
+        """Restore the secrets of a request before it is sent."""
         if not self._secrets:
             return request
         return dataclasses.replace(request, params=self._reveal(request.params))
 
     async def complete(self, backend: Backend, request: Request) -> Completion:
-        """Asks the backend with secrets restored; those that the answer echoes become hashes again."""
+        """Ask the backend with secrets restored; those that the answer echoes become hashes again."""
         try:
             completion = await backend.complete(self.reveal(request))
         except Exception as error:
@@ -77,7 +77,7 @@ class Vault:
         return text
 
     def conceal_settings(self, settings: Settings) -> Settings:
-        """Hashes the secrets in settings."""
+        """Hash the secrets in settings."""
         return dataclasses.replace(
             settings,
             model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),
@@ -88,7 +88,7 @@ class Vault:
         )
 
     def conceal_arguments(self, arguments: Sequence[str]) -> list[str]:
-        """Replaces secret parameters in a command's arguments by hashes."""
+        """Replace secret parameters in a command's arguments by hashes."""
         concealed = []
         for before, argument in pairwise(("", *arguments)):
             option = PARAMETER_OPTION.match(argument)
@@ -141,12 +141,12 @@ class Vault:
 
 
 def public_settings(settings: Settings) -> Settings:
-    """Hashes the secrets in settings, for files, requests and workers."""
+    """Hash the secrets in settings, for files, requests and workers."""
     return Vault().conceal_settings(settings)
 
 
 def demand_secrets(settings: Settings, run: str) -> None:
-    """Checks that the secrets of a resumed run, which its folder does not contain, were given again."""
+    """Check that the secrets of a resumed run, which its folder does not contain, were given again."""
     for name in ("model", "judge", "user"):
         base_url = getattr(settings, f"{name}_base_url")
         if "***" in (base_url or ""):
@@ -178,17 +178,17 @@ EPOCH_MARK = "\x1f"
 
 
 def name_without_epoch(name: str) -> str:
-    """Returns a case's name as keys have it: without the epoch, which a request holds separately."""
+    """Return a case's name as keys have it: without the epoch, which a request holds separately."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 
 def name_with_epoch(name: str) -> str:
-    """Returns a case's name as pytest has it."""
+    """Return a case's name as pytest has it."""
     return name.replace(EPOCH_MARK, "")
 
 
 def request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
-    """Computes the key under which a request's completion is stored, and after it those of older versions.
+    """Compute the key under which a request's completion is stored, and after it those of older versions.
 
     Two requests have one key of 64 characters only if backend and address, model, every parameter, messages, tools,
     epoch and draw are the same. Half a surrogate pair equals the question mark that is sent in its place.

@@ -117,7 +117,7 @@ class Gateway:
         self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request, from the store if possible."""
+        """Answer a request, from the store if possible."""
         try:
             return await self._ask(request)
         except EvalsuiteError:
@@ -158,7 +158,7 @@ class Gateway:
         return await asyncio.shield(call)
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Stores that a case cancelled a request; a rerun then waits as long for the case to do so again."""
+        """Store that a case cancelled a request; a rerun then waits as long for the case to do so again."""
         key, *_ = request_keys(self._make_upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
@@ -230,7 +230,7 @@ class Gateway:
         return price
 
     async def _persist(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
-        """Retries until it succeeds, cannot succeed, or the limits are reached."""
+        """Retry until it succeeds, cannot succeed, or the limits are reached."""
         retries, limiter = Retries(self._clock, self._patience), upstream.limiter
         while True:
             try:
@@ -252,7 +252,7 @@ class Gateway:
                 raise RequestRefused(str(error)) from error
 
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
-        """Gives up on a server that has never answered."""
+        """Give up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
         # Counted separately, as failures during an outage are not: a server that never was there has no outage.
         retries.unreached += absent
@@ -328,18 +328,18 @@ class Gateway:
         return [limiter.rate for limiter in limiters if limiter.rate]
 
     def outages(self) -> list[str]:
-        """Describes each server that is down: since when, and when it is tried again."""
+        """Describe each server that is down: since when, and when it is tried again."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.outage())]
 
     def pauses(self) -> list[str]:
-        """Describes each server that refuses everything, and how long nothing is sent to it."""
+        """Describe each server that refuses everything, and how long nothing is sent to it."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.pause())]
 
     def _tell(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Reports a model that cannot be asked, once; a backend that answered before may do so again."""
+        """Report a model that cannot be asked, once; a backend that answered before may do so again."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)
@@ -362,7 +362,7 @@ class Gateway:
         return self._lost
 
     def start_over(self) -> None:
-        """Prepares a gateway that outlives runs for the next one: models that were given up are tried again.
+        """Prepare a gateway that outlives runs for the next one: models that were given up are tried again.
 
         What answers took is forgotten, too: `total_usage` is about one run.
         """
@@ -373,7 +373,7 @@ class Gateway:
         self._cancelled.clear()
 
     async def aclose(self) -> None:
-        """Ends the calls in flight, after a short wait for those that cost money, and closes everything."""
+        """End the calls in flight, after a short wait for those that cost money, and closes everything."""
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._drain()
@@ -386,7 +386,7 @@ class Gateway:
         self.store.close()
 
     async def _drain(self) -> None:
-        """Lets the calls in flight finish and admits no others."""
+        """Let the calls in flight finish and admits no others."""
         self.limiter.places.most = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
@@ -417,23 +417,23 @@ class Store(Protocol):
         ...
 
     def get(self, key: str) -> Completion | None:
-        """Reads the completion stored under a key, if there is one."""
+        """Read the completion stored under a key, if there is one."""
         ...
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Stores a completion; returns the one that is stored under this key now, as it will be read."""
+        """Store a completion; returns the one that is stored under this key now, as it will be read."""
         ...
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Records that a call is made; returns the attempt's number."""
+        """Record that a call is made; returns the attempt's number."""
         ...
 
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
-        """Records how a call ended."""
+        """Record how a call ended."""
         ...
 
     def close(self) -> None:
-        """Closes it; what was put is in it."""
+        """Close it; what was put is in it."""
         ...

@@ -37,7 +37,7 @@ class Effect:
     arguments: Any  # JSON data.
 
     def plain(self) -> dict[str, Any]:
-        """Converts to JSON data: the arguments of `Effect`."""
+        """Convert to JSON data: the arguments of `Effect`."""
         return {name: getattr(self, name) for name in ("case", "epoch", "number", "name", "arguments")}
 
 
@@ -56,7 +56,7 @@ class EffectLog:
         self._calls = calls
 
     def read_result(self, effect: Effect) -> Any:
-        """Reads the result of a call from the journal, or None."""
+        """Read the result of a call from the journal, or None."""
         # Older journals have the epoch in the name, too.
         names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
         found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
@@ -72,7 +72,7 @@ class EffectLog:
         return None
 
     def keep(self, effect: Effect, result: Any) -> None:
-        """Stores a call before the model sees its result."""
+        """Store a call before the model sees its result."""
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
         self._calls.put(
@@ -93,20 +93,20 @@ class ModelCalls:
     CALLS: ClassVar = "model_calls"
 
     def wrap(self, result: Any) -> Any:
-        """Adds these calls to a tool call's result, if there are any."""
+        """Add these calls to a tool call's result, if there are any."""
         if not self.requests:
             return result
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
     def unwrap(cls, kept: Any) -> tuple[Any, ModelCalls]:
-        """Separates a stored result from the calls."""
+        """Separate a stored result from the calls."""
         if isinstance(kept, dict) and kept.keys() == {cls.RESULT, cls.CALLS}:
             return kept[cls.RESULT], cls(**kept[cls.CALLS])
         return kept, cls()
 
     def usages(self) -> Iterator[tuple[str, Usage, bool]]:
-        """Yields the digest of each answer's request, its usage, and whether a simulator gave it."""
+        """Yield the digest of each answer's request, its usage, and whether a simulator gave it."""
         for answer in self.answers:
             yield answer["request"], decode_usage(answer["usage"]), answer["simulator"]
 
@@ -134,7 +134,7 @@ class Effects:
         self.meter, self.players = Meter(), Meter()
 
     async def once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
-        """Returns the result of a call: from the journal if the call happened before, else by running it.
+        """Return the result of a call: from the journal if the call happened before, else by running it.
 
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
 
@@ -172,7 +172,7 @@ class Effects:
         return None, result
 
     async def end(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
-        """Stores the result of a call and the model calls that it made; see `once`."""
+        """Store the result of a call and the model calls that it made; see `once`."""
         if self._keeper is not None:
             await self._keeper.keep(effect, calls.wrap(result))
 
@@ -191,7 +191,7 @@ class Asker(Protocol):
     """Answers requests."""
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request."""
+        """Answer a request."""
         ...
 
 
@@ -199,7 +199,7 @@ class CaseAsker(Asker, Keeper, Protocol):
     """Serves a case: its model calls and its tool calls."""
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Stores that the case cancelled a request after so many seconds."""
+        """Store that the case cancelled a request after so many seconds."""
         ...
 
 
@@ -226,13 +226,13 @@ class Meter:
         self.cancelled: list[tuple[Request, float]] = whole.cancelled if whole else []
 
     def add(self, usage: Usage) -> None:
-        """Counts a call, here and in the meter that this one is a part of."""
+        """Count a call, here and in the meter that this one is a part of."""
         self.usage += usage
         if self._whole is not None:
             self._whole.add(usage)
 
     def draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Records the fingerprints of a request, and names its draw: the case, and the ordinal of this content in it.
+        """Record the fingerprints of a request, and names its draw: the case, and the ordinal of this content in it.
 
         Args:
             shared: whether equal requests share one answer whoever asks.
@@ -251,7 +251,7 @@ class Meter:
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
     def count(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
-        """Counts a request; returns how often the case has sent this content."""
+        """Count a request; returns how often the case has sent this content."""
         if not self._requests:
             digests = head()
             self._first = {name: digests[name] for name in ("prompt", "params")}
@@ -259,7 +259,7 @@ class Meter:
         return self._whole.count(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Records a draw that the case cancelled; whether it was the case is known when the case ends."""
+        """Record a draw that the case cancelled; whether it was the case is known when the case ends."""
         if request.draw:
             self.cancelled.append((request, seconds))
 
@@ -314,7 +314,7 @@ class ModelHandle:
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Asks the model; see `protocols.Model.chat`."""
+        """Ask the model; see `protocols.Model.chat`."""
         params |= self._overrides
         request = Request(
             model=self._name,
@@ -352,7 +352,7 @@ class ModelHandle:
         return completion
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Returns a handle for another model of the same case; one of the same name keeps the address.
+        """Return a handle for another model of the same case; one of the same name keeps the address.
 
         With an epoch, equal requests of all cases share one answer, as a simulated tool needs.
         """
@@ -368,7 +368,7 @@ class ModelHandle:
         )
 
     def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Returns a handle like `peer`, for a model that plays a user or a tool: its usage is counted apart."""
+        """Return a handle like `peer`, for a model that plays a user or a tool: its usage is counted apart."""
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle
@@ -380,7 +380,7 @@ def _make_digest_head(plain: Plain) -> dict[str, str]:
 
 
 def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Converts a prompt to messages; text becomes one message of the user."""
+    """Convert a prompt to messages; text becomes one message of the user."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)
     return tuple(map(as_message, prompt))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def refuse_in_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
-    """Refuses work for the loop of another process, which would be waited for forever."""
+    """Refuse work for the loop of another process, which would be waited for forever."""
     if os.getpid() != process:
         if work is not None:
             work.close()
@@ -45,26 +45,26 @@ class BackgroundLoop:
                 self.loop.run_forever()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Starts a coroutine; any other thread may wait for the future."""
+        """Start a coroutine; any other thread may wait for the future."""
         refuse_in_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def refuse_in_child(self) -> None:
-        """Refuses to wait for the loop's thread in a forked child, which lacks it."""
+        """Refuse to wait for the loop's thread in a forked child, which lacks it."""
         refuse_in_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine and waits for its result."""
+        """Run a coroutine and waits for its result."""
         return self.submit(work).result()
 
     def soon(self, call: Callable[..., object], *args: Any) -> None:
-        """Schedules a call in the loop's thread; calls after `close` are ignored."""
+        """Schedule a call in the loop's thread; calls after `close` are ignored."""
         # Another thread may close the loop in between.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(call, *args)
 
     def close(self) -> None:
-        """Cancels everything that still runs and ends the thread."""
+        """Cancel everything that still runs and ends the thread."""
         if self.loop.is_closed():
             return
         self.run(self._cancel_all())

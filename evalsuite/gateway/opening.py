@@ -26,7 +26,7 @@ FEWEST = 4  # minimum of connections, even if hardly any descriptor is left
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:
-    """Bounds a number of connections by the limit on open files (`ulimit -n`), as each takes a file descriptor."""
+    """Bound a number of connections by the limit on open files (`ulimit -n`), as each takes a file descriptor."""
     try:
         import resource
     except ImportError:
@@ -56,7 +56,7 @@ BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """Decides which key goes to which address: an address from a run's folder gets none unless it was given again."""
+    """Decide which key goes to which address: an address from a run's folder gets none unless it was given again."""
     grants = [
         Grant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (
@@ -81,7 +81,7 @@ def open_gateway(
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
     around: Callable[[Backend, str], Backend] = lambda backend, _: backend,
 ) -> Gateway:
-    """Makes a gateway; call this, and use it, in its loop's thread."""
+    """Make a gateway; call this, and use it, in its loop's thread."""
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.models.choice import open_backend

@@ -46,7 +46,7 @@ class Price:
     cache_write: float | None = None
 
     def times(self, share: float) -> Price:
-        """Multiplies the price by a share."""
+        """Multiply the price by a share."""
         names = ("prompt", "completion", "long_prompt", "long_completion", "cached", "cache_write")
         prices = {name: getattr(self, name) for name in names}
         return replace(self, **{name: share * price for name, price in prices.items() if price is not None})
@@ -54,7 +54,7 @@ class Price:
     def of(
         self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
     ) -> float:
-        """Computes US dollars for one call."""
+        """Compute US dollars for one call."""
         prompt, completion, dearer = self.prompt, self.completion, 1.0
         if self.longest is not None and prompt_tokens > self.longest:
             prompt, completion = self.long_prompt, self.long_completion
@@ -65,14 +65,14 @@ class Price:
         return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
     def of_usage(self, usage: Usage) -> float:
-        """Computes US dollars for one or several calls; their mean prompt decides whether prompts are long."""
+        """Compute US dollars for one or several calls; their mean prompt decides whether prompts are long."""
         calls = max(1, usage.calls)
         parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
         prompt, completion, cached, written = (tokens / calls for tokens in parts)
         return calls * self.of(prompt, completion, cached=cached, cache_writes=written)
 
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Computes the most that these tokens may cost, whatever part of the prompt the server caches."""
+        """Compute the most that these tokens may cost, whatever part of the prompt the server caches."""
         most = self.of(prompt_tokens, completion_tokens)
         if self.cached is not None:
             most = max(most, self.of(prompt_tokens, completion_tokens, cached=prompt_tokens))
@@ -107,7 +107,7 @@ def prices_of_file(file: Path) -> list[str]:
 
 
 def shipped_date() -> str:
-    """Returns the date of the shipped table of prices, such as 2026-11-22."""
+    """Return the date of the shipped table of prices, such as 2026-11-22."""
     return str(_read_shipped()["as_of"])
 
 
@@ -116,7 +116,7 @@ def _read_shipped() -> dict[str, Any]:
 
 
 def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
-    """Reads the shipped table of prices, overridden by the user's `model=prompt/completion`."""
+    """Read the shipped table of prices, overridden by the user's `model=prompt/completion`."""
     shipped = _read_shipped()
     cached, written = (shipped[f"usd_per_million_{part}_tokens"] for part in ("cached", "cache_write"))
     prices = {
@@ -140,13 +140,13 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
 
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """Finds a model's price by its name, else by the longest known name that it begins with (dated versions)."""
+    """Find a model's price by its name, else by the longest known name that it begins with (dated versions)."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
 
 def unknown_price(model: str) -> str:
-    """Formats the message about a model whose price is needed and unknown."""
+    """Format the message about a model whose price is needed and unknown."""
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
@@ -155,12 +155,12 @@ def unknown_price(model: str) -> str:
 
 
 def prompt_text(request: Request) -> str:
-    """Returns the JSON of messages and tools, of which `estimate_tokens` and `prompt_bound` take the length."""
+    """Return the JSON of messages and tools, of which `estimate_tokens` and `prompt_bound` take the length."""
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
 def estimate_tokens(request: Request, text: str | None = None) -> int:
-    """Estimates prompt tokens.
+    """Estimate prompt tokens.
 
     Three characters per token overestimate English, two bytes per token other languages.
     """
@@ -169,7 +169,7 @@ def estimate_tokens(request: Request, text: str | None = None) -> int:
 
 
 def prompt_bound(request: Request, text: str | None = None) -> int:
-    """Bounds the prompt tokens: a tokenizer makes at most one token per byte.
+    """Bound the prompt tokens: a tokenizer makes at most one token per byte.
 
     A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED.
     """
@@ -216,7 +216,7 @@ REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # fields by which
 
 
 def answer_bound(request: Request) -> int:
-    """Bounds the completion tokens by the largest bound anywhere in the body, for every API.
+    """Bound the completion tokens by the largest bound anywhere in the body, for every API.
 
     A body without a limit counts as one with the limit that `bound_answer` adds.
     """
@@ -236,7 +236,7 @@ def answer_bound(request: Request) -> int:
 
 
 def bound_answer(request: Request) -> Request:
-    """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
+    """Add a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
     api, extra = _write_api(request), _make_extra_body(request)
     if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
@@ -260,7 +260,7 @@ def bound_answer(request: Request) -> Request:
 
 
 def names_another_model(request: Request) -> bool:
-    """Tells whether the body may have the server ask a model other than the request's."""
+    """Tell whether the body may have the server ask a model other than the request's."""
     fields = request.params.keys() | _make_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
 
@@ -312,7 +312,7 @@ def _walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def count_usage(request: Request, completion: Completion) -> Usage:
-    """Counts a completion's usage; estimates and flags it where the server sent none, or an impossible one."""
+    """Count a completion's usage; estimates and flags it where the server sent none, or an impossible one."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
@@ -363,7 +363,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Sets aside the most that a call may cost; waits while calls in flight may yet turn out cheaper."""
+        """Set aside the most that a call may cost; waits while calls in flight may yet turn out cheaper."""
         while amount and self._passes(amount, *self._reserved):
             if self._passes(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -386,7 +386,7 @@ class Ledger:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def take_over(self, paid: float, elsewhere: float) -> None:
-        """Adopts what is paid by now, here and elsewhere, and wakes those that wait.
+        """Adopt what is paid by now, here and elsewhere, and wakes those that wait.
 
         Args:
             paid: US dollars.
@@ -396,7 +396,7 @@ class Ledger:
         self._settled.set()
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
-        """Releases what was set aside, and books what was used (None: the call failed and cost nothing)."""
+        """Release what was set aside, and books what was used (None: the call failed and cost nothing)."""
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage

@@ -139,7 +139,7 @@ class Upstream:
             self.limiter.note_refusal(call, error.retry_after)
 
     def outage(self) -> str:
-        """Describes an outage: its start and the next probe; empty while the server is up."""
+        """Describe an outage: its start and the next probe; empty while the server is up."""
         down = self.limiter.breaker.outage()
         if down is None:
             return ""
@@ -148,7 +148,7 @@ class Upstream:
         return f"{self._host} refused since {since}, {following}"
 
     def pause(self) -> str:
-        """Describes a pause of more than a second or two, during which nothing is sent; empty without one."""
+        """Describe a pause of more than a second or two, during which nothing is sent; empty without one."""
         seconds = self.limiter.paused_for
         if seconds < WORTH_TELLING or not self.limiter.waiting:
             return ""

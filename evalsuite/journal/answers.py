@@ -73,7 +73,7 @@ class Answers:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Answers:
-        """Opens the answers of a journal, without starting a session of a run."""
+        """Open the answers of a journal, without starting a session of a run."""
         return cls(Database(path, read_only=read_only))
 
     @property
@@ -87,7 +87,7 @@ class Answers:
         return self._database.read_only
 
     def get(self, key: str) -> Completion | None:
-        """Reads the completion stored under this key; None if it is missing or damaged."""
+        """Read the completion stored under this key; None if it is missing or damaged."""
         if self._kept is not None and key not in self._kept:
             return None
         try:
@@ -113,7 +113,7 @@ class Answers:
             )
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Stores a completion with the next transaction. If the key exists already, its first completion stays."""
+        """Store a completion with the next transaction. If the key exists already, its first completion stays."""
         asked, parts = take_apart(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
         row = (key, answered, checksum(key, asked, answered), self._session, time.time())
@@ -131,7 +131,7 @@ class Answers:
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Records an outgoing call; if it may cost money, within this turn of the event loop.
+        """Record an outgoing call; if it may cost money, within this turn of the event loop.
 
         Args:
             reserved: the highest cost that the call may have, in US dollars.
@@ -146,7 +146,7 @@ class Answers:
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
-        """Records how a call ended: a `failed` call may have been billed, a `refused` one was not."""
+        """Record how a call ended: a `failed` call may have been billed, a `refused` one was not."""
         cost, prompt, completion = (
             (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         )
@@ -164,13 +164,13 @@ class Answers:
         return float(self._database.one(BILLED)[0])
 
     def count_refusals(self) -> tuple[int, int]:
-        """Counts the calls of all sessions of the run, and those that the server refused with 429."""
+        """Count the calls of all sessions of the run, and those that the server refused with 429."""
         self._group.flush()
         calls, refused = self._database.one(REFUSED)
         return calls, refused
 
     def take_over(self, other: Path) -> None:
-        """Copies another journal's answers and tool calls into this journal; entries that exist already stay."""
+        """Copy another journal's answers and tool calls into this journal; entries that exist already stay."""
         source = Database(other, read_only=True)
         self._kept = None
         try:
@@ -185,16 +185,16 @@ class Answers:
         self.holds_older = self._database.one(OLDER) is not None
 
     def check(self) -> list[str]:
-        """Lists the keys of all damaged answers."""
+        """List the keys of all damaged answers."""
         rows = self._database.all("SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)")
         return sorted(key for key, request, answer, kept in rows if checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:
-        """Counts the answers."""
+        """Count the answers."""
         return int(self._database.one("SELECT count(*) FROM answers")[0])
 
     def close(self) -> None:
-        """Closes the file after all queued writes are stored."""
+        """Close the file after all queued writes are stored."""
         self._database.close()
 
 
@@ -215,16 +215,16 @@ class Outcomes:
         )
 
     def error(self, key: str) -> Any | None:
-        """Reads a request's error as JSON data; None if the request has none."""
+        """Read a request's error as JSON data; None if the request has none."""
         row = self._database.one("SELECT error FROM outcomes WHERE key = ? AND error IS NOT NULL", key)
         return row and json.loads(row[0])
 
     def note_error(self, key: str, error: Any) -> None:
-        """Stores why a request failed, as JSON data, with the next transaction."""
+        """Store why a request failed, as JSON data, with the next transaction."""
         self._note("error", key, dumps(error))
 
     def note_cancelled(self, key: str, seconds: float) -> None:
-        """Stores that a case cancelled a request after so many seconds, with the next transaction."""
+        """Store that a case cancelled a request after so many seconds, with the next transaction."""
         self._note("cancelled", key, seconds)
 
     def _note(self, column: str, key: str, value: object) -> None:
@@ -253,7 +253,7 @@ class ToolCalls:
         return self._database.read_only
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:
-        """Reads the name, arguments and result of a call; None if the journal does not contain it."""
+        """Read the name, arguments and result of a call; None if the journal does not contain it."""
         row = self._database.one(
             'SELECT name, arguments, result FROM tool_calls WHERE "case" = ? AND epoch = ? AND number = ?',
             case,
@@ -263,7 +263,7 @@ class ToolCalls:
         return (row[0], json.loads(row[1]), json.loads(row[2])) if row else None
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
-        """Stores a call; an earlier call with the same number is replaced."""
+        """Store a call; an earlier call with the same number is replaced."""
         row = (
             case,
             epoch,

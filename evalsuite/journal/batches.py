@@ -43,7 +43,7 @@ class Batches:
         self._database = database
 
     def begin(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
-        """Records a batch before any part of it is sent."""
+        """Record a batch before any part of it is sent."""
         row = (asked, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
             number = db.execute(
@@ -53,21 +53,21 @@ class Batches:
         return KeptBatch(number or 0, path, mark, None, None, row[3])
 
     def note_file(self, number: int, file: str) -> None:
-        """Records the server's id of the uploaded file."""
+        """Record the server's id of the uploaded file."""
         self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
 
     def note_batch(self, number: int, batch: str) -> None:
-        """Records the server's id of the batch."""
+        """Record the server's id of the batch."""
         self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
 
     def drop(self, number: int) -> None:
-        """Deletes a batch that the server never received."""
+        """Delete a batch that the server never received."""
         self._database.write(
             ("DELETE FROM batches WHERE number = ?", (number,)), ("DELETE FROM batch_lines WHERE number = ?", (number,))
         )
 
     def open(self, asked: str) -> list[KeptBatch]:
-        """Lists the unread batches of a backend and model, oldest first."""
+        """List the unread batches of a backend and model, oldest first."""
         rows = self._database.all(
             "SELECT number, path, mark, file, batch, created FROM batches "
             "WHERE asked = ? AND state = ? ORDER BY number",
@@ -77,18 +77,18 @@ class Batches:
         return [KeptBatch(*row) for row in rows]
 
     def keys(self, number: int) -> list[str]:
-        """Lists the requests of a batch that have no result yet, in the order of its lines."""
+        """List the requests of a batch that have no result yet, in the order of its lines."""
         rows = self._database.all(
             "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid", number
         )
         return [row[0] for row in rows]
 
     def in_batches(self) -> set[str]:
-        """Lists all requests that are in a batch or have a result that was not delivered yet."""
+        """List all requests that are in a batch or have a result that was not delivered yet."""
         return {row[0] for row in self._database.all("SELECT key FROM batch_lines WHERE NOT taken")}
 
     def result(self, key: str) -> str | None:
-        """Reads the latest undelivered result of a request."""
+        """Read the latest undelivered result of a request."""
         row = self._database.one(
             "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL ORDER BY number DESC",
             key,
@@ -96,7 +96,7 @@ class Batches:
         return None if row is None else str(row[0])
 
     def read(self, number: int, results: Sequence[tuple[str, str]]) -> None:
-        """Stores the results of a batch by key, before any caller receives them."""
+        """Store the results of a batch by key, before any caller receives them."""
         with self._database.transaction() as db:
             db.executemany(
                 "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?",
@@ -104,20 +104,20 @@ class Batches:
             )
 
     def mark_taken(self, key: str) -> None:
-        """Marks a failure as delivered, so that its request may be sent again."""
+        """Mark a failure as delivered, so that its request may be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 
     def close(self, number: int, state: str) -> None:
-        """Marks a batch as finished and completely read."""
+        """Mark a batch as finished and completely read."""
         self._database.write(
             ("UPDATE batches SET state = ? WHERE number = ?", (state, number)),
             ("DELETE FROM batch_lines WHERE number = ? AND result IS NULL", (number,)),
         )
 
     def carry_over(self) -> None:
-        """Excludes calls in batches from the spending, because they are billed when their answers are read."""
+        """Exclude calls in batches from the spending, because they are billed when their answers are read."""
         self._database.write((CARRIED_OVER, ()))
 
     def tidy(self) -> None:
-        """Deletes results that are also stored as answers."""
+        """Delete results that are also stored as answers."""
         self._database.write((READ_AND_KEPT, ()))

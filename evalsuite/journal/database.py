@@ -114,7 +114,7 @@ class Database:
         self._db = self._connect()
 
     def all(self, query: str, *values: object) -> list[Any]:
-        """Reads all rows of a query."""
+        """Read all rows of a query."""
         with self._lock:
             try:
                 return self._db.execute(query, values).fetchall()
@@ -122,7 +122,7 @@ class Database:
                 raise RunError(f"{self.path}: {error}") from error
 
     def stream(self, query: str, *values: object) -> Iterator[Any]:
-        """Reads the rows of a query one by one; at most a few hundred are in memory at a time."""
+        """Read the rows of a query one by one; at most a few hundred are in memory at a time."""
         try:
             with self._lock:
                 cursor = self._db.execute(query, values)
@@ -135,19 +135,19 @@ class Database:
             raise RunError(f"{self.path}: {error}") from error
 
     def one(self, query: str, *values: object) -> Any:
-        """Reads the first row of a query; None if it has no rows."""
+        """Read the first row of a query; None if it has no rows."""
         rows = self.all(query, *values)
         return rows[0] if rows else None
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
-        """Executes statements in one transaction; on return, the data survive the death of the process."""
+        """Execute statements in one transaction; on return, the data survive the death of the process."""
         with self.transaction() as db:
             for statement, values in statements:
                 db.execute(statement, values)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Opens a transaction: either all of its statements take effect, or none."""
+        """Open a transaction: either all of its statements take effect, or none."""
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -166,7 +166,7 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Writes the queued work and closes the file; closing twice does nothing."""
+        """Write the queued work and closes the file; closing twice does nothing."""
         if not self._closed:
             self.group.flush()
         with self._lock:
@@ -192,7 +192,7 @@ class GroupCommit:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, work: Work, done: Done | None = None) -> None:
-        """Queues work after earlier work; may be called from any thread.
+        """Queue work after earlier work; may be called from any thread.
 
         Args:
             done: called with None once the work is stored, or with the error. Without `done`, failed work is
@@ -202,7 +202,7 @@ class GroupCommit:
             self._waiting.append((work, done))
 
     def flush(self) -> None:
-        """Writes all queued work; may be called from any thread."""
+        """Write all queued work; may be called from any thread."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             if waiting and not self._did([work for work, _ in waiting]):
@@ -236,7 +236,7 @@ class GroupCommit:
         return None
 
     def flush_within(self, seconds: float) -> None:
-        """Writes the queued work within this many seconds; call it in an event loop's thread."""
+        """Write the queued work within this many seconds; call it in an event loop's thread."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         if self._timer is None or due < self._timer.when():
@@ -249,7 +249,7 @@ class GroupCommit:
         self.flush()
 
     async def commit(self, work: Work) -> None:
-        """Writes work in one transaction with the other work of this turn of the event loop.
+        """Write work in one transaction with the other work of this turn of the event loop.
 
         When this function returns, the data survive the death of the process.
         """
@@ -279,7 +279,7 @@ WIDEST_GAP = 1_000_000  # maximum row numbers to try one by one, between the row
 
 
 def salvage(path: Path) -> int:
-    """Replaces a damaged file by a new file with all readable rows; the damaged file stays next to it."""
+    """Replace a damaged file by a new file with all readable rows; the damaged file stays next to it."""
     fresh = path.with_name(f".{path.name}.mended")
     fresh.unlink(missing_ok=True)
     lost = 0

@@ -69,7 +69,7 @@ class Journal:
         return self.database.lost
 
     def begin(self, started: str, command: str) -> None:
-        """Begins a new session of the run."""
+        """Begin a new session of the run."""
         self.session += 1
         self.answers = Answers(self.database, self.session)
         lease = (1, self.session, platform.node(), os.getpid(), started)
@@ -79,14 +79,14 @@ class Journal:
         )
 
     def end(self, ended: str, stopped: str | None) -> None:
-        """Marks the session as ended."""
+        """Mark the session as ended."""
         self.database.write(
             ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
             ("DELETE FROM lease", ()),
         )
 
     def note_export(self) -> None:
-        """Records that `records.jsonl` contains all records."""
+        """Record that `records.jsonl` contains all records."""
         self.database.write(
             (
                 "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?",
@@ -104,7 +104,7 @@ class Journal:
         return done is not None and done[0] == latest
 
     def plan(self, cases: Iterable[PlannedCase]) -> None:
-        """Stores the cases that this session plans to run."""
+        """Store the cases that this session plans to run."""
         rows = (
             (
                 self.session,
@@ -126,7 +126,7 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Stores the record of a case together with all queued writes."""
+        """Store the record of a case together with all queued writes."""
         short, parts = take_apart(line)
         row = (self.session, case, same, short, checksum(case, short), time.time())
         errors: list[RunError | None] = []
@@ -141,7 +141,7 @@ class Journal:
             raise errors[0]
 
     def take(self, records: Iterable[tuple[str, str, str]]) -> None:
-        """Stores many records in one transaction, each in the form that `record` takes."""
+        """Store many records in one transaction, each in the form that `record` takes."""
         with self.database.transaction() as db:
             for case, same, line in records:
                 short, parts = take_apart(line)
@@ -150,7 +150,7 @@ class Journal:
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def find_counted(self) -> Counted:
-        """Finds the records that count: their cases are in the latest session's plan, with the same fingerprints."""
+        """Find the records that count: their cases are in the latest session's plan, with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
         for case, line in self._counting():
@@ -167,13 +167,13 @@ class Journal:
         )
 
     def count(self) -> int:
-        """Counts the records that count, damaged ones included; much faster than `find_counted`."""
+        """Count the records that count, damaged ones included; much faster than `find_counted`."""
         if self._has_plan():
             return int(self.database.one(NUMBER_COUNTED, self.session)[0])
         return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])
 
     def lines(self) -> Iterator[str]:
-        """Yields the records that count, as JSON, sorted by case id."""
+        """Yield the records that count, as JSON, sorted by case id."""
         return (line for _, line in self._counting() if line is not None)
 
     def _counting(self) -> Iterator[tuple[str, str | None]]:
@@ -197,11 +197,11 @@ class Journal:
         return row[0] if row else None
 
     def sessions(self) -> list[dict[str, Any]]:
-        """Lists all sessions with their number, dates, command and reason for ending."""
+        """List all sessions with their number, dates, command and reason for ending."""
         names = ("id", "started", "ended", "command", "stopped", "exported")
         rows = self.database.all("SELECT * FROM sessions ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self.answers.close()

@@ -15,7 +15,7 @@ LOCK = ".journal.lock"
 
 
 def is_held(folder: Path, host: str) -> bool | None:
-    """Checks whether a session of another process is writing to a run; None if this machine cannot tell.
+    """Check whether a session of another process is writing to a run; None if this machine cannot tell.
 
     The writing process must not call this function: a process that closes any descriptor of its lock file
     loses the lock.
@@ -80,10 +80,10 @@ class Lease:
         return ""
 
     def sign(self, host: str, since: str) -> None:
-        """Writes this session's host and start into the lock file, for messages of other sessions."""
+        """Write this session's host and start into the lock file, for messages of other sessions."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 
     def release(self) -> None:
-        """Releases the lock."""
+        """Release the lock."""
         os.close(self._file)

@@ -29,12 +29,12 @@ class PlannedCase:
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
-    """Converts a plan to JSON data."""
+    """Convert a plan to JSON data."""
     return [astuple(planned) for planned in plan]
 
 
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """Reverses `encode_plan`."""
+    """Reverse `encode_plan`."""
     return [PlannedCase(*row) for row in plain]
 
 

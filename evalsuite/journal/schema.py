@@ -151,7 +151,7 @@ _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
 def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replaces the large Base64 strings in JSON by names; returns the new text, and the strings by name."""
+    """Replace the large Base64 strings in JSON by names; returns the new text, and the strings by name."""
     if len(text) < LARGE:
         return text, []
     parts: dict[str, str] = {}
@@ -165,7 +165,7 @@ def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def put_together(text: str, find: Callable[[str], str | None]) -> str:
-    """Reverses `take_apart`."""
+    """Reverse `take_apart`."""
 
     def string_of(match: re.Match[str]) -> str:
         string = find(match[1])

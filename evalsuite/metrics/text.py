@@ -125,7 +125,8 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     """Compute the F-measure of the longest common subsequence of words.
 
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer.
-    On ASCII texts the values equal the package's. Unlike there, words of all scripts count; jieba splits Chinese texts.
+    On ASCII texts the values equal the package's. Unlike in that package, words of all scripts count; jieba splits
+    Chinese texts.
     """
     return _score_best(partial(_compare_subsequences, form=stem_words if stem else list), prediction, targets)
 

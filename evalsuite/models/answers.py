@@ -30,7 +30,7 @@ class AnswersBackend:
         self.identity = f"answers {Path(file).name}"
 
     def check(self) -> None:
-        """Reads the file."""
+        """Read the file."""
         read_answers(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
@@ -55,7 +55,7 @@ class ReadyAnswers:
         self._file, self._by_key = file, by_key
 
     def find(self, benchmark: str, ids: Iterable[str]) -> str:
-        """Finds the answer to a sample under the first of its ids that the file contains."""
+        """Find the answer to a sample under the first of its ids that the file contains."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):
@@ -70,7 +70,7 @@ class ReadyAnswers:
 
 @lru_cache(maxsize=8)
 def read_answers(file: str) -> ReadyAnswers:
-    """Reads a file of answers, once per process."""
+    """Read a file of answers, once per process."""
     try:
         lines = Path(file).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -26,7 +26,7 @@ OURS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """Builds the body of the POST to `/chat/completions`."""
+    """Build the body of the POST to `/chat/completions`."""
     body: dict[str, Any] = {"model": model, "messages": [encode_message(message) for message in request.messages]}
     if request.tools:
         body["tools"] = [
@@ -40,7 +40,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """Reads a completion from a server's JSON."""
+    """Read a completion from a server's JSON."""
     try:
         choice = answer["choices"][0]
         completion = _read(choice, choice["message"], answer.get("usage") or {})
@@ -76,7 +76,7 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Reads the tokens of one call; all are 0 if the server sent none, or something invalid."""
+    """Read the tokens of one call; all are 0 if the server sent none, or something invalid."""
     prompt, completion = (_count(_first(usage, names)) for names in (PROMPT, COMPLETION))
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
@@ -125,12 +125,12 @@ def _count(number: Any) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """Shortens a part of a server's answer for a message."""
+    """Shorten a part of a server's answer for a message."""
     return str(value)[:200]
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Splits an answer from the reasoning before it (`<think>…</think>`), if there is any.
+    """Split an answer from the reasoning before it (`<think>…</think>`), if there is any.
 
     Reasoning that was cut off before its end leaves an empty answer.
     """
@@ -150,7 +150,7 @@ def _write_text(content: Any) -> str:
 
 
 def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
-    """Reads the logprobs of a chat completion or response; None without any."""
+    """Read the logprobs of a chat completion or response; None without any."""
     if not entries:
         return None
     return tuple(
@@ -164,7 +164,7 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
-    """Joins a complete stream (`--model-param stream=true`) into the answer that it stands for."""
+    """Join a complete stream (`--model-param stream=true`) into the answer that it stands for."""
     events, ended = _read_events(content)
     for event in events:
         if event.get("error"):

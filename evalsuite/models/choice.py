@@ -29,7 +29,7 @@ KINDS = """\
 
 
 def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
-    """Creates the backend for a model; starts and checks nothing.
+    """Create the backend for a model; starts and checks nothing.
 
     Args:
         base_url: its address; None for the backend's default.
@@ -55,14 +55,14 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 
 
 def import_client(model: str) -> None:
-    """Imports a model's client ahead of the first call, because openai's takes most of a second."""
+    """Import a model's client ahead of the first call, because openai's takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
         import_module("evalsuite.models.openai_client")
 
 
 def runs_other_code(model: str) -> bool:
-    """Checks whether a model needs imports of code outside evalsuite, which only the controlling process may do."""
+    """Check whether a model needs imports of code outside evalsuite, which only the controlling process may do."""
     kind, colon, _ = model.partition(":")
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
 

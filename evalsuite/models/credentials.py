@@ -30,11 +30,11 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Returns the text; only for sending it."""
+        """Return the text; only for sending it."""
         return self._text
 
     def digest(self) -> str:
-        """Computes the SHA-256 of the text, in hexadecimal."""
+        """Compute the SHA-256 of the text, in hexadecimal."""
         return hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def __bool__(self) -> bool:
@@ -83,7 +83,7 @@ class Access:
 
 
 def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
-    """Reads the key in an environment variable, stripped because files end in a newline; None without one."""
+    """Read the key in an environment variable, stripped because files end in a newline; None without one."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None
 
@@ -113,12 +113,12 @@ class Address:
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def parameters(self) -> dict[str, str]:
-        """Reads the query's parameters by name."""
+        """Read the query's parameters by name."""
         return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
 
 
 def parse_address(text: str) -> Address:
-    """Parses an address that the user wrote."""
+    """Parse an address that the user wrote."""
     try:
         parts = urlsplit(text.strip().rstrip("/"))
         _ = parts.port
@@ -178,7 +178,7 @@ class Credentials:
                 )
 
     def locate(self, base_url: str | None) -> Address:
-        """Finds the address behind a base URL, with the login that the user gave for it.
+        """Find the address behind a base URL, with the login that the user gave for it.
 
         Without one: `OPENAI_BASE_URL`, the endpoint of Azure where only its key is set, or OpenAI itself.
         """
@@ -193,7 +193,7 @@ class Credentials:
         return parse_address(named or OPENAI)
 
     def access(self, model: str, base_url: str | None) -> Access:
-        """Decides what may be sent to an address on behalf of a model."""
+        """Decide what may be sent to an address on behalf of a model."""
         address = self.locate(base_url)
         grant = self._make_grant(model, base_url)
         if grant is not None and grant.key_env:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """Builds the body of the POST to `/embeddings`."""
+    """Build the body of the POST to `/embeddings`."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     texts = [message.content for message in request.messages]
     return {"model": model, "input": texts, "encoding_format": "base64", **params}
 
 
 def read_answer(answer: Any) -> Completion:
-    """Reads the vectors from a server's JSON, in the order of the texts."""
+    """Read the vectors from a server's JSON, in the order of the texts."""
     try:
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
         vectors = tuple(_write_vector(entry["embedding"]) for entry in entries)

@@ -23,7 +23,7 @@ LONGEST_WORDS = 500
 def failure(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
-    """Converts a response that is not a success to an exception."""
+    """Convert a response that is not a success to an exception."""
     message = f"{server} answered {status}: {words}"
     hint = _hopeless(status, words.lower())
     if hint:
@@ -90,7 +90,7 @@ YEAR_2001 = 1e9  # seconds since 1970; a smaller number is a time to wait
 
 
 def _window_end(text: str | None) -> float:
-    """Seconds until a time that is given as such, or in seconds or milliseconds since 1970."""
+    """Convert a reset time to seconds from now; it is given as a duration, or as seconds or milliseconds since 1970."""
     try:
         number = float(text or "")
     except ValueError:
@@ -105,7 +105,7 @@ UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def _duration(text: str) -> float:
-    """Seconds of a time like `1m30s` or `20ms`; 0.0 for one that has passed."""
+    """Convert a duration such as `1m30s` or `20ms` to seconds; 0.0 for a time that has passed."""
     if text.startswith("-"):
         return 0.0
     return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text))
@@ -133,7 +133,7 @@ def _until(date: str) -> float | None:
 
 
 def server_words(content: bytes) -> str:
-    """Reads the server's message from the usual places in its JSON, else the whole body, shortened."""
+    """Read the server's message from the usual places in its JSON, else the whole body, shortened."""
     try:
         plain = json.loads(content)
         error = plain.get("error", plain)

@@ -47,7 +47,7 @@ class FunctionBackend:
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
-        """Imports the function."""
+        """Import the function."""
         self._load()
 
     def _load(self) -> Callable[..., Any]:

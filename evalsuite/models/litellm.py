@@ -31,14 +31,14 @@ class LitellmBackend:
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
-        """Checks that the extra is installed."""
+        """Check that the extra is installed."""
         if importlib.util.find_spec("litellm") is None:
             raise BackendUnavailable(
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
             )
 
     async def prepare(self) -> None:
-        """Imports litellm, so that the first calls leave when they are told to; `complete` reports what fails."""
+        """Import litellm, so that the first calls leave when they are told to; `complete` reports what fails."""
         with suppress(Exception):
             await self._import()
 
@@ -50,7 +50,7 @@ class LitellmBackend:
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
-        """Makes one call, with litellm's own retries turned off."""
+        """Make one call, with litellm's own retries turned off."""
         await self._import()
         body = request_body(request, self.name)
         if request.params.get("extra_headers"):
@@ -82,7 +82,7 @@ class LitellmBackend:
         return failure(status, headers, words, f"litellm:{self.name}", hint)
 
     async def aclose(self) -> None:
-        """Closes litellm's connections."""
+        """Close litellm's connections."""
         close = getattr(self._package, "close_litellm_async_clients", None)
         if close is not None:
             await close()

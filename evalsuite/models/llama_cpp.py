@@ -55,7 +55,7 @@ class LlamaCppBackend:
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
-        """Checks that the extra and the file are installed."""
+        """Check that the extra and the file are installed."""
         self._file()
 
     def _file(self) -> Path:
@@ -82,7 +82,7 @@ class LlamaCppBackend:
         return (EMBEDDED[self.name][0],) if self.name in EMBEDDED else ()
 
     async def complete(self, request: Request) -> Completion:
-        """Asks the server; the first call starts it."""
+        """Ask the server; the first call starts it."""
         async with self._starting:
             if self._client is None:
                 # It is in this process: no proxy is involved, and it needs no key.
@@ -111,7 +111,7 @@ class LlamaCppBackend:
         return f"{self._server.listening_address}/v1"
 
     async def aclose(self) -> None:
-        """Stops the server."""
+        """Stop the server."""
         if self._client is not None:
             await self._client.aclose()
         self._client = None
@@ -120,7 +120,7 @@ class LlamaCppBackend:
 
 
 def _import_llama_cpp() -> Any:
-    """Imports xllamacpp, whose OpenMP reads how threads wait when it is loaded, and at no other time."""
+    """Import xllamacpp; OpenMP reads the threads' way of waiting only while it is loaded."""
     before = {name: os.environ.get(name) for name in ASLEEP}
     os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
     try:

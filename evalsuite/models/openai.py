@@ -74,7 +74,7 @@ class OpenAIBackend:
         return " ".join(secret.digest() for secret in secrets)
 
     def check(self) -> None:
-        """Checks that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
+        """Check that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
         if self._address.is_openai and not self._access.key:
             raise BackendUnavailable(
                 f"{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "
@@ -82,12 +82,12 @@ class OpenAIBackend:
             )
 
     async def prepare(self) -> None:
-        """Opens the client, so that the first calls leave when they are told to; `complete` reports what fails."""
+        """Open the client, so that the first calls leave when they are told to; `complete` reports what fails."""
         with suppress(Exception):
             await self._open()
 
     async def complete(self, request: Request) -> Completion:
-        """Makes one call."""
+        """Make one call."""
         self.check()
         # Exceptions are raised here, outside of the handlers: the client's frames hold the key, and pytest would
         # show them.
@@ -150,17 +150,17 @@ class OpenAIBackend:
         return completion
 
     def for_files(self) -> OpenAIBackend:
-        """Returns a backend for the same server that reads files of any size."""
+        """Return a backend for the same server that reads files of any size."""
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
     def line_of(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Formats a request for a batch: path and body, never streamed."""
+        """Format a request for a batch: path and body, never streamed."""
         path, api = self._api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
 
     def read_line(self, request: Request, status: int, body: Any) -> Completion:
-        """Reads a line of a batch's output."""
+        """Read a line of a batch's output."""
         content = self._mask(dumps(body).encode())
         if status != 200:
             words = redact(server_words(content))
@@ -185,7 +185,7 @@ class OpenAIBackend:
             return self._failure(error)
 
     async def offers(self) -> list[str] | None:
-        """Lists the names of the models that the server offers, at no cost; None if it has no list."""
+        """List the names of the models that the server offers, at no cost; None if it has no list."""
         self.check()
         outcome = await self._list_models()
         if isinstance(outcome, Exception):
@@ -264,7 +264,7 @@ class OpenAIBackend:
         return content
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         if self._calls is not None:
             await self._calls.aclose()
             self._calls = None

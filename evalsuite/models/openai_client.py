@@ -1,6 +1,6 @@
 """Calls by way of the openai package; imported late, as the package takes a second to load.
 
-The package decides what a call bears: its address, its headers, and in them the credentials. Where these are the same
+The package decides the address and the headers of a call, credentials included. Where these are the same
 for each call, it is asked once for each path and what it says is sent with every content, since to work it out anew
 takes twice as long as to send it.
 """
@@ -34,7 +34,7 @@ _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", d
 class DirectClient(httpx2.AsyncClient):
     """Goes straight to its transport: no cookies, redirects, authentication flows or event hooks.
 
-    Whatever is not plain content for an address, such as a file in a form, is built the usual way.
+    The package itself builds other requests, such as files in a form.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
@@ -44,7 +44,7 @@ class DirectClient(httpx2.AsyncClient):
         self._parsed: dict[str, httpx2.URL] = {}
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
-        """Builds a request with the given headers only; the transport adds the host and the content's length."""
+        """Build a request with the given headers only; the transport adds the host and the content's length."""
         content, timeout = parts.get("content"), parts.get("timeout")
         plain = all(parts.get(name) is None for name in parts.keys() - {"content", "timeout", "headers"})
         if not (plain and isinstance(content, bytes) and isinstance(timeout, httpx2.Timeout)):
@@ -62,7 +62,7 @@ class DirectClient(httpx2.AsyncClient):
         )
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Sends a request; the answer has been read."""
+        """Send a request; the answer has been read."""
         rehearsed = _REHEARSED.get()
         if rehearsed is not None:
             rehearsed.append(request)
@@ -71,7 +71,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Records what a call through a `DirectClient` sends besides its content; sends nothing.
+    """Record what a call through a `DirectClient` sends besides its content; sends nothing.
 
     Args:
         call: makes one call, and copes with an empty answer.
@@ -91,7 +91,7 @@ AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
-    """Opens a client without retries of its own, because the gateway retries.
+    """Open a client without retries of its own, because the gateway retries.
 
     Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
     `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is.
@@ -196,7 +196,7 @@ class OpenAICalls:
     async def post(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        """Makes one call."""
+        """Make one call."""
         # Azure's address depends on the content, and tokens of Entra ID expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
@@ -220,5 +220,5 @@ class OpenAICalls:
         return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self.client.close()

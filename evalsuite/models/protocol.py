@@ -66,7 +66,7 @@ class Backend(Protocol):
     connections: int | None
 
     def check(self) -> None:
-        """Checks whether the model can be asked at all, without asking it.
+        """Check whether the model can be asked at all, without asking it.
 
         Raises:
             BackendUnavailable: an extra, a key or a file is missing; the message says what to do.
@@ -74,7 +74,7 @@ class Backend(Protocol):
         ...
 
     async def complete(self, request: Request) -> Completion:
-        """Asks once, without retries; `usage.cost` is left to the gateway.
+        """Ask once, without retries; `usage.cost` is left to the gateway.
 
         Raises:
             RateLimited: 429 or equivalent.
@@ -85,5 +85,5 @@ class Backend(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Closes connections and ends processes."""
+        """Close connections and ends processes."""
         ...

@@ -19,7 +19,7 @@ FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """Builds the body of the POST to `/responses`. The server stores nothing unless `store` asks for it."""
+    """Build the body of the POST to `/responses`. The server stores nothing unless `store` asks for it."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     body: dict[str, Any] = {
         "model": model,
@@ -84,7 +84,7 @@ def _rename(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """Reads a completion from a server's JSON."""
+    """Read a completion from a server's JSON."""
     try:
         return _read(answer)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:

@@ -44,7 +44,7 @@ class PreparedCall:
 
     @classmethod
     def of(cls, request: httpx2.Request) -> PreparedCall:
-        """Prepares a call like a request."""
+        """Prepare a call like a request."""
         times = request.extensions.get("timeout", {})
         return cls(
             request.method,
@@ -79,13 +79,13 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends a request and reads the whole answer."""
+        """Send a request and reads the whole answer."""
         answer = await self.exchange(PreparedCall.of(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
     async def exchange(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
-        """Sends content and reads the whole answer."""
+        """Send content and reads the whole answer."""
         async with self._open().request(
             prepared.method,
             prepared.url,
@@ -123,7 +123,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return bytes(body)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -176,7 +176,7 @@ class Cause:
 
 
 def explain(error: BaseException) -> Cause:
-    """Examines an exception and its causes."""
+    """Examine an exception and its causes."""
     links = _list_chain(error)
     last = links[-1]
     return Cause(

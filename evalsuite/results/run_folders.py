@@ -103,12 +103,12 @@ class RunFolder:
         return info
 
     def write_info(self, info: Mapping[str, Any]) -> None:
-        """Replaces `run.json` in one step."""
+        """Replace `run.json` in one step."""
         replace_text(self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n")
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Replaces a file in one step: at every instant it has either the old text or the new text."""
+    """Replace a file in one step: at every instant it has either the old text or the new text."""
     draft = file.with_name(f".{file.name}.draft")
     draft.write_bytes(text.encode("utf-8", "replace"))
     draft.replace(file)
@@ -126,7 +126,7 @@ def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> Ru
 
 
 def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Creates the folder of a new run."""
+    """Create the folder of a new run."""
     while True:
         folder = new_folder(reports, name, model, now)
         try:
@@ -143,7 +143,7 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
 
 
 def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
-    """Checks that a new run may have this name."""
+    """Check that a new run may have this name."""
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
             f"{name[:80]!r}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "

@@ -187,7 +187,7 @@ INSTALLED = Declarations()  # finds only the benchmarks of installed packages
 
 
 def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTALLED) -> Run:
-    """Reads a run; if a case ran twice, its later record counts.
+    """Read a run; if a case ran twice, its later record counts.
 
     Args:
         folder: the run's folder; as text, a path, a name in `reports/`, or `last`.
@@ -267,7 +267,7 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
 
 
 def check_whole(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
-    """Checks that the records of a finished run are complete."""
+    """Check that the records of a finished run are complete."""
     expected = _read_count(summary)
     if not cut and (expected is None or cases >= expected):
         return

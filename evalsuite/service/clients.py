@@ -121,7 +121,7 @@ class Clients:
 
 
 def read_clients(path: Path) -> Clients:
-    """Reads a file of clients: a JSON object with `token` and perhaps `share` for each name."""
+    """Read a file of clients: a JSON object with `token` and perhaps `share` for each name."""
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:

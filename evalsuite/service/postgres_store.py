@@ -213,10 +213,10 @@ class PostgresStore:
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        """Checks whether the database answers."""
+        """Check whether the database answers."""
         self._run("SELECT 1")
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()

@@ -28,7 +28,7 @@ SILENCE = 60.0  # seconds without a sign of life after which a gateway is taken 
 
 
 class RemoteBackend:
-    """Has a gateway service ask. Answers bear the cost that it paid, or had paid when it first asked."""
+    """Has a gateway service ask. An answer carries the cost that the gateway paid for it, now or earlier."""
 
     # The service has the limit for all of its clients; a further one here would be by other prices.
     metered = False
@@ -43,7 +43,7 @@ class RemoteBackend:
         """Do nothing, because the service was checked when the session began."""
 
     async def complete(self, request: Request) -> Completion:
-        """Asks once; the service tries as often as makes sense."""
+        """Ask once; the service tries as often as makes sense."""
         # As this process would find it: the service's own environment may name another.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
@@ -81,7 +81,7 @@ class RemoteBackend:
         return self._session
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             # Connections over TLS end a moment later.
@@ -110,7 +110,7 @@ def _words(content: bytes) -> str:
 
 
 def check_services(services: Sequence[ServiceAddress]) -> None:
-    """Checks that each service is there and takes this client's token, before anything begins."""
+    """Check that each service is there and takes this client's token, before anything begins."""
     for service in services:
         asyncio.run(_check(service))
 

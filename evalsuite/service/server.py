@@ -42,7 +42,7 @@ class Counts:
         self._models: set[str] = set()
 
     def count_answer(self, client: str, model: str, usage: Usage) -> None:
-        """Counts an answer, wherever it came from."""
+        """Count an answer, wherever it came from."""
         if len(self._models) < MOST_MODELS:
             self._models.add(model)
         shown = model if model in self._models else "others"
@@ -51,7 +51,7 @@ class Counts:
         self.tokens[client, shown, "completion"] += usage.completion_tokens
 
     def count_failure(self, client: str, error: Exception) -> None:
-        """Counts a request that failed for good."""
+        """Count a request that failed for good."""
         self.errors[client, type(error).__name__] += 1
 
 
@@ -110,7 +110,7 @@ class OpenAIDoor:
         self._asker, self._offered = asker, offered
 
     async def answer(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Answers one HTTP request."""
+        """Answer one HTTP request."""
         if method == "GET" and path.rstrip("/") == "/models":
             return json_answer({"object": "list", "data": [_describe(name) for name in await self._offered()]})
         name = "" if method == "GET" else read_object(content).get("model")
@@ -167,7 +167,7 @@ class GatewayServer:
         return application
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request on behalf of the client in `ASKING`; see `Asker.ask`."""
+        """Answer a request on behalf of the client in `ASKING`; see `Asker.ask`."""
         client = ASKING.get()
         try:
             completion = await self._answer(client, self._upstreams.admit(request))
@@ -182,7 +182,7 @@ class GatewayServer:
             try:
                 return await self._gateway.ask(request)
             except ShareUsedUp as error:
-                # Of the client that asked first; this one waited for the same answer and may pay it.
+                # The cost belongs to the client that asked first; this client waited for the same answer and may pay.
                 if error.client == client:
                     raise SpendLimitReached(str(error)) from error
 

@@ -55,7 +55,7 @@ class Service:
 
 
 def serve(service: Service) -> None:
-    """Runs a gateway until SIGINT or SIGTERM."""
+    """Run a gateway until SIGINT or SIGTERM."""
     clients = read_clients(service.clients) if service.clients else Clients()
     tls = _make_tls(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):

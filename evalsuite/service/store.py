@@ -35,7 +35,7 @@ class ServiceStore(Store, Protocol):
         ...
 
     def check_up(self) -> None:
-        """Checks whether the store answers."""
+        """Check whether the store answers."""
         ...
 
 
@@ -123,10 +123,10 @@ class SqliteStore(Answers):
         return super().note_sent(key, reserved)
 
     def check_up(self) -> None:
-        """Checks whether the file still answers."""
+        """Check whether the file still answers."""
         self._database.one("SELECT 1")
 
     def close(self) -> None:
-        """Closes the file, and lets another gateway have it."""
+        """Close the file, and lets another gateway have it."""
         super().close()
         self._lease.release()

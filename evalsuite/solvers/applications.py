@@ -33,7 +33,7 @@ ANSWER = "answer"  # the field of an application's result that is the answer
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
-    """Solves a sample with an async function, or with a plain one in a thread of its own.
+    """Solve a sample with an async function, or with a plain one in a thread of its own.
 
     A plain function gets a model whose methods block. A model call that failed for good is the case's error even if the
     function handled it: an answer without the model measures nothing.
@@ -153,7 +153,7 @@ class ProgramApplication:
     cwd: Path | str | None = None
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
-        """Runs the program once."""
+        """Run the program once."""
         question = _format_input(sample)
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         command = [part.replace("{input}", text) for part in self.command]

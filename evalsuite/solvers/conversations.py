@@ -36,7 +36,7 @@ class Conversation:
         return self.loop.tags
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Runs one conversation in a world of its own."""
+        """Run one conversation in a world of its own."""
         effects: Effects = getattr(model, "effects", None) or Effects()
         async with open_tools(self.loop.tools, sample, effects) as opened:
             silent = dataclasses.replace(sample, input=())
@@ -50,7 +50,7 @@ class Conversation:
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
     async def _talk(self, episode: Episode, sample: Sample, model: Model, spoken: list[tuple[str, str]]) -> str:
-        """Runs the conversation and returns what ended it."""
+        """Run the conversation and returns what ended it."""
         for _ in range(self.max_turns):
             line = await self.user.speak(sample, spoken, model)
             if line is None:

@@ -63,7 +63,7 @@ class TurnProtocol(Protocol):
         ...
 
     def read(self, completion: Completion) -> Turn:
-        """Reads a message of the model."""
+        """Read a message of the model."""
         ...
 
     def said(self, completion: Completion) -> Message:
@@ -141,7 +141,7 @@ class ToolLoop:
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Runs one episode with its own tools."""
+        """Run one episode with its own tools."""
         effects: Effects = getattr(model, "effects", None) or Effects()
         async with open_tools(self.tools, sample, effects) as opened:
             return await Episode(self, sample, model, opened, effects).run()
@@ -170,7 +170,7 @@ class Episode:
         return await self.transcript()
 
     async def reply(self) -> str | None:
-        """Lets the model act until it answers; None if it reached a limit instead."""
+        """Let the model act until it answers; None if it reached a limit instead."""
         self.answer = None
         for _ in range(self.loop.max_turns):
             self.turns += 1
@@ -221,7 +221,7 @@ class Episode:
         await self.calls(number, turn.calls)
 
     async def calls(self, number: int, calls: Sequence[Call]) -> None:
-        """Runs the calls of a turn in parallel. Calls after the end of the episode are not run, but counted."""
+        """Run the calls of a turn in parallel. Calls after the end of the episode are not run, but counted."""
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.outcome(call) for call in calls[:end]))
@@ -257,7 +257,7 @@ class Episode:
         text: str,
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
-        """Notes a call and shows the model its observation."""
+        """Note a call and shows the model its observation."""
         observation = beginning_and_length(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
@@ -285,7 +285,7 @@ class Episode:
         return tool.executor.kind, kept["text"], kept["failed"]
 
     async def really_run(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Runs a tool and returns what the journal stores of it."""
+        """Run a tool and returns what the journal stores of it."""
         started, failed = time.monotonic(), False
         limit = self.limit_of(tool)
         try:

@@ -49,7 +49,7 @@ class ProgramOfThought:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Asks once and runs what comes."""
+        """Ask once and runs what comes."""
         # They may be large files, which are read once for description and programs.
         tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
@@ -76,7 +76,7 @@ class ProgramOfThought:
         return self.sandbox
 
     async def aclose(self) -> None:
-        """Ends the sandbox, if it was made for this solver."""
+        """End the sandbox, if it was made for this solver."""
         if self.owns_sandbox:
             await self.sandbox.aclose()
 
@@ -166,7 +166,7 @@ class Interleaved:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Goes back and forth between the model and its session."""
+        """Go back and forth between the model and its session."""
         # They may be large files, which are read once for description and programs.
         tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
@@ -202,7 +202,7 @@ class Interleaved:
         return self.sandbox
 
     async def aclose(self) -> None:
-        """Ends the sandbox, if it was made for this solver."""
+        """End the sandbox, if it was made for this solver."""
         if self.owns_sandbox:
             await self.sandbox.aclose()
 

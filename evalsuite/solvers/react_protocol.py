@@ -77,7 +77,7 @@ class ReAct:
 
 
 def read_turn(text: str) -> Turn:
-    """Reads one message of the model.
+    """Read one message of the model.
 
     A turn is well-formed if it has the three keywords in order, a non-empty action, an input that parses as a JSON
     object or a Python dict, and nothing but white space after the input. Text before `Thought:` is allowed. If several

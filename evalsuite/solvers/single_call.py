@@ -34,7 +34,7 @@ class Generate:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Asks once; what an application returns beside its answer becomes facts."""
+        """Ask once; what an application returns beside its answer becomes facts."""
         messages = self.messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(

@@ -63,7 +63,7 @@ def compare_paired(
     scale: float = 1.0,
     lower_is_better: bool = False,
 ) -> NonInferiority:
-    """Compares two runs case by case.
+    """Compare two runs case by case.
 
     Scores of 0 and 1 on independent cases use McNemar's exact test, Tango's score interval and his one-sided score test
     of the margin. Other scores, and clustered ones, use the cluster-robust paired t test and interval, with guards for
@@ -211,7 +211,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     lower_is_better: bool = False,
     confidence: float = 0.95,
 ) -> NonInferiority:
-    """Compares a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
+    """Compare a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
 
     The standard error is that of `jackknife_interval`; the test and the interval use Student's t with one degree of
     freedom less than the number of groups. The test of the margin has the two guards of `compare_paired`: an additional

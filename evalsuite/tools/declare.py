@@ -325,7 +325,7 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Makes a tool of a Python function, or of a method of a class that is instantiated for each episode.
+    """Make a tool of a Python function, or of a method of a class that is instantiated for each episode.
 
     The tool's parameters come from the signature, their descriptions from the docstring (Google, NumPy or Sphinx
     style). Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and

@@ -33,7 +33,7 @@ class Executor(Protocol):
     # An executor with a true attribute `timed` is subject to the time limits of tools.
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Runs one call and returns what the tool returned, text or JSON data."""
+        """Run one call and returns what the tool returned, text or JSON data."""
         ...
 
 

@@ -53,7 +53,7 @@ class LiveLibrary:
     seconds: float = SECONDS  # Time limit of a call, in seconds.
 
     def __post_init__(self) -> None:
-        """Refuses what the user has not allowed, and a folder without tools."""
+        """Refuse what the user has not allowed, and a folder without tools."""
         if not self.allow_network:
             raise SettingsError(
                 "executor='live' runs published code that calls services on the internet with arguments "

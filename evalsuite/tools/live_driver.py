@@ -40,7 +40,7 @@ def _make_error(error: BaseException) -> dict[str, object]:
 
 
 def main() -> None:
-    """Sets limits, runs the call and writes the answer where the tool's own printing does not go."""
+    """Set limits, runs the call and writes the answer where the tool's own printing does not go."""
     for kind, limit in (
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, FILE),

@@ -119,7 +119,7 @@ class _Connection:
         }
 
     async def close(self) -> None:
-        """Ends the session, and the server if it was started for it."""
+        """End the session, and the server if it was started for it."""
         self._end.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

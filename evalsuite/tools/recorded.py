@@ -128,7 +128,7 @@ class _Calls:
     replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Adds the calls of a record that were run."""
+        """Add the calls of a record that were run."""
         episode: list[tuple[str, Result]] = []
         for event in (record.get("transcript") or {}).get("events", ()):
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:

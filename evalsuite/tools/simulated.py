@@ -55,7 +55,7 @@ class ObservationLibrary:
         return row[0] if row else None
 
     def keep(self, question: Any, observation: str) -> str:
-        """Stores an observation unless the question has one already; returns the stored one."""
+        """Store an observation unless the question has one already; returns the stored one."""
         row = (_key(question), _write_canonical(question), observation)
         try:
             with self._connect() as connection:
@@ -65,7 +65,7 @@ class ObservationLibrary:
         return self.find(question) or observation
 
     def close(self) -> None:
-        """Closes the file; the next use opens it again."""
+        """Close the file; the next use opens it again."""
         if self._connection:
             self._connection.close()
             self._connection = None
@@ -146,7 +146,7 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Has the simulator answer each call, given the tool's document."""
+    """Let the simulator answer each call from the tool's document."""
 
     simulator: Simulator
     kind: str = "simulated"

@@ -85,7 +85,7 @@ class Faulty:
         return self.executor.kind
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Runs a call, or lets it go wrong."""
+        """Run a call, or lets it go wrong."""
         kind, detail = self.counter.next(self.tool)
         if kind == "fails":
             raise ToolFailure(str(detail))
@@ -135,19 +135,19 @@ class World:
         return documents_of(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
-        """Makes call number `at` of a tool fail, without any effect."""
+        """Make call number `at` of a tool fail, without any effect."""
         return self._with(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
-        """Makes call number `at` of a tool take longer."""
+        """Make call number `at` of a tool take longer."""
         return self._with(tool, at, "slow", seconds)
 
     def stale(self, tool: str, *, at: int = 2) -> World:
-        """Makes call number `at` of a tool return what the call before it returned."""
+        """Make call number `at` of a tool return what the call before it returned."""
         return self._with(tool, at, "stale", None)
 
     def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
-        """Appends a text that tries to mislead the model, a prompt injection, to the result of call number `at`."""
+        """Append a prompt injection to the result of call number `at`."""
         return self._with(tool, at, "poisoned", text)
 
     def _with(self, tool: str, at: int, kind: str, detail: Any) -> World:
@@ -312,7 +312,7 @@ async def open_tools(
 
 
 def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
-    """Refuses tools with equal names before any model is asked."""
+    """Refuse tools with equal names before any model is asked."""
     seen: set[str] = set()
     for source in sources:
         for document in _list_documents(source):

@@ -137,7 +137,7 @@ class _Zstd(_Decoder):
         super().__init__(zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        # This decoder has no limit on its output. But a few bytes of input expand to at most a few blocks of 128 KiB.
+        # This decoder has no limit on its output. A few bytes of input can expand to some blocks of 128 KiB at most.
         ready: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
             ready.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))

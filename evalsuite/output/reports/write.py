@@ -89,7 +89,7 @@ class RunReport:
 
 
 def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
-    """Judges a run and makes its report, without writing anything."""
+    """Judge a run and makes its report, without writing anything."""
     measured, baselines = measure(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
@@ -98,7 +98,7 @@ def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
 
 
 def write_report(report: RunReport, target: Path) -> None:
-    """Writes report, page, summary and charts into a folder, which is created if missing."""
+    """Write report, page, summary and charts into a folder, which is created if missing."""
     target.mkdir(parents=True, exist_ok=True)
     summary = summarise(report.run, report.verdict, report.measured, report.sections)
     replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
@@ -115,7 +115,7 @@ def write_report(report: RunReport, target: Path) -> None:
 
 
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> RunReport:
-    """Judges a finished run, and writes its report into its folder."""
+    """Judge a finished run, and writes its report into its folder."""
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
     return report

@@ -144,7 +144,7 @@ def keep_only(descriptors: dict[int, int]) -> None:
     """
     # Opened anew, because a lock or a flag on a shared descriptor would pass from program to program.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # Move all out of the way first, because one may have the number that another one gets.
+    # First move all descriptors to free numbers, because one may occupy another's new number.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)
