@@ -1,4 +1,4 @@
-"""The command `evalsuite`: the table of its commands and their forms, which are functions in `commands/`."""
+"""The command `evalsuite`: a table of its commands and their forms, which functions in `commands/` carry out."""
 
 from __future__ import annotations
 
@@ -24,41 +24,43 @@ class CommandForm(NamedTuple):
 
 
 MODULES = {"doctor": "commands.suites", "plan": "commands.suites", "ray": "commands.gateway", "build": "builders"}
-"""Modules of commands that have none of their own name in `commands`."""
+"""Modules of the commands that are not defined in the module `commands.NAME`."""
 
 COMMANDS = {
     "init": {
         "": CommandForm("init", "write a first case and a gate into a project; with --ci a CI workflow that is proven")
     },
     "doctor": {
-        "": CommandForm("doctor", "say what works here before a run spends anything: model, key, sandbox, extras, disk")
+        "": CommandForm(
+            "doctor", "check, before a run spends anything, what works here: model, key, sandbox, extras, disk"
+        )
     },
     "plan": {
-        "": CommandForm("plan", "say what a suite will take, and which loss it can show, before anything is paid")
+        "": CommandForm("plan", "estimate, before anything is paid, what a suite will cost and which loss it can show")
     },
     "report": {
-        "": CommandForm("report", "print a run's report, made again from its records"),
+        "": CommandForm("report", "print a run's report, computed again from its records"),
         "case": CommandForm("show", "show one case: question, answer, target, scores and reasons"),
         "page": CommandForm("view", "show runs in the browser: an index with trends, or one run's page"),
     },
     "gate": {
         "": CommandForm(
-            "gate", "decide a run's gates, or others, again; the exit status is what the run would have had"
+            "gate", "decide a run's gates, or other gates, again; the exit status is that of a run with these gates"
         ),
         "comment": CommandForm("comment", "post a verdict on the pull request or merge request of this CI job"),
     },
     "compare": {
         "": CommandForm("compare", "put runs side by side, the first being the baseline"),
         "cases": CommandForm("diff", "list the cases that two runs answered differently"),
-        "tables": CommandForm("table_diff", "list the cells in which a table differs from the wanted one"),
+        "tables": CommandForm("table_diff", "list the cells in which a table differs from the wanted table"),
         "history": CommandForm("history", "show gated metrics over releases, and slow drift from a reference"),
     },
     "runs": {
-        "": CommandForm("runs", "list the runs there are, the newest first"),
+        "": CommandForm("runs", "list the runs, the newest first"),
         "merge": CommandForm("merge", "join the shards of a run into one run"),
         "prune": CommandForm("prune", "remove old runs"),
         "verify": CommandForm(
-            "verify", "prove a run's report, or a bundle's, from its journal: checksums, records, every number"
+            "verify", "prove the report of a run or a bundle from the journal: checksums, records, every number"
         ),
     },
     "export": {
@@ -70,12 +72,12 @@ COMMANDS = {
         "submission": CommandForm("submit", "write a run's answers in the form that a benchmark's leaderboard takes"),
     },
     "judge": {
-        "": CommandForm("judge", "judge a run's answers again, and say how far the judge can be trusted"),
-        "sheet": CommandForm("label", "write a sheet with a random part of a run's cases, for people to label"),
+        "": CommandForm("judge", "judge a run's answers again, and measure how far the judge can be trusted"),
+        "sheet": CommandForm("label", "write a sheet with a random part of a run's cases, which people label"),
     },
     "score": {
-        "": CommandForm("score", "score outputs that exist already"),
-        "metrics": CommandForm("metaeval", "measure metrics: against human ratings, and on known changes"),
+        "": CommandForm("score", "score existing outputs"),
+        "metrics": CommandForm("metaeval", "compare metrics with human ratings, and with known changes of tables"),
     },
     "build": {"": CommandForm("build", "make a benchmark's data from its sources")},
     "gateway": {
@@ -92,7 +94,7 @@ COMMANDS = {
         )
     },
 }
-"""Each command with its forms; a word behind the command's name picks one, and none picks the first."""
+"""Each command with its forms; the word after the command's name selects a form, and no word selects the first."""
 
 EARLIER = {
     form.name: f"{command} {word}"
@@ -100,12 +102,12 @@ EARLIER = {
     for word, form in forms.items()
     if form.name not in COMMANDS
 }
-"""Commands by their earlier names, which keep working."""
+"""The present names of commands by their earlier names, which keep working."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; evalsuite's own errors are one message and status 2."""
-    _write_what_can_be_written()
+    _escape_unencodable_characters()
     options = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         status: int = options.run(options)
@@ -116,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Find the command that the arguments name and read its options; `run` is what carries it out."""
+    """Read the arguments of a command; the attribute `run` holds the function that carries the command out."""
     words = list(arguments)
     if words[:2] == ["diff", "tables"]:
         words[:1] = ["compare"]
@@ -132,7 +134,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     options, further = parser.parse_known_args(words[2 if word else 1 :])
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
-    options.further, options.run = further, _function(words[0], f"run_{form.name}")
+    options.further, options.run = further, _find_function(words[0], f"run_{form.name}")
     return options
 
 
@@ -143,21 +145,21 @@ def make_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
     )
-    _function(name, f"add_{forms[word].name}_arguments")(parser)
+    _find_function(name, f"add_{forms[word].name}_arguments")(parser)
     if not word and len(forms) > 1:
         others = "; ".join(f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other)
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
 
 
-def _function(command: str, name: str) -> Any:
+def _find_function(command: str, name: str) -> Any:
     return getattr(import_module(f"evalsuite.{MODULES.get(command, f'commands.{command}')}"), name)
 
 
 def _overview() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="evalsuite",
-        description="Reads the runs that `pytest cases/` left in reports/, and builds benchmarks from their sources.",
+        description="Reads the runs that `pytest cases/` wrote to reports/, and builds benchmarks from their sources.",
         epilog="`evalsuite COMMAND --help` shows a command's options.",
     )
     parser.add_argument("--version", action="version", version=f"evalsuite {version('evalsuite')}")
@@ -168,8 +170,8 @@ def _overview() -> argparse.ArgumentParser:
     return parser
 
 
-def _write_what_can_be_written() -> None:
-    """Let characters that the output's encoding lacks (LANG=C, cp1252) be written as escapes, not end the command."""
+def _escape_unencodable_characters() -> None:
+    """Write characters that the output's encoding lacks (LANG=C, cp1252) as escapes, which would else be errors."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`evalsuite gate`: decide a run's gates, or others, again, and post a verdict's `comment` from a CI job."""
+"""`evalsuite gate`: decide a run's gates, or other gates, again, and post a verdict's `comment` from a CI job."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ if TYPE_CHECKING:
 
 
 def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, and what is decided instead of the run's own gates."""
+    """Add the run, and the gates and baselines that replace the run's own."""
     add_run(parser)
     parser.add_argument(
-        "--gate", action="append", metavar="CONDITION", help="instead of the run's own; may be repeated"
+        "--gate", action="append", metavar="CONDITION", help="gate that replaces the run's own; may be repeated"
     )
-    parser.add_argument("--baseline", action="append", metavar="RUN", help="instead of the run's own; may be repeated")
+    parser.add_argument(
+        "--baseline", action="append", metavar="RUN", help="baseline that replaces the run's own; may be repeated"
+    )
     parser.add_argument(
         "--on-undecided",
         choices=("pass", "fail"),
-        help="instead of the run's own: what happens when a comparison with a baseline decides nothing",
+        help="outcome of a comparison with a baseline that decides nothing (default: that of the run)",
     )
     add_target(parser)
 
 
 def run_gate(options: argparse.Namespace) -> int:
-    """Print the decisions and the verdict's id, and return the exit status; the run keeps what it decided."""
+    """Print the decisions and the verdict's id, and return the exit status; the run itself does not change."""
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.output.reports.write import append_step_output, append_step_summary, comment
 
@@ -78,15 +80,16 @@ class CommentError(EvalsuiteError):
 
 def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the folder, and the verdict that must be in it."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or that of `gate --to`")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or the folder of `gate --to`")
     parser.add_argument(
         "--verdict",
         metavar="ID",
-        help="the id that `gate` printed, or that the step's output `verdict` holds; any other verdict is refused",
+        help="id of the verdict, as `gate` printed it and the step's output `verdict` holds it; a folder with another "
+        "verdict is refused",
     )
     parser.epilog = (
         "On GitHub the token is GITHUB_TOKEN or GH_TOKEN; on GitLab it is GITLAB_TOKEN, a project access token with "
-        "the scope `api`. Outside of such a job the comment is printed."
+        "the scope `api`. Outside of a CI job the comment is printed."
     )
 
 
@@ -94,7 +97,7 @@ def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, in place of an earlier commit's; without a valid verdict, post that and return 2.
 
     Nothing of the folder is imported or executed, so that the step that holds the token runs no code of the change
-    under test. A missing verdict is posted, because an old "passed" must not stay on a commit that it is not about.
+    under test. A missing verdict is posted, because an earlier "passed" must not stay on the pull request.
     """
     from evalsuite.output.reports.markdown import escape
     from evalsuite.output.reports.write import MARKER
@@ -125,8 +128,8 @@ def read_comment(folder: Path, wanted: str | None) -> str:
 
     if wanted is not None and not re.fullmatch(r"[0-9a-f]{16}", wanted):
         raise SettingsError(
-            f"--verdict={wanted!r:.40} is not an id, because the step that decides ended without a verdict; "
-            "its log says why"
+            f"--verdict={wanted!r:.40} is not an id: the step that decides ended without a verdict, and the step's log "
+            "says why"
         )
     try:
         body = (folder / COMMENT).read_text("utf-8")
@@ -203,7 +206,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def find_forge(environment: Mapping[str, str]) -> Forge | str:
-    """Find where the CI job's comments go; otherwise why there is nothing to post to, empty outside of CI."""
+    """Return the forge of this CI job, or the reason why no comment can be posted; empty outside of CI."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _github(environment)
     return _gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""

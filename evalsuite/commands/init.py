@@ -1,4 +1,4 @@
-"""`evalsuite init`: what a project of one's own needs, written beside what is there; `--ci` adds a proven workflow."""
+"""`evalsuite init`: write the files that a new project needs; `--ci` adds a workflow that is proven."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ PYTEST_FILES = {
     "tox.ini": "pytest",
     "setup.cfg": "tool:pytest",
 }
-"""Files that pytest reads its settings from, in its order, each with the section that makes it one of them."""
+"""The files that may hold pytest's settings, in the order in which pytest looks for them, with their sections."""
 
 ALWAYS = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
-"""Files that pytest takes even where they are empty."""
+"""Files that pytest takes even if they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class PytestFile:
 
 
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder, and what the workflow needs."""
+    """Add the project's folder, and the forge and the model of the workflow."""
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the project's root (default: here)"
     )
@@ -88,17 +88,17 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="with --ci: the model of the workflow (default: gpt-4). Where it is given, it is asked now, for the first "
-        "baseline",
+        help="with --ci: the model of the workflow (default: gpt-4). With --model, the model is also asked now, for "
+        "the first baseline",
     )
     parser.epilog = (
-        "Writes conftest.py, evals/test_first.py and a gate in pytest.toml. A file that is there already stays as it "
-        "is; what it lacks is printed in its own format."
+        "Writes conftest.py, evals/test_first.py and a gate in pytest.toml. Existing files do not "
+        "change; lines that an existing file lacks are printed in its format."
     )
 
 
 def run_init(options: argparse.Namespace) -> int:
-    """Write what is not there yet, and say what comes next."""
+    """Write the files that do not exist yet, and print the next steps."""
     root: Path = options.folder
     write_lines((*_write_files(root), *_write_gate(root)))
     if options.ci:
@@ -142,7 +142,7 @@ def find_pytest_file(root: Path) -> PytestFile | None:
 
 
 def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
-    """Read a file if pytest would take its settings; a file that cannot be parsed is for pytest to complain about."""
+    """Read a file if pytest would take its settings; pytest itself reports a file that cannot be parsed."""
     if not file.is_file():
         return None
     section, text = PYTEST_FILES[file.name], file.read_text("utf-8", "replace")

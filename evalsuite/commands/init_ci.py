@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 BASELINE = "evals/baseline"
-"""Where the first baseline is committed, from the project's root; `reports/` is often ignored by Git."""
+"""The folder of the first baseline, from the project's root: not in `reports/`, which Git often ignores."""
 
-KEPT = ("run.json", "records.jsonl", "summary.json")  # the files of a run that a baseline needs
+BASELINE_FILES = ("run.json", "records.jsonl", "summary.json")  # the files of a run that a baseline needs
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}
@@ -89,7 +89,7 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """How a project's requirements are installed, and how its programs are then started."""
+    """The commands that install a project's requirements and start its programs."""
 
     install: str
     prefix: str  # The words before each further command.
@@ -104,7 +104,7 @@ def find_repository(root: Path) -> Path:
 
 
 def write_new(file: Path, text: str, needed: str = "") -> str:
-    """Write a file that is not there yet; return a line that says so, or what the file lacks."""
+    """Write a file that does not exist yet; return a line that says so, or what the existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -116,7 +116,7 @@ def write_new(file: Path, text: str, needed: str = "") -> str:
 
 
 def find_installer(root: Path) -> Installer:
-    """Find how a project is installed, from its lock, its requirements or its pyproject.toml."""
+    """Find the installer of a project from its lock file, its requirements or its pyproject.toml."""
     locked = {
         "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
         "poetry.lock": ("pip install poetry && poetry install", "poetry run ", "poetry add --group dev evalsuite"),
@@ -157,8 +157,8 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
 
 
 def decide_command(model: str, *more: str) -> list[str]:
-    """Write the command that asks, scores and decides; the workflow and its proof run the same one."""
-    # The price of a model that has a name of its own is known.
+    """Return the command that asks, scores and decides; the workflow and its proof run the same command."""
+    # Only a model without a kind, such as gpt-4, has a known price.
     limit = [] if ":" in model else ["--max-cost=5"]
     return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
 
@@ -175,11 +175,11 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
         command = ["pytest", "evals/", f"--model={model}", "--run=baseline", f"--reports={scratch}"]
         status, shown = _call(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
-        if status not in {0, 1, 10} or not (made / KEPT[-1]).is_file():
+        if status not in {0, 1, 10} or not (made / BASELINE_FILES[-1]).is_file():
             yield f"failed   {target}: pytest ended with status {status}:\n{_last_lines(shown)}"
             return
         target.mkdir(parents=True)
-        for name in KEPT:
+        for name in BASELINE_FILES:
             shutil.copy(made / name, target)
     yield f"written  {target}: the answers of {model}; commit it"
 
@@ -211,7 +211,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
     compared = text(f"--baseline={BASELINE}") if (root / BASELINE).is_dir() else text()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == text() != compared:
-        # As an earlier call wrote it, before there was a baseline.
+        # An earlier call wrote this workflow before there was a baseline.
         file.unlink()
     yield write_new(shown, compared) + f" (its install step: {installer.install})"
     if forge == "gitlab":
@@ -220,7 +220,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
 
 
 def _call(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
-    """Run one of the workflow's commands here, as if outside of CI, so that nothing is posted or left behind."""
+    """Run one of the workflow's commands as if outside of CI, so that nothing is posted and no file remains."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
     clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
@@ -250,9 +250,9 @@ class _Proof:
     scratch: Path
 
     def run(self) -> int:
-        """Show one green and one red run; return 0 where both are as they should be."""
+        """Show one green and one red run; return 0 if status and comment of both are right."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # The first run knows no answer; its records say what the cases ask and expect.
+        # In the first run no answer is right; its records hold the questions and the expected answers.
         status, shown = self._decide("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
@@ -268,10 +268,10 @@ class _Proof:
         if green == 0 and red not in {0, None}:
             sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
             return 0
-        wrong = "the green run" if green else "the red run"
+        wrong = "green" if green else "red"
         sys.stdout.write(
-            f"  not proven: {wrong} is not. The scripted model answers each question with its sample's target; where "
-            "a case wants more than that (a judge, tools, a program), try the workflow on a pull request\n"
+            f"  not proven: the {wrong} run is not {wrong}. The scripted model answers each question with its "
+            "sample's target; if a case needs more (a judge, tools, a program), try the workflow on a pull request\n"
         )
         return 1
 
@@ -281,7 +281,7 @@ class _Proof:
         return _call(command, self.root, self.scratch, given)
 
     def _show(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Decide and comment as the workflow does; return the status, or None where the comment is refused."""
+        """Decide and comment as the workflow does; return the status, or None if the comment is refused."""
         status, shown = self._decide(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
@@ -295,13 +295,13 @@ class _Proof:
 
 
 def _answers(records: Path) -> dict[str, str]:
-    """Read the answer that each question of a run expects; text alone can be scripted."""
-    found = {}
+    """Map each question of a run to its expected answer as text."""
+    answers = {}
     for line in records.read_text("utf-8").splitlines():
         record = json.loads(line)
         target = record.get("target")
         if isinstance(target, list) and target:
             target = target[0]
         if target is not None:
-            found[str(record.get("input") or "")] = target if isinstance(target, str) else json.dumps(target)
-    return found
+            answers[str(record.get("input") or "")] = target if isinstance(target, str) else json.dumps(target)
+    return answers
