@@ -21,7 +21,6 @@ from typing import Any
 import lazy_loader
 
 __version__ = "0.1.0"
-
 _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _MOVED = {

@@ -126,7 +126,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")
         words[:1] = EARLIER[words[0]].split()
     if not words or words[0] not in COMMANDS:
-        return _overview().parse_args(words)
+        return _make_overview().parse_args(words)
     forms = COMMANDS[words[0]]
     word = words[1] if len(words) > 1 and words[1] in forms else ""
     form = forms[word]
@@ -156,7 +156,7 @@ def _find_function(command: str, name: str) -> Any:
     return getattr(import_module(f"evalsuite.{MODULES.get(command, f'commands.{command}')}"), name)
 
 
-def _overview() -> argparse.ArgumentParser:
+def _make_overview() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="evalsuite",
         description="Reads the runs that `pytest cases/` wrote to reports/, and builds benchmarks from their sources.",

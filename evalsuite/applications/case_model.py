@@ -181,7 +181,6 @@ def _key(message: Message) -> object:
 
 
 T = TypeVar("T")
-
 _making = threading.Lock()
 """Held while the API of a case is made: the case's own threads and the event loop may ask for it at once."""
 

@@ -40,11 +40,8 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
 
 T = TypeVar("T")
-
-QUIET = 3.0  # seconds without a further request after which a batch is sent
-
-MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20  # limits of one batch; OpenAI takes 50,000 lines and 200 MB
-
+QUIET = 3.0  # Seconds without a further request after which a batch is sent.
+MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20  # Limits of one batch; OpenAI takes 50,000 lines and 200 MB.
 FIRST_LOOK, LONGEST_PAUSE = 1.0, 60.0
 """Seconds until the first look at a batch, and at most between two looks; in between, a twentieth of its age."""
 

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.openai import OpenAIBackend
 
-WINDOW: Literal["24h"] = "24h"  # the only completion window there is
-
-MARK = "evalsuite"  # metadata key by which a batch is found again
-
+WINDOW: Literal["24h"] = "24h"  # The only completion window there is.
+MARK = "evalsuite"  # Metadata key by which a batch is found again.
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LATEST = 20  # pages of batches to search for one whose id was never received
 
@@ -175,10 +173,8 @@ def _find_key_of(line: bytes) -> str | None:
 BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
 """Codes of a batch that was refused because too much is waiting already."""
 
-AGAIN = 60.0  # seconds until such a batch is tried again
-
-WORDS = 500  # maximum characters of a server's message in an error
-
+AGAIN = 60.0  # Seconds until such a batch is tried again.
+WORDS = 500  # Maximum characters of a server's message in an error.
 OF_THE_MODEL = {"code": "model_not_found", "param": "body.model"}
 """Fields of an error that concerns the whole batch, because all its lines name the same model."""
 

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-RETRIES = 5  # times that a shard is run again after its node has died
-
-CONNECT = 10.0  # seconds in which a cluster's address must take a connection
-
-BETWEEN_LOOKS = 1.0  # seconds between two polls for results
-
+RETRIES = 5  # Times that a shard is run again after its node has died.
+CONNECT = 10.0  # Seconds in which a cluster's address must take a connection.
+BETWEEN_LOOKS = 1.0  # Seconds between two polls for results.
 LEFT_BEHIND = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
 """Files that are not copied to the nodes."""
 

@@ -19,9 +19,8 @@ from evalsuite.results.record_file import JOURNAL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-BETWEEN_LOOKS = 0.5  # seconds between two polls for new records
-
-TAIL = 20_000  # characters of a session's output that are kept, from its end
+BETWEEN_LOOKS = 0.5  # Seconds between two polls for new records.
+TAIL = 20_000  # Characters of a session's output that are kept, from its end.
 
 
 @dataclass(frozen=True, slots=True)

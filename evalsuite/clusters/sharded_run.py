@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
-
 GRACE = 30.0  # seconds in which it must end
 
 
@@ -56,7 +55,6 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
 
 
 STORE = "gateway.sqlite"  # answers of a run that is not joined yet, if it has a gateway of its own
-
 NO_TESTS = 5
 ENDED = {0, 1, 10, 11, 12}  # exit statuses of sessions that ran to their end
 

@@ -136,7 +136,6 @@ def run_table_diff(options: argparse.Namespace) -> int:
 
 
 T = TypeVar("T")
-
 DRIFTED = 11  # the exit status where the newest release has fallen behind a reference: a regression's
 
 

@@ -57,7 +57,7 @@ def run_export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+def _list_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
         for record in run.records:
             yield {"run": run.folder.name, **flat_row(record)}
@@ -65,11 +65,11 @@ def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
     # The records are read twice, because the columns are known only at the end and all rows may exceed the memory.
-    columns = columns_of(_rows(runs))
+    columns = columns_of(_list_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(map(inert, columns))
-        for row in _rows(runs):
+        for row in _list_rows(runs):
             writer.writerow([inert(row.get(name)) for name in columns])
     return [target]
 
@@ -89,7 +89,7 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
         import pandas as pd
     except ImportError as error:
         raise RunError("Parquet needs duckdb and pandas: pip install 'evalsuite[build,sandbox]'") from error
-    frame = pd.DataFrame(_rows(runs))
+    frame = pd.DataFrame(_list_rows(runs))
     # A target may be text in one case and a number in another.
     frame["target"] = frame["target"].map(lambda value: None if value is None else str(value))
     with duckdb.connect() as database:

@@ -69,9 +69,8 @@ def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
 
 
-SECONDS = 30.0  # longest wait for an answer of the forge
-
-PER_PAGE, MOST_PAGES = 100, 20  # comments that are looked through for an earlier one
+SECONDS = 30.0  # Longest wait for an answer of the forge.
+PER_PAGE, MOST_PAGES = 100, 20  # Comments that are looked through for an earlier one.
 
 
 class CommentError(EvalsuiteError):
@@ -162,7 +161,7 @@ class Forge:
 
     def post(self, body: str, marker: str) -> str:
         """Replace the earlier comment that holds the marker, or add one; return what was done."""
-        comments = (comment for page in self._pages() for comment in page)
+        comments = (comment for page in self._list_pages() for comment in page)
         ours = (each for each in comments if marker in str(each.get("body")) and self.own(each))
         earlier = next((int(each["id"]) for each in ours), None)
         if earlier is None:
@@ -171,7 +170,7 @@ class Forge:
         self._call(self.edit, self.one(earlier), {"body": body})
         return f"replaced comment {earlier}"
 
-    def _pages(self) -> Iterator[list[dict[str, Any]]]:
+    def _list_pages(self) -> Iterator[list[dict[str, Any]]]:
         for number in range(1, MOST_PAGES + 1):
             page = self._call("GET", f"{self.comments}?per_page={PER_PAGE}&page={number}")
             yield page
@@ -208,11 +207,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def find_forge(environment: Mapping[str, str]) -> Forge | str:
     """Return the forge of this CI job, or the reason why no comment can be posted; empty outside of CI."""
     if environment.get("GITHUB_ACTIONS") == "true":
-        return _github(environment)
-    return _gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""
+        return _make_github(environment)
+    return _make_gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""
 
 
-def _github(environment: Mapping[str, str]) -> Forge | str:
+def _make_github(environment: Mapping[str, str]) -> Forge | str:
     repository = environment["GITHUB_REPOSITORY"]
     event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text("utf-8"))
     pull = event.get("pull_request")
@@ -233,7 +232,7 @@ def _github(environment: Mapping[str, str]) -> Forge | str:
     )
 
 
-def _gitlab(environment: Mapping[str, str]) -> Forge | str:
+def _make_gitlab(environment: Mapping[str, str]) -> Forge | str:
     number = environment.get("CI_MERGE_REQUEST_IID")
     if not number:
         return "this job is not for a merge request; its artifacts hold the report"

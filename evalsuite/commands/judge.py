@@ -117,7 +117,7 @@ def run_judge(options: argparse.Namespace) -> int:
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(for_terminal(f"no answer of {judge.name} could be read") + "\n")
-    return int(_status(decisions, judges))
+    return int(_find_status(decisions, judges))
 
 
 def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
@@ -239,10 +239,10 @@ def labelled_tally(
 ) -> Tally:
     """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
     labels = labels_by_case(people, sheets)
-    return Tally(tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally))
+    return Tally(tuple(_make_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally))
 
 
-def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
+def _make_row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
     if row.case not in judge.scores:
         return replace(row, outcome="error", facts={})
     scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts={})
@@ -255,7 +255,7 @@ def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[fl
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
 
 
-def _status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
+def _find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
     """Return the status that these decisions give a run; incomplete if no answer of a judge could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
@@ -296,7 +296,7 @@ def run_label(options: argparse.Namespace) -> int:
         raise RunError(f"{folder.path} has no case with an answer to label")
     try:
         with options.output.open("x", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([COLUMNS, *map(_sheet_row, records)])
+            csv.writer(file).writerows([COLUMNS, *map(_list_sheet_row, records)])
     except FileExistsError as error:
         raise RunError(f"{options.output} already exists and may hold labels; choose another file with -o") from error
     sys.stdout.write(f"{options.output}: {len(records)} of {len(cases)} cases to label\n")
@@ -309,6 +309,6 @@ def choose_records(records: Iterable[Record], count: int, seed: int) -> list[Rec
     return random.Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
 
 
-def _sheet_row(record: Record) -> list[str]:
+def _list_sheet_row(record: Record) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
     return [inert(record.case), inert(record.input), inert(answer), ""]

@@ -47,7 +47,7 @@ class AnswersToJudge:
         """Find the least value of a score that passes; None where it is not known."""
         if self.passes is not None:
             return self.passes
-        rubric = self._rubric(name)
+        rubric = self._make_rubric(name)
         if rubric is None:
             return None
         if rubric.criteria is None:
@@ -58,12 +58,12 @@ class AnswersToJudge:
         """Lowest and highest value of a score; None where they are not known."""
         if name.endswith(PREFERENCE):
             return 0.0, 1.0
-        rubric = self._rubric(name)
+        rubric = self._make_rubric(name)
         if rubric is None:
             return None
         return (rubric.criteria.worst, rubric.criteria.best) if rubric.criteria else (0.0, 1.0)
 
-    def _rubric(self, name: str) -> Rubric | None:
+    def _make_rubric(self, name: str) -> Rubric | None:
         rubrics = (scorer for scorer in self.scorers if isinstance(scorer, Rubric))
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
@@ -84,7 +84,7 @@ async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int,
     finally:
         await gateway.aclose()
     names = list(dict.fromkeys(name for case in scores.values() for name in case)) or [""]
-    return [_results(settings.judge_model or "", name, subject, scores, turned) for name in names]
+    return [_make_results(settings.judge_model or "", name, subject, scores, turned) for name in names]
 
 
 def _open_gateway(settings: Settings, store: Path) -> Gateway:
@@ -157,7 +157,7 @@ class _Asking:
         return "" if completion.finish_reason == "length" else completion.text.strip()
 
 
-def _results(
+def _make_results(
     judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase, turned: Mapping[str, ScoresByCase]
 ) -> JudgeResults:
     of_score = [score[name] for score in scores.values() if name in score]
@@ -167,10 +167,10 @@ def _results(
     )
     return JudgeResults(
         judge=judge,
-        scores=_values(scores, name),
+        scores=_make_values(scores, name),
         asked=len(subject.records),
         passes=subject.find_passing_score(name),
-        probed={probe: _values(probe_scores, name) for probe, probe_scores in turned.items()},
+        probed={probe: _make_values(probe_scores, name) for probe, probe_scores in turned.items()},
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
@@ -180,7 +180,7 @@ def _results(
     )
 
 
-def _values(scores: ScoresByCase, name: str) -> dict[str, float]:
+def _make_values(scores: ScoresByCase, name: str) -> dict[str, float]:
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}
 
 

@@ -46,7 +46,7 @@ def run_runs(options: argparse.Namespace) -> int:
     folders = newest_first(all_runs(options.reports))
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")
-    rows = [_row(folder) for folder in folders]
+    rows = [_make_row(folder) for folder in folders]
     sys.stdout.write(f"{terminal_table(Table('', RUN_COLUMNS, rows))}\n")
     return 0
 
@@ -56,8 +56,8 @@ def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
     return sorted(folders, key=lambda folder: begun(folder.path), reverse=True)
 
 
-def _row(folder: RunFolder) -> list[Cell]:
-    info, summary = _info(folder), _summary(folder)
+def _make_row(folder: RunFolder) -> list[Cell]:
+    info, summary = _make_info(folder), _make_summary(folder)
     cases, usage = summary.get("cases") or {}, summary.get("usage") or {}
     return [
         folder.name,
@@ -69,14 +69,14 @@ def _row(folder: RunFolder) -> list[Cell]:
     ]
 
 
-def _info(folder: RunFolder) -> dict[str, Any]:
+def _make_info(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.info()
     except RunError:
         return {}  # A damaged run must not hide the others.
 
 
-def _summary(folder: RunFolder) -> dict[str, Any]:
+def _make_summary(folder: RunFolder) -> dict[str, Any]:
     try:
         summary = json.loads((folder.path / SUMMARY).read_text("utf-8"))
     except (OSError, ValueError):

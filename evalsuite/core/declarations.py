@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 DECLARATION = "__evalsuite__"  # the attribute of a test function that holds the argument of `@benchmark`
-
 FIXTURE = "evalsuite_case"
 """pytest's parametrised fixture whose parameter is a case; every benchmark's function uses it."""
 
@@ -44,9 +43,7 @@ being_imported: list[Path] = []
 """Test files that are being imported for their declarations, outside of any pytest session."""
 
 started_sessions: list[str] = []  # root directories of this process's pytest sessions that have loaded the plugin
-
 TEST_FILES = ("test_*.py", "*_test.py")
-
 RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # each of these makes a folder a run's
 
 
@@ -94,7 +91,7 @@ class Declarations:
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
-            declared = _benchmark_of(self._from_test(place)) if "::" in place else _from_package(name)
+            declared = _make_benchmark_of(self._from_test(place)) if "::" in place else _from_package(name)
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
@@ -120,7 +117,7 @@ class Declarations:
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
             _demand_declaration(self.root, file, place, function)
-        return _declared_by(_import_file(file, self.root), function)
+        return _make_declared_by(_import_file(file, self.root), function)
 
 
 def _from_package(name: str) -> object:
@@ -206,12 +203,12 @@ def _import_under_own_name(file: Path) -> ModuleType:
     return module
 
 
-def _declared_by(module: ModuleType, function: Sequence[str]) -> object:
+def _make_declared_by(module: ModuleType, function: Sequence[str]) -> object:
     value: Any = module
     for name in function:
         value = getattr(value, name, None)
     return getattr(value, DECLARATION, None)
 
 
-def _benchmark_of(declaration: object) -> object:
+def _make_benchmark_of(declaration: object) -> object:
     return getattr(declaration, "benchmark", None)

@@ -34,7 +34,6 @@ GENERATION = frozenset(
     }
 )
 PARAMS = "params"  # the argument that contains parameters whose names are not checked
-
 CLOSE = 0.9
 """Similarity (`difflib.SequenceMatcher.ratio`) from which a name counts as a misspelling of another:
 max_tokns and max_tokens have 0.95; max_new_tokens, which some servers accept, has 0.83.

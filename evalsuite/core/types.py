@@ -20,7 +20,6 @@ Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
 Count = Annotated[int, Ge(0)]
 Amount = Annotated[float, Ge(0)]
-
 AS_WRITTEN = {"strict": True, "allow_inf_nan": False}
 """How pydantic reads these types from a file: nothing is converted, and every number is finite."""
 

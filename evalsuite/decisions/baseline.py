@@ -120,7 +120,7 @@ def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, ru
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
         return f"{name} holds no such case (it holds {available}); make a baseline of this suite"
-    share, of = _paired_share(common, run, subject.benchmark)
+    share, of = _compute_paired_share(common, run, subject.benchmark)
     if share < rules.min_paired:
         replaced = len(common.replaced)
         changed = f"; {replaced} have another input or target than in {name}" if replaced else ""
@@ -136,7 +136,7 @@ def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, ru
     return ""
 
 
-def _paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]:
+def _compute_paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]:
     """Compute the share of questions that both runs have, and the number of questions that this is a share of.
 
     A partial run is compared with its own questions only; for a complete run, the baseline's missing questions count,
@@ -188,11 +188,11 @@ def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
         "the comparison shows of them is not the model's alone"
         for benchmark, common in matches.items()
-        for (before, now), metrics in _signature_changes(common).items()
+        for (before, now), metrics in _group_signature_changes(common).items()
     ]
 
 
-def _signature_changes(common: Common) -> dict[_Change, list[str]]:
+def _group_signature_changes(common: Common) -> dict[_Change, list[str]]:
     """Group scores by the change of their signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 SAME_QUESTION = ("input", "target")  # Fingerprints that must be equal for two cases to be the same question.
-
 TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 """Fingerprints whose changes are reported as differences besides the model."""
 
@@ -305,7 +304,6 @@ def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
 
 
 FEWEST = 5  # Minimum questions in a slice: McNemar's test cannot show anything with fewer.
-
 GROUPING = "cluster"  # A tag that groups related cases; its values do not define slices.
 
 

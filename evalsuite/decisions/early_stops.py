@@ -88,9 +88,7 @@ def dealt(ids: Sequence[T], hands: int) -> list[T]:
 
 
 CONFIDENCE = 0.95  # Confidence for gates that do not set one.
-
 EARLY_SHARE = 0.5  # Share of a decision's error that may be spent before the end; the rest is for the final check.
-
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """Beginning of the line about gates in an ini file whose cases this session did not collect."""
 

@@ -51,7 +51,6 @@ CONDITION = re.compile(
     re.VERBOSE,
 )
 FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
-
 JUDGE = "judge"  # Stands in place of a benchmark for all cases of the run that people have labelled.
 
 
@@ -141,7 +140,6 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
 
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
-
 UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
 """Outcome and cause of a case that --until-decided could not pay for; the cases after it did not start."""
 

@@ -230,20 +230,20 @@ def _estimate_variance(
         else []
     )
     if len(pairs) > 1:
-        spread = _variance_of([pair.after - pair.before for pair in pairs])
+        spread = _compute_variance_of([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
         between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"
     elif within is not None:
         between, source = 0.0, "the baseline's epochs"
     else:
-        between = 2 * _variance_of([epochs[0] for epochs in scores.values()])
+        between = 2 * _compute_variance_of([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
     # The variance is at least that of losing the whole value of just enough questions to make up the loss.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
 
 
-def _variance_of(values: Sequence[float]) -> float:
+def _compute_variance_of(values: Sequence[float]) -> float:
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
@@ -281,13 +281,13 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
     else:
         common, alone = common_questions(tally, tally), True
         source = "the baseline's cases, as if two runs had nothing in common: too cautious"
-    error = _squared_error(compute, common, alone=alone)
+    error = _compute_squared_error(compute, common, alone=alone)
     if error is None:
         return None
     return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source
 
 
-def _squared_error(compute: Compute, common: Common, *, alone: bool) -> float | None:
+def _compute_squared_error(compute: Compute, common: Common, *, alone: bool) -> float | None:
     """Compute the squared jackknife error of the metric, or of its difference between the two runs."""
     values = [after if alone else after - before for before, after in common.replicates(compute)]
     count = len(values)

@@ -326,12 +326,12 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
         if early_end and gate.confidence is not None:
             # In a run that could have been decided early, the final check has a confidence of its own.
             last = replace(gate, confidence=at_the_end(gate.confidence))
-        decided = decide([last], {**_judges(run, gate), **measured}, share)
+        decided = decide([last], {**_find_judges(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
     return early_gates(run.info.get("early"), decisions)
 
 
-def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
+def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
     """Find the labelled cases for a gate on the run's judges; a benchmark named `judge` takes precedence."""
     if gate.benchmark != JUDGE:
         return {}

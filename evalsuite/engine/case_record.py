@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from evalsuite.engine.solving import Solved
 
 LONGEST_GROUP = 40  # characters of metadata by which cases can be grouped; a longer text is a sample's own
-
 NOT_RUN = "async def functions are not natively supported"
 """Begins pytest's message if no plugin runs an async test: nothing was measured."""
 

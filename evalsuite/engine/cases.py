@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from evalsuite.sandbox import Sandbox
 
 LONGEST_ID = 80  # characters of a sample's id within a case's
-
 SampleSource = Sample | LazySample
 T = TypeVar("T")
 

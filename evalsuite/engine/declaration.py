@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.generic import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-
 _OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool")
 FORGOTTEN = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '

@@ -59,9 +59,7 @@ PYTEST_MARKS = {"parametrize", "usefixtures", "skip", "skipif", "xfail"}
 """Marks that change which tests run, or how; only pytest applies them."""
 
 FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
-
 SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
-
 SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # the tests that a command of pytest would have asked for: all
 
 

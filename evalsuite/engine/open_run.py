@@ -38,11 +38,9 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
     from evalsuite.results.runs import Run
 
-CRASH = "WorkerDied"  # the cause of the error of a case whose process died
-
+CRASH = "WorkerDied"  # The cause of the error of a case whose process died.
 EXCUSED = '"excused":"gate"'  # part of the line of every record of a case below its threshold that a gate decides about
-
-NOTABLE = 0.03  # share of refused requests above which the report mentions them
+NOTABLE = 0.03  # Share of refused requests above which the report mentions them.
 
 
 class Watchers(Protocol):

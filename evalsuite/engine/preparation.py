@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import check_batch
 from evalsuite.core.redaction import HIDDEN, redact
-from evalsuite.core.settings import OWN_PACKAGES, Settings, restore, take_over
+from evalsuite.core.settings import OPTIONS, OWN_PACKAGES, Settings, restore, take_over
 from evalsuite.engine.checks import check_given, check_reports, default_model
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from evalsuite.journal.lease import Lease
 
 MODELS = ("model", "judge_model", "user_model")
+ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
 CODE = "function:"  # begins the name of a model that is imported as code
-
 PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
 """Packages whose version may change a score."""
 
@@ -158,10 +158,10 @@ def options_to_repeat(settings: Mapping[str, Any]) -> str:
 
 
 def _list_repeated(settings: Mapping[str, Any]) -> Iterator[str]:
-    for option in (*MODELS, "model_base_url", "judge_base_url", "user_base_url"):
-        value = str(settings.get(option) or "")
-        if value.startswith(CODE) or HIDDEN in value:
-            yield f"--{option.replace('_', '-')}={value}"
+    for option in OPTIONS:
+        value = str(settings.get(option.name) or "")
+        if option.name in {*MODELS, *ADDRESSES} and (value.startswith(CODE) or HIDDEN in value):
+            yield f"{'-o' if option.per_project else ''}{option.shown}={value}"
 
 
 def _take_lease(settings: Settings) -> Lease | None:

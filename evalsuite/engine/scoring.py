@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import NamedScores, Scorer
     from evalsuite.core.types import Sample, Transcript
 
-LONGEST_NOTE = 200  # characters of a scorer's note that a score shows
-
-ROUNDING = 1e-9  # share of a metric's range by which rounding may carry a score beyond it
-
+LONGEST_NOTE = 200  # Characters of a scorer's note that a score shows.
+ROUNDING = 1e-9  # Share of a metric's range by which rounding may carry a score beyond it.
 A_SCORER = "a scorer takes (sample, transcript)"
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
 ECHOED = 8  # minimum characters of a secret that is masked where a server echoes it
-
 MARK = "sha256:"
 
 
@@ -165,7 +164,6 @@ def demand_secrets(settings: Settings, run: str) -> None:
 
 
 KEY_VERSION = 2  # increase it whenever the same request would get another key
-
 KEY_MARK = f"{KEY_VERSION}-"
 """Beginning of a key, by which keys of older versions are recognized; they are hexadecimal digits alone."""
 

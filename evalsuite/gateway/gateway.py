@@ -54,10 +54,8 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import Outcomes, ToolCalls
     from evalsuite.models.protocol import Backend
 
-PATIENCE = 900.0  # seconds from its first refusal, or from the start of an outage, after which a request has failed
-
-NEVER_REACHED = 3  # attempts at a server that never answered before it is taken to be absent rather than busy
-
+PATIENCE = 900.0  # Seconds from its first refusal, or from the start of an outage, after which a request has failed.
+NEVER_REACHED = 3  # Attempts at a server that never answered before it is taken to be absent rather than busy.
 STRETCH, SLACK = 1.5, 1.0
 """A request that an earlier session's case cancelled is answered after this many times its seconds, plus slack in
 seconds, so that the case cancels it again first."""

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
 
-KEPT_FREE = 40  # file descriptors left for the journal, the report, programs in the sandbox and the user's own files
-
-FEWEST = 4  # minimum of connections, even if hardly any descriptor is left
+KEPT_FREE = 40  # File descriptors left for the journal, the report, programs in the sandbox and the user's own files.
+FEWEST = 4  # Minimum of connections, even if hardly any descriptor is left.
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:

@@ -15,10 +15,8 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # lowest rate, in requests per second: plain back-off with four workers asks as often
-
+FLOOR = 0.5  # Lowest rate, in requests per second: plain back-off with four workers asks as often.
 FEW, TOLERATED = 2.0, 0.02  # refusals that say nothing yet: a number, and a share of the requests since the last change
-
 DEVIATIONS = 3.0
 """Standard deviations above the share refused by chance: each refusal is tested, so two would be passed soon."""
 
@@ -29,7 +27,6 @@ CALM, CALM_SECONDS, LONG_CALM = 12, 1.5, 40
 """Calls without a refusal, for so long, or many of them, after which a search begins, because a limit may be lifted."""
 
 ENOUGH = 8  # accepted calls that make a share: fewer are a chance
-
 MUCH_LOWER = 4.0
 """A rate is compared with those so many times as high: a leaky bucket refuses half at once and at twice its rate."""
 
@@ -40,20 +37,15 @@ FALLEN, BETTER, FADING, TRIAL_SHARE = 0.7, 1.1, 0.95, 8.0
 """Below FALLEN of the best, the other way is tried, and kept if it is BETTER than chance; the best fades, because
 servers change; a trial is an eighth of the time, because the bound is 1.3."""
 
-INSTANT = 1e-3  # seconds within which calls may reach the server in another order than they were sent in
-
-MOMENT = 0.02  # shortest time in seconds that a rate is computed from, because a burst takes none
-
+INSTANT = 1e-3  # Seconds within which calls may reach the server in another order than they were sent in.
+MOMENT = 0.02  # Shortest time in seconds that a rate is computed from, because a burst takes none.
 MILD_CUT, DEEPEST_CUT = 0.85, 0.25
 """A refusal leaves at least so much of a rate, where up to half are refused (a leaky bucket does, just above its rate),
 and in any case, because the first samples are small."""
 
-HELPED = 0.8  # a lower rate has helped where at most so much of the share refused is left: eight calls tell no less
-
-RISE = 0.001  # each call raises the rate by this share, which has about 4% refused before the next cut
-
-REMEMBERED = 32  # outcomes from which a limit at once is told: so many calls at once are usual
-
+HELPED = 0.8  # A lower rate has helped where at most so much of the share refused is left: eight calls tell no less.
+RISE = 0.001  # Each call raises the rate by this share, which has about 4% refused before the next cut.
+REMEMBERED = 32  # Outcomes from which a limit at once is told: so many calls at once are usual.
 MISFITS = 1 / 8
 """Share of the refusals that a limit at once need not explain: answers on their way have others refused too early."""
 

@@ -190,17 +190,14 @@ PICTURES = frozenset({"image_url", "input_image", "input_audio"})
 """Types of parts that are not billed by their bytes; all other parts are text, or files that may hold text."""
 
 PICTURE = 4000  # tokens that a picture or sound in a message may be billed as
-
 STORED_FIELDS = frozenset({"previous_response_id", "conversation", "cached_content"})
 """Fields that name a conversation at the server, which bills all of it as a part of the prompt."""
 
 FILES = frozenset({"file_id", "file_url"})  # fields of a message's part that name a file at the server or elsewhere
-
 STORED = 2_000_000
 """Tokens that a conversation or file at the server may be billed as: the longest prompt that any model takes."""
 
 MOST_TOKENS = 10**9  # most tokens of one call; a server that reports more is not believed
-
 LIMITS = {"chat": ("max_tokens", "max_completion_tokens"), "responses": ("max_output_tokens",)}
 """The fields of a body that limit an answer, by API; embeddings have no answer to limit."""
 

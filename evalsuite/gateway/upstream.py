@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend, Transient
 
 ATTEMPTS = 6  # most calls for one request whose answers were lost or unreadable, because each may have been paid for
-
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds to wait after such a failure, doubled for each further one, and the longest wait."""
 
@@ -65,8 +64,7 @@ class Retries:
         return wait
 
 
-WORTH_TELLING = 1.5  # shortest pause in seconds that the terminal shows
-
+WORTH_TELLING = 1.5  # Shortest pause in seconds that the terminal shows.
 FIRST_CONNECTION = 1.0  # seconds before an unreachable server is tried again, because a starting server needs that long
 
 

@@ -31,7 +31,6 @@ SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: 
 """The number of all calls, and of those that the server refused with 429; the text is from `models.failures`."""
 
 NOTE_WITHIN = 0.05  # seconds by which a free write that nobody waits for may be delayed to join another transaction
-
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     Work = Callable[[sqlite3.Connection], object]
     Done = Callable[[RunError | None], object]
 
-AT_ONCE = 500  # maximum rows per read
-
-PATIENCE = 60.0  # seconds to wait for a file that another process has locked
+AT_ONCE = 500  # Maximum rows per read.
+PATIENCE = 60.0  # Seconds to wait for a file that another process has locked.
 
 
 class Database:

@@ -11,9 +11,8 @@ from evalsuite.core.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 4  # version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes
-
-OLDEST = 3  # the oldest version that can still be read
+VERSION = 4  # Version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes.
+OLDEST = 3  # The oldest version that can still be read.
 
 TABLES = (
     *("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records"),

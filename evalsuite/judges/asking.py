@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Log = tuple["Mapping[str, Any]", ...]
-
 AGAIN = "That answer cannot be used: {problem} Please answer again, in the form asked for."
 CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
 

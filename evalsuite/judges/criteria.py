@@ -268,13 +268,13 @@ class Tree:
         return max(_find_leaves(self.root))
 
     def request(self) -> str:
-        return self._checklist().request()
+        return self._make_checklist().request()
 
     def schema(self) -> dict[str, Any]:
-        return self._checklist().schema()
+        return self._make_checklist().schema()
 
     def read(self, text: str) -> Reading:
-        answers = self._checklist().answers(text)
+        answers = self._make_checklist().answers(text)
         node: Any = self.root
         parts: dict[str, float] = {}
         reasons: list[str] = []
@@ -285,7 +285,7 @@ class Tree:
             node = node["yes" if met else "no"]
         return Reading(float(node), "; ".join(reasons), parts)
 
-    def _checklist(self) -> Checklist:
+    def _make_checklist(self) -> Checklist:
         return Checklist(dict.fromkeys(_find_questions(self.root), 1.0))
 
 

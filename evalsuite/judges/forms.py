@@ -201,7 +201,7 @@ class ChoiceForm:
         return _ask_for_one(self.task(), lead, PLAIN)
 
     def schema(self) -> dict[str, Any]:
-        return _one_of(PLAIN)
+        return _make_one_of(PLAIN)
 
     def parse(self, text: str) -> Opinion:
         verdict: PairVerdict = _read_verdict(text, CHOICES, PLAIN)
@@ -225,7 +225,7 @@ class GradedChoice:
         return _ask_for_one(self.task(), lead, LEVELS)
 
     def schema(self) -> dict[str, Any]:
-        return _one_of(LEVELS)
+        return _make_one_of(LEVELS)
 
     def parse(self, text: str) -> Opinion:
         """Read the preference; a verdict without a degree, such as `Verdict: 1`, is refused."""
@@ -240,7 +240,7 @@ def _ask_for_one(task: str, lead: Lead, verdicts: Iterable[str]) -> str:
     return f"{task} {lead} with one line: {', '.join(most)} or {last}."
 
 
-def _one_of(verdicts: Iterable[str]) -> dict[str, Any]:
+def _make_one_of(verdicts: Iterable[str]) -> dict[str, Any]:
     return object_schema(verdict={"type": "string", "enum": list(verdicts)})
 
 

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from evalsuite.judges.prompts import JudgedInput
 
 STARS = replace(QUALITY, high=5)
-ALTERNATIVES = 20  # alternatives to request for each token: the maximum of OpenAI's API
-
-LITTLE = 0.5  # an expected score is flagged if the total probability of all scores is lower than this
-
+ALTERNATIVES = 20  # Alternatives to request for each token: the maximum of OpenAI's API.
+LITTLE = 0.5  # An expected score is flagged if the total probability of all scores is lower than this.
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
 THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)

@@ -23,13 +23,9 @@ if TYPE_CHECKING:
 
 PairVerdict = Literal["first", "second", "tie"]
 Lead = Literal["Reply", "End"]
-
 PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
-
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-
 VERSION = 3  # increased when the reading or combining of answers changes, because the prompts stay the same then
-
 UNDER_TEST = "the model under test"
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
-
 SEATED = "{prompt} You sit on a panel and are called {name}. {office}"
 TALK = (
     "It is your turn, {name}. Say in a few sentences what you make of it, and where you agree or disagree "
@@ -214,7 +213,7 @@ class Debate:
         shown = self.subject.shown(swapped=self.swapped)
         self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": shown}))
         for debater in () if self.swapped else self.rules.debaters:
-            self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _system(debater)}))
+            self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _write_system(debater)}))
 
     async def speak(self, debater: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
         return await self._ask(debater, turn, request, read_speech, read_cut_off=True)
@@ -260,7 +259,7 @@ class Debate:
     ) -> Speech[T] | Silence:
         model = self.model.peer(debater.model) if debater.model else self.model
         sections = mark_sections([*self.subject.parts(swapped=self.swapped), *self.shown])
-        prompt = [Message("system", _system(debater)), Message("user", f"{sections}\n\n{request}")]
+        prompt = [Message("system", _write_system(debater)), Message("user", f"{sections}\n\n{request}")]
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(
@@ -282,5 +281,5 @@ class Debate:
         return {"speaker": speaker, "model": model, "order": order, "turn": turn, **message}
 
 
-def _system(debater: DebaterRole) -> str:
+def _write_system(debater: DebaterRole) -> str:
     return SEATED.format(prompt=debater.prompt, name=debater.name, office=OFFICE)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
-
 THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 UNOPENED = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
 TAG = re.compile(r"<([A-Za-z][\w ]{0,30})>\s{0,3}([^<>\n]{1,300}?)\s{0,3}</\1>")

@@ -232,7 +232,7 @@ class Rubric:
         return signature("rubric", models, shown, describe(self.criteria), settings)
 
 
-def _majority(values: Sequence[float]) -> float:
+def _find_majority(values: Sequence[float]) -> float:
     """Return the most frequent value; if several are equally frequent, the lowest of them."""
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
@@ -242,7 +242,7 @@ AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": median,
     "min": min,
     "max": max,
-    "majority": _majority,
+    "majority": _find_majority,
 }
 
 

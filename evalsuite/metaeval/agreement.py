@@ -115,7 +115,6 @@ def _is_number(value: object) -> bool:
 
 
 FIRST = "table_score"  # the metric that the others are compared with
-
 TableMetric = Callable[[str, str, tables.Format], float]
 METRICS: Mapping[str, TableMetric] = {
     FIRST: lambda one, two, written: tables.table_score(one, two, format=written).value,
@@ -150,14 +149,14 @@ def is_readable(rated: RatedTable) -> bool:
 
 def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute all metrics of all predictions; NaN if a metric has no value."""
-    values = {name: [_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
+    values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
     # A file's numbers with the name of a metric here may come from another implementation.
     named = {name: f"{name} (file)" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
 
-def _value(metric: TableMetric, rated: RatedTable) -> float:
+def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
     try:
         return metric(rated.prediction, rated.reference, rated.format)
     except ScoringError:
@@ -172,12 +171,12 @@ def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]
     draws = ClusterDraws([pair.reference for pair in rated])
     first = np.array(values[FIRST])
     return [
-        _agreement(name, np.array(column), human, draws, None if name == FIRST else first)
+        _make_agreement(name, np.array(column), human, draws, None if name == FIRST else first)
         for name, column in values.items()
     ]
 
 
-def _agreement(
+def _make_agreement(
     name: str, column: NDArray[Any], human: NDArray[Any], draws: ClusterDraws, first: NDArray[Any] | None
 ) -> MetricAgreement:
     import numpy as np

@@ -24,7 +24,6 @@ from evalsuite.core.errors import ScoringError
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 WIDE = frozenset(map(chr, FULL_WIDTH))
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-
 AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time on unknown words grows with their square.
 
 

@@ -74,22 +74,21 @@ def exhausted_for(headers: Mapping[str, str]) -> float:
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
             limit = _number(headers.get(f"x-ratelimit-limit-{name}")) or share
-            return _duration(headers.get(f"x-ratelimit-reset-{name}", "")) / max(1.0, limit / share)
+            return _convert_duration(headers.get(f"x-ratelimit-reset-{name}", "")) / max(1.0, limit / share)
     for prefix in ("ratelimit", "x-ratelimit"):
         if _number(headers.get(f"{prefix}-remaining")) == 0:
-            return _window_end(headers.get(f"{prefix}-reset"))
+            return _convert_window_end(headers.get(f"{prefix}-reset"))
     fields = dict(re.findall(r"\b(r|t|remaining|reset)=(\d+)", headers.get("ratelimit", "")))
     if _number(fields.get("remaining", fields.get("r"))) == 0:
-        return _window_end(fields.get("reset", fields.get("t")))
+        return _convert_window_end(fields.get("reset", fields.get("t")))
     return 0.0
 
 
-TOKENS = 1000.0  # tokens that a request takes, prompt and answer, as far as a wait for them is concerned
+TOKENS = 1000.0  # Tokens that a request takes, prompt and answer, as far as a wait for them is concerned.
+YEAR_2001 = 1e9  # Seconds since 1970; a smaller number is a time to wait.
 
-YEAR_2001 = 1e9  # seconds since 1970; a smaller number is a time to wait
 
-
-def _window_end(text: str | None) -> float:
+def _convert_window_end(text: str | None) -> float:
     """Convert a reset time to seconds from now; it is given as a duration, or as seconds or milliseconds since 1970."""
     try:
         number = float(text or "")
@@ -104,7 +103,7 @@ def _window_end(text: str | None) -> float:
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-def _duration(text: str) -> float:
+def _convert_duration(text: str) -> float:
     """Convert a duration such as `1m30s` or `20ms` to seconds; 0.0 for a time that has passed."""
     if text.startswith("-"):
         return 0.0

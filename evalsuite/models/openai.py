@@ -43,9 +43,8 @@ APIS = {
 }
 """By the parameter `api`: the path, and the module that writes requests and reads answers."""
 
-LARGEST_FILE = 2**30  # bytes of a batch's output; there are at most 50,000 answers in one
-
-SHORTEST_SECRET = 8  # characters; anything shorter is likelier a part of a word than a key, and is not masked
+LARGEST_FILE = 2**30  # Bytes of a batch's output; there are at most 50,000 answers in one.
+SHORTEST_SECRET = 8  # Characters; anything shorter is likelier a part of a word than a key, and is not masked.
 
 
 class OpenAIBackend:

@@ -86,7 +86,6 @@ async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
 
 
 NO_KEY = "none"  # given to the package in place of a missing key; the header that would carry it is omitted
-
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 

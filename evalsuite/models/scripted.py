@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 MODEL = "function:evalsuite.models.scripted:answer"
 SCRIPT = "EVALSUITE_SCRIPT"  # environment variable that names the script: a JSON object of answers by question
-
 IGNORANCE = "I do not know."
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 Exported = TypeVar("Exported")
-
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet treat a cell as a formula; such a text gets an apostrophe in front."""
 

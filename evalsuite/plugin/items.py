@@ -14,16 +14,11 @@ if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-MARK = "evalsuite"  # the mark of a benchmark's test function, so that `-m evalsuite` selects the cases
-
-RECORD = "evalsuite_record"  # the attribute of a report that carries a case's record to the controlling process
-
+MARK = "evalsuite"  # The mark of a benchmark's test function, so that `-m evalsuite` selects the cases.
+RECORD = "evalsuite_record"  # The attribute of a report that carries a case's record to the controlling process.
 FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
-
-FAILURES: pytest.StashKey[int] = pytest.StashKey()  # how many reports of an item count as failures of the session
-
-LEFT_OUT = "no_model"  # the id of the one skipped item that stands for a benchmark whose model cannot be asked
-
+FAILURES: pytest.StashKey[int] = pytest.StashKey()  # How many reports of an item count as failures of the session.
+LEFT_OUT = "no_model"  # The id of the one skipped item that stands for a benchmark whose model cannot be asked.
 running_items: list[pytest.Item] = []
 """The last is the item that runs now; a test may run a session of its own within this process."""
 

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
 
-INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases
-
-PLAN = "plan "  # begins a worker's message that holds the plan; all others are JSON objects
-
+INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases.
+PLAN = "plan "  # Begins a worker's message that holds the plan; all others are JSON objects.
 ENDED = "evalsuite ended the session, for the reason given above"
 """What pytest prints of it; the reason itself stands in evalsuite's own lines."""
 

@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 
     from evalsuite.plugin.listener import Listener
 
-INTERVAL = 0.2  # seconds between two updates
-
-SPAN = 10.0  # seconds over which the speed in tokens per second is measured
-
-FIRST, EVERY = 8.0, 30.0  # seconds before the first line and between lines, if the output is not a terminal
-
-USUAL_WIDTH = 80  # columns of a terminal that does not report its width
-
-LONGEST = 1000  # maximum characters of a line, if the output is not a terminal
-
+INTERVAL = 0.2  # Seconds between two updates.
+SPAN = 10.0  # Seconds over which the speed in tokens per second is measured.
+FIRST, EVERY = 8.0, 30.0  # Seconds before the first line and between lines, if the output is not a terminal.
+USUAL_WIDTH = 80  # Columns of a terminal that does not report its width.
+LONGEST = 1000  # Maximum characters of a line, if the output is not a terminal.
 COLLECTING = "evalsuite: the cases are being collected"
-
 ENOUGH = 5  # number of finished cases from which the time left is estimated; before, answers are counted
 
 # Control sequences of ECMA-48 and of the VT100, which every current terminal supports.

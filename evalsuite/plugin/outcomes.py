@@ -35,7 +35,6 @@ EXCUSES = {
 """Descriptions of why a case below its threshold does not fail the session by itself."""
 
 SECTION = "evalsuite"  # the section of a failure that holds the case's block
-
 NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
 """A comparison of numbers, which the block's scores show better."""
 

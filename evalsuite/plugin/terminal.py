@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 MOST_ANNOTATIONS = 10  # GitHub shows no more of one step
-
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
 """pytest's names of outcomes and their descriptions; cases that a gate excuses come last."""
 

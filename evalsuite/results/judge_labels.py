@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from evalsuite.results.tally import Row
 
-LabelPair = tuple[float, float]  # People's label, then the judge's score
-
-FEWEST = 30  # minimum number of labelled cases, and of unlabelled cases, for correcting a mean
-
+LabelPair = tuple[float, float]  # People's label, then the judge's score.
+FEWEST = 30  # Minimum number of labelled cases, and of unlabelled cases, for correcting a mean.
 CANARY = "canary"
 """The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 

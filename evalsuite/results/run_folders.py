@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
-
-LONGEST_NAME = 200  # bytes. File systems allow 255, and other tools append to the name
-
-LAST = "last"  # stands for the newest run. Unnamed runs of selected cases (`-k`, ids) do not count
+LONGEST_NAME = 200  # bytes. File systems allow 255, and other tools append to the name.
+LAST = "last"  # Stands for the newest run. Unnamed runs of selected cases (`-k`, ids) do not count.
 
 
 @dataclass(frozen=True, slots=True)

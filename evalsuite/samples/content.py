@@ -11,7 +11,6 @@ from evalsuite.core.errors import DatasetError, SettingsError
 
 MessagePart = dict[str, Any]
 Source = str | Path | bytes  # A file or its bytes; for `image`, also a URL that begins with http or data.
-
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 SOUNDS = {".wav": "wav", ".mp3": "mp3"}
 
@@ -24,17 +23,17 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
     Args:
         source: a file, bytes, or a URL from which the model's server downloads the picture.
     """
-    return {"type": "image_url", "image_url": {"url": _picture_url(source), "detail": detail}}
+    return {"type": "image_url", "image_url": {"url": _write_picture_url(source), "detail": detail}}
 
 
-def _picture_url(source: Source) -> str:
+def _write_picture_url(source: Source) -> str:
     if isinstance(source, str) and source.startswith(("http://", "https://", "data:")):
         return source
     content = _read_bytes(source)
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
     if kind is None:
         raise SettingsError(f"image({_describe(source)}): not a PNG, JPEG, GIF or WebP picture")
-    return _data_url(kind, content)
+    return _write_data_url(kind, content)
 
 
 def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
@@ -60,10 +59,10 @@ def file(source: Source, *, name: str | None = None) -> MessagePart:
         raise SettingsError("file(bytes): name it with name=, because the name's extension tells the kind of file")
     shown = name or Path(str(source)).name
     kind = mimetypes.guess_type(shown)[0] or "application/octet-stream"
-    return {"type": "file", "file": {"filename": shown, "file_data": _data_url(kind, _read_bytes(source))}}
+    return {"type": "file", "file": {"filename": shown, "file_data": _write_data_url(kind, _read_bytes(source))}}
 
 
-def _data_url(kind: str, content: bytes) -> str:
+def _write_data_url(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{b64encode(content).decode('ascii')}"
 
 

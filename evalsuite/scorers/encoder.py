@@ -43,9 +43,9 @@ class Encoder:
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
         """Encode texts as vectors of 384 numbers with length one, in the texts' order."""
-        return [self._vector(self._tokenizer.encode(text).ids) for text in texts]
+        return [self._list_vector(self._tokenizer.encode(text).ids) for text in texts]
 
-    def _vector(self, ids: Sequence[int]) -> list[float]:
+    def _list_vector(self, ids: Sequence[int]) -> list[float]:
         import numpy as np
 
         states = self._embed(ids)
@@ -65,7 +65,7 @@ class Encoder:
     def _layer(self, states: Array, name: str) -> Array:
         attended = self._linear(self._attend(states, name + "attention.self."), name + "attention.output.dense")
         states = self._normalize(states + attended, name + "attention.output.LayerNorm")
-        inner = _gelu(self._linear(states, name + "intermediate.dense"))
+        inner = _compute_gelu(self._linear(states, name + "intermediate.dense"))
         return self._normalize(states + self._linear(inner, name + "output.dense"), name + "output.LayerNorm")
 
     def _attend(self, states: Array, name: str) -> Array:
@@ -96,7 +96,7 @@ class Encoder:
         return result
 
 
-def _gelu(values: Array) -> Array:
+def _compute_gelu(values: Array) -> Array:
     from scipy.special import erf
 
     result: Any = values * 0.5 * (1.0 + erf(values / math.sqrt(2.0)))

@@ -324,9 +324,9 @@ class CheckProcess:
             if outcome[0] == "raised":
                 raised = self._make_error(*outcome[1:])
             else:
-                raised, result = None, decode(outcome[1], lambda data: self._remote(*data, may_call=may_call))
+                raised, result = None, decode(outcome[1], lambda data: self._make_remote(*data, may_call=may_call))
                 for argument, left in zip([*args, *named.values()], outcome[2], strict=True):
-                    _take_over(argument, decode(left, lambda data: self._remote(*data)))
+                    _take_over(argument, decode(left, lambda data: self._make_remote(*data)))
         except Exception as error:
             raise ValueError(f"the answer's result cannot be read: {error}") from error
         if raised is not None:
@@ -337,7 +337,7 @@ class CheckProcess:
         names: dict[str, Any] = {"__name__": "tests"}
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
-                self._errors[name] = self._error_class(bases)
+                self._errors[name] = self._find_error_class(bases)
             with contextlib.suppress(SyntaxError):  # the prompt may begin a function that the answer continues
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:
@@ -351,14 +351,14 @@ class CheckProcess:
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ")])
 
-    def _remote(self, place: int, bases: list[str], *, may_call: bool = True) -> Remote:
+    def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True) -> Remote:
         self._got_object = self._got_object or not self.is_named(bases)
         key = (int(place), may_call)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call))
 
     def _make_error(self, bases: list[str], encoded: Any, text: str) -> BaseException:
-        args, attributes = decode(encoded, lambda data: self._remote(*data))
-        kind = self._error_class(bases)
+        args, attributes = decode(encoded, lambda data: self._make_remote(*data))
+        kind = self._find_error_class(bases)
         error = kind.__new__(kind, *args)
         error.args = tuple(args)
         vars(error).update(attributes, **({} if kind.__module__ == "builtins" else {"_text": text}))
@@ -366,7 +366,7 @@ class CheckProcess:
             error.code = args[0] if args else None
         return error
 
-    def _error_class(self, bases: list[str]) -> type[BaseException]:
+    def _find_error_class(self, bases: list[str]) -> type[BaseException]:
         """Find the exception class of this name in the tests or among the built-in ones, or make an empty one."""
         name, *others = bases
         if name in self._errors:
@@ -374,15 +374,15 @@ class CheckProcess:
         kind = getattr(builtins, name, None)
         if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not issubclass(kind, NOT_RAISED):
             return kind
-        base = self._error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
-        return type(name, (base,), {"__str__": _error_text})
+        base = self._find_error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
+        return type(name, (base,), {"__str__": _write_error_text})
 
 
 NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
 """Exceptions that must not be raised by name: they would end a check or its loops, or need more than a text."""
 
 
-def _error_text(error: BaseException) -> str:
+def _write_error_text(error: BaseException) -> str:
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 

@@ -56,11 +56,11 @@ class UnitTests:
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
         names = unbound_names(tree) - bound_names(before) | ({self.entry_point} - {""})
-        return sorted(names - _used_modules(tree))
+        return sorted(names - _list_used_modules(tree))
 
     def with_imports(self, check: str) -> str:
         """Add imports of standard library modules that a check uses but expects from the answer."""
-        missing = unbound_names(ast.parse(check)) & _used_modules(ast.parse(check))
+        missing = unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
 
@@ -71,7 +71,7 @@ def _parse_or_nothing(code: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _used_modules(tree: ast.Module) -> set[str]:
+def _list_used_modules(tree: ast.Module) -> set[str]:
     """List the standard library modules of which a program uses attributes."""
     owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     bases = {owner.id for owner in owners if isinstance(owner, ast.Name)}
@@ -91,12 +91,12 @@ class PassesTests:
         code, form = program(transcript.answer, tests)
         failures = [] if code.strip() else [NO_PROGRAM]
         if code.strip():
-            failures = await (self._against_pairs(code, tests) if tests.pairs else self._checks(code, tests))
+            failures = await (self._against_pairs(code, tests) if tests.pairs else self._list_checks(code, tests))
         note = failures[0] if failures else "passes all its tests"
-        cause = _cause(note) if failures else "passed"
+        cause = _write_cause(note) if failures else "passed"
         return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
 
-    async def _checks(self, code: str, tests: UnitTests) -> list[str]:
+    async def _list_checks(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
             verdict = await self._check(code, tests, check)
             if verdict is None:
@@ -211,7 +211,7 @@ def read_tests(sample: Sample) -> UnitTests:
             return UnitTests(setup, "", tuple(map(str, about["test_list"])))
         pairs = about.get("input_output", about)
         pairs = json.loads(pairs) if isinstance(pairs, str) else pairs
-        read = tuple(zip(map(_text, pairs["inputs"]), map(_text, pairs["outputs"]), strict=True))
+        read = tuple(zip(map(_write_text, pairs["inputs"]), map(_write_text, pairs["outputs"]), strict=True))
     except (KeyError, TypeError, ValueError) as error:
         raise ScoringError(
             f"passes_tests: sample {sample.id!r} has no tests in its metadata ({type(error).__name__}: {error}); "
@@ -250,7 +250,7 @@ def _put_futures_first(code: str) -> str:
     return "".join(f"{ast.unparse(node)}\n" for node in futures) + "".join(lines)
 
 
-def _text(value: Any) -> str:
+def _write_text(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -262,7 +262,7 @@ def _last_line(execution: Execution) -> str:
     return (execution.error or "the program ended before its test").splitlines()[-1][:200]
 
 
-def _cause(note: str) -> str:
+def _write_cause(note: str) -> str:
     if note.startswith("stopped after"):
         return "timed out"
     if note == NO_PROGRAM:

@@ -91,7 +91,6 @@ class Client:
 
 
 ANYBODY = Client("anybody")  # asks on loopback, where no clients are named
-
 ASKING: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
 """Who asks; a call goes on in the context of the client that asked first, and pays."""
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from evalsuite.service.clients import Client
 
 T = TypeVar("T")
-
 VERSION = 1
 LOCK = 4747_0001  # number of the advisory lock under which one gateway alone makes the tables
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from evalsuite.service.clients import ServiceAddress
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
-
 SILENCE = 60.0  # seconds without a sign of life after which a gateway is taken for dead
 
 

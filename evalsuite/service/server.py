@@ -134,7 +134,6 @@ def _compute_epoch(headers: Mapping[str, str]) -> int:
 
 
 LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
-
 SIGN_OF_LIFE = 5.0
 """Seconds between the line ends that a waiting session is sent, so that it knows a dead gateway from a slow one."""
 

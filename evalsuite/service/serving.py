@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.service.store import ServiceStore
 
-BEAT = 1.0  # seconds between two looks at what other gateways have spent
-
-FRESH_START = 60  # beats after which a model that was given up, for lack of credit perhaps, gets another chance
+BEAT = 1.0  # Seconds between two looks at what other gateways have spent.
+FRESH_START = 60  # Beats after which a model that was given up, for lack of credit perhaps, gets another chance.
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,13 +90,13 @@ def kappa_interval(
     same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
     table = _table(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
-    value, error = _kappa(table / table.sum(), _credit(len(table), weights))
+    value, error = _compute_kappa(table / table.sum(), _compute_credit(len(table), weights))
     reach = z * error / math.sqrt(len(a))
-    low = _floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
+    low = _compute_floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
     return Kappa(value, _clip(low), _clip(value + reach), len(a))
 
 
-def _floor_of_sameness(
+def _compute_floor_of_sameness(
     a: Labels, b: Labels, categories: Sequence[Hashable] | None, weights: Weights, confidence: float
 ) -> float:
     if weights == "nominal":
@@ -129,7 +129,7 @@ def clustered_kappa(
         return Kappa(value, math.nan, math.nan, len(a))
     if value == 1.0:
         return Kappa(value, kappa_floor(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
-    low, high = _jackknife_by_cluster(list(zip(a, b, strict=True)), groups, confidence)
+    low, high = _make_jackknife_by_cluster(list(zip(a, b, strict=True)), groups, confidence)
     raw = [float(x == y) for x, y in zip(a, b, strict=True)]
     agreement, mean = share_interval(raw, clusters=groups, confidence=confidence), math.fsum(raw) / len(raw)
     # For a fixed agreement by chance, kappa is a linear function of the raw agreement.
@@ -157,7 +157,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     """
     same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
-    chance = _ac1_chance(pairs, _count_labels(pairs, categories))
+    chance = _compute_ac1_chance(pairs, _count_labels(pairs, categories))
     return (sum(x == y for x, y in pairs) / len(pairs) - chance) / (1 - chance)
 
 
@@ -190,7 +190,7 @@ def ac1_interval(
     by_cluster = _group(pairs, groups)
     found = jackknife_interval(by_cluster, lambda some: _log_excess(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
-    room = 1 - _ac1_chance(pairs, number)
+    room = 1 - _compute_ac1_chance(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
     if not math.isnan(found.low):
         low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
@@ -200,7 +200,7 @@ def ac1_interval(
 def _log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
     """Compute log(1 - AC1), where 1 - AC1 is disagreement over disagreement by chance; nan without disagreement."""
     apart = sum(x != y for x, y in pairs)
-    return math.log(apart / len(pairs) / (1 - _ac1_chance(pairs, number))) if apart else math.nan
+    return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, number))) if apart else math.nan
 
 
 def _count_labels(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
@@ -208,7 +208,7 @@ def _count_labels(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequen
     return max(2, len(found if categories is None else found.union(categories)))
 
 
-def _ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+def _compute_ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
     counts, total = Counter(label for pair in pairs for label in pair), 2 * len(pairs)
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (number - 1)
 
@@ -222,7 +222,7 @@ def _group(
     return list(groups.values())
 
 
-def _jackknife_by_cluster(
+def _make_jackknife_by_cluster(
     pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
 ) -> tuple[float, float]:
     interval = jackknife_interval(
@@ -257,7 +257,7 @@ def _table(
     return table
 
 
-def _credit(size: int, weights: Weights) -> Array:
+def _compute_credit(size: int, weights: Weights) -> Array:
     """Compute the weight of agreement of each pair of categories: 1 for the same, 0 for the farthest."""
     import numpy as np
 
@@ -267,7 +267,7 @@ def _credit(size: int, weights: Weights) -> Array:
     return np.asarray(1 - distance ** (2 if weights == "quadratic" else 1))
 
 
-def _kappa(shares: Array, credit: Array) -> tuple[float, float]:
+def _compute_kappa(shares: Array, credit: Array) -> tuple[float, float]:
     """Compute kappa, and its standard error times the square root of the number of items."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     chance = float(rows @ credit @ columns)
@@ -336,18 +336,20 @@ def kappa_floor(
     pairs = list(zip(a, b, strict=True))
     commonest = Counter([*a, *b]).most_common(1)[0][0]
     sides = list(cuts) or [frozenset({commonest})]
-    most = _share_bound([x != y for x, y in pairs], groups, error / 2, upper=True)
+    most = _compute_share_bound([x != y for x, y in pairs], groups, error / 2, upper=True)
     apart = most / 2 if not cuts else 0.0
     each = error / 2 / (2 * len(sides))
     chance = 0.0
     for side in sides:
-        inside = _share_bound([x in side and y in side for x, y in pairs], groups, each, upper=False) + apart
-        outside = _share_bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False) + apart
+        inside = _compute_share_bound([x in side and y in side for x, y in pairs], groups, each, upper=False) + apart
+        outside = (
+            _compute_share_bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False) + apart
+        )
         chance += cut_weight * min(2 * share * (1 - share) for share in (inside, outside))
     return max(-1.0, 1 - most / chance) if chance > 0 else -1.0
 
 
-def _share_bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper: bool) -> float:
+def _compute_share_bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper: bool) -> float:
     """Compute one bound of a share, wrong with a chance of at most `error`."""
     interval = share_interval([float(each) for each in happens], clusters=clusters, confidence=1 - 2 * error)
     return interval.high if upper else interval.low
@@ -381,7 +383,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     if not len(counts):
         raise ValueError("no item has two ratings: no agreement can be measured")
     totals = counts.sum(axis=0)
-    distances = _distances(level, values, totals)
+    distances = _compute_distances(level, values, totals)
     expected = float(totals @ distances @ totals) / (totals.sum() - 1)
     # Each item counts with the squared differences of its pairs, divided by its number of ratings minus 1.
     observed = ((counts @ distances) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
@@ -400,18 +402,18 @@ def alpha_without_each_cluster(
     distinct = {value: None for ratings in things for value in ratings}
     column = {value: at for at, value in enumerate(distinct)}
     number = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
-    distances = _distances(level, list(distinct), np.zeros(len(distinct)))
+    distances = _compute_distances(level, list(distinct), np.zeros(len(distinct)))
     observed, totals = np.zeros(len(number)), np.zeros((len(number), len(distinct)))
     for ratings, cluster in zip(things, clusters, strict=True):
         if len(ratings) > 1:
             at = [column[value] for value in ratings]
             observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
             np.add.at(totals[number[cluster]], at, 1.0)
-    without = _alphas(observed.sum() - observed, totals.sum(axis=0) - totals, distances)
-    return float(_alphas(observed.sum(), totals.sum(axis=0)[None], distances)[0]), without.tolist()
+    without = _compute_alphas(observed.sum() - observed, totals.sum(axis=0) - totals, distances)
+    return float(_compute_alphas(observed.sum(), totals.sum(axis=0)[None], distances)[0]), without.tolist()
 
 
-def _alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
+def _compute_alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
@@ -445,7 +447,7 @@ def _are_numbers(values: Iterable[Hashable]) -> bool:
     return all(isinstance(value, Real) for value in values)
 
 
-def _distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
+def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
     """Compute the squared differences between values."""
     import numpy as np
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 T = TypeVar("T")
-
 ROUNDING = 1e-12  # Relative spread below which values count as equal except for floating-point noise.
 
 
@@ -197,7 +196,6 @@ def interval_within(mean: ClusteredMean, clusters: int, confidence: float, scale
 
 
 FEWEST_CLUSTERS = 2  # Minimum clusters for an interval.
-
 NO_WIDTH = 1e-12  # Width of an interval below which the values differ only by rounding.
 
 

@@ -30,7 +30,6 @@ class Significance:
 
 
 UNDEFINED = Significance(math.nan, math.nan)
-
 FEWEST = 3  # Minimum pairs for a correlation.
 
 
@@ -146,7 +145,6 @@ def _with_one_more(
 
 
 RankCoefficient = Literal["spearman", "kendall"]
-
 CELLS_AT_ONCE = 2_000_000  # Cells of tables that are in memory at a time: some 16 MB per copy.
 
 
@@ -161,7 +159,7 @@ def without_each_cluster(
     shape = (len(rows), len(columns))
     whole = np.zeros(shape)
     np.add.at(whole, (row_of, column_of), 1.0)
-    measure = _spearman if coefficient == "spearman" else _kendall
+    measure = _compute_spearman if coefficient == "spearman" else _compute_kendall
     left: list[float] = []
     step = max(1, CELLS_AT_ONCE // whole.size)
     for first in range(0, len(number), step):
@@ -172,29 +170,29 @@ def without_each_cluster(
     return float(measure(whole[None])[0]), left
 
 
-def _spearman(tables: Array) -> Array:
+def _compute_spearman(tables: Array) -> Array:
     """Compute Pearson's correlation of mid-ranks, weighted by the counts."""
-    x, y = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
+    x, y = _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1))
     together = np.einsum("gij,gi,gj->g", tables, x, y)
     spread = (tables.sum(axis=2) * x**2).sum(axis=1) * (tables.sum(axis=1) * y**2).sum(axis=1)
-    return _ratio(together, spread)
+    return _compute_ratio(together, spread)
 
 
-def _midranks(counts: Array) -> Array:
+def _compute_midranks(counts: Array) -> Array:
     """Compute each value's mid-rank minus the mean rank."""
     ranks: Array = counts.cumsum(axis=1) - counts / 2
     centred: Array = ranks - counts.sum(axis=1, keepdims=True) / 2
     return centred
 
 
-def _kendall(tables: Array) -> Array:
+def _compute_kendall(tables: Array) -> Array:
     """Compute concordant minus discordant pairs, divided by the geometric mean of the numbers of untied pairs."""
     below = np.zeros((len(tables), tables.shape[1] + 1, tables.shape[2] + 1))
     below[:, 1:, 1:] = tables.cumsum(axis=1).cumsum(axis=2)
     lower_left = below[:, :-1, :-1]
     lower_right = below[:, :-1, -1:] - below[:, :-1, 1:]
     difference = (tables * (lower_left - lower_right)).sum(axis=(1, 2))
-    return _ratio(difference, _count_untied(tables.sum(axis=2)) * _count_untied(tables.sum(axis=1)))
+    return _compute_ratio(difference, _count_untied(tables.sum(axis=2)) * _count_untied(tables.sum(axis=1)))
 
 
 def _count_untied(counts: Array) -> Array:
@@ -203,7 +201,7 @@ def _count_untied(counts: Array) -> Array:
     return untied
 
 
-def _ratio(above: Array, squared: Array) -> Array:
+def _compute_ratio(above: Array, squared: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Array = np.where(squared > 0, np.clip(above / np.sqrt(squared), -1.0, 1.0), np.nan)
     return ratio
@@ -211,7 +209,6 @@ def _ratio(above: Array, squared: Array) -> Array:
 
 RESAMPLES = 1_000
 NO_WIDTH = 1e-12  # Spread of resamples below which they differ only by rounding.
-
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]
 

@@ -17,7 +17,6 @@ RESAMPLES = 9999
 """An odd number, for which the quantiles of 95% and 99% intervals fall on resamples instead of between them."""
 
 FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
-
 CELLS_AT_ONCE = 4_000_000  # Resampled values that are in memory at a time: some 100 MB for any number of cases.
 
 
@@ -56,7 +55,7 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     half, failures = (1 - confidence) / 2, n - successes
     if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
         # With few terms, a plain sum avoids importing scipy, which takes a tenth of a second.
-        return _exact_of_few(int(successes), int(n), half)
+        return _make_exact_of_few(int(successes), int(n), half)
     from scipy.special import betaincinv
 
     low = float(betaincinv(successes, failures + 1, half)) if successes else 0.0
@@ -64,10 +63,10 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     return Interval(low, high)
 
 
-def _exact_of_few(successes: int, n: int, half: float) -> Interval:
+def _make_exact_of_few(successes: int, n: int, half: float) -> Interval:
     failures = n - successes
     if failures < successes:
-        turned = _exact_of_few(failures, n, half)
+        turned = _make_exact_of_few(failures, n, half)
         return Interval(1 - turned.high, 1 - turned.low)
     low = bisect(lambda share: _at_most(successes - 1, n, share) > 1 - half, 0.0, 1.0) if successes else 0.0
     high = bisect(lambda share: _at_most(successes, n, share) > half, 0.0, 1.0) if failures else 1.0
@@ -153,10 +152,10 @@ def bootstrap_interval(
     means = totals / sizes
     if len(totals) == 1 or np.ptp(means) <= ROUNDING * np.max(abs(means)):
         return Interval(-math.inf, math.inf)
-    return _bca(totals, sizes, confidence, seed)
+    return _make_bca(totals, sizes, confidence, seed)
 
 
-def _bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
+def _make_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
     import numpy as np
     from scipy.stats import bootstrap
 
@@ -278,7 +277,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
     """Find the largest excluded mean below the observed one by bisection; the capital falls as the mean rises."""
     import numpy as np
 
-    bets = _bets(means, shares, target)
+    bets = _compute_bets(means, shares, target)
 
     def wealth(mean: float) -> float:
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
@@ -287,7 +286,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
     return bisect(lambda mean: wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
 
 
-def _bets(means: Array, shares: Array, target: float) -> Array:
+def _compute_bets(means: Array, shares: Array, target: float) -> Array:
     """Compute the bets sqrt(2 log(2 / alpha) / (n v)), with v the regularised variance of the previous values."""
     import numpy as np
 

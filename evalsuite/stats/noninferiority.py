@@ -146,9 +146,9 @@ def _compare_means(
         low=interval.low,
         high=interval.high,
         pvalue=max(mean.pvalue_two_sided(), _sign_bound(totals)),
-        pvalue_no_worse=_pvalue_no_worse(totals, sizes, margin, scale),
+        pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, scale),
         deteriorated=mean.mean < 0,
-        detectable=_detectable(mean, confidence, scale),
+        detectable=_compute_detectable(mean, confidence, scale),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
     )
 
@@ -162,7 +162,7 @@ def _sign_bound(totals: Array) -> float:
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
 
-def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
+def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
     A rare heavy loss may be missing from the sample, and the t test cannot account for it. So an additional cluster
@@ -173,10 +173,10 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
     size, count = float(sizes.mean()), len(totals)
     guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
     net = math.fsum(totals) / (size * scale)
-    return max(guarded.pvalue_above(-margin), _rare_losses(net, count, margin / scale))
+    return max(guarded.pvalue_above(-margin), _compute_rare_losses(net, count, margin / scale))
 
 
-def _rare_losses(net: float, count: int, share: float) -> float:
+def _compute_rare_losses(net: float, count: int, share: float) -> float:
     """Compute the probability of such a small net loss in `count` clusters if losses are of the whole scale."""
     from scipy.special import betainc
 
@@ -184,7 +184,7 @@ def _rare_losses(net: float, count: int, share: float) -> float:
     return float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
 
 
-def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
+def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
     """Compute the smallest loss that would be shown; if nothing varies, the share of cases that must be lost."""
     if mean.clusters == 1:
         return math.inf
@@ -251,10 +251,10 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
         high=interval.high,
         pvalue=gained.pvalue_two_sided(),
         pvalue_no_worse=max(
-            guarded.pvalue_above(-margin), _rare_losses(gain * clusters / scale, clusters, margin / scale)
+            guarded.pvalue_above(-margin), _compute_rare_losses(gain * clusters / scale, clusters, margin / scale)
         ),
         deteriorated=gain < 0,
-        detectable=_detectable(gained, confidence, scale),
+        detectable=_compute_detectable(gained, confidence, scale),
         method="jackknife of the difference, clusters left out whole",
     )
 

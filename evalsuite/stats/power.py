@@ -40,9 +40,9 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
     first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
     changed = np.arange(first, last + 1)
-    wins = _most_wins(changed, 1 - confidence)
+    wins = _find_most_wins(changed, 1 - confidence)
     shown = _at_most(wins, changed, (1 - difference / discordance) / 2)
-    return float((_binomial(changed, n, discordance) * shown).sum())
+    return float((_compute_binomial(changed, n, discordance) * shown).sum())
 
 
 def _check_share(n: int, discordance: float, difference: float, confidence: float) -> None:
@@ -54,7 +54,7 @@ def _check_share(n: int, discordance: float, difference: float, confidence: floa
         )
 
 
-def _binomial(k: Array, n: int, share: float) -> Array:
+def _compute_binomial(k: Array, n: int, share: float) -> Array:
     """Compute the probability of k successes in n."""
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -69,7 +69,7 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-def _most_wins(changed: Array, level: float) -> Array:
+def _find_most_wins(changed: Array, level: float) -> Array:
     """Find for each number of discordant cases the largest number of wins with a significant drop, else -1."""
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
     while (many - few > 1).any():
@@ -201,7 +201,6 @@ def _fewest(enough: Callable[[int], bool], start: int) -> int:
 
 
 MOST_EPOCHS = 1000  # Limit of the search for the number of epochs.
-
 POWER = 0.8
 
 

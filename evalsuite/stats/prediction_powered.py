@@ -69,10 +69,10 @@ def ppi_mean(
     same_length(labels, judged, "labels and judged")
     human, machine = numbers(labels, "labels"), numbers(judged, "judged")
     rest = numbers(judged_only, "judged_only")
-    low, high = bounds or _range(human, machine, rest)
+    low, high = bounds or _make_range(human, machine, rest)
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
         within(scores, low, high, name)
-    tuning = _tuning(human, machine, rest)
+    tuning = _compute_tuning(human, machine, rest)
     rectified = human - tuning * machine
     estimate = tuning * float(rest.mean()) + float(rectified.mean())
     if len(human) == 1:
@@ -82,7 +82,7 @@ def ppi_mean(
     return PredictionPowered(estimate, max(low, min(left, estimate)), min(high, max(right, estimate)), tuning)
 
 
-def _range(*scores: Array) -> tuple[float, float]:
+def _make_range(*scores: Array) -> tuple[float, float]:
     return min(0.0, *(float(score.min()) for score in scores)), max(1.0, *(float(score.max()) for score in scores))
 
 
@@ -96,7 +96,7 @@ def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: fl
     return tuning * float(rest.mean()) + float(guarded.mean()) + math.copysign(reach, level)
 
 
-def _tuning(human: Array, machine: Array, rest: Array) -> float:
+def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
     """Compute the weight that makes the interval shortest, clipped to [0, 1]: cov(Y, f) / ((1 + n/N) var(f))."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:

@@ -171,7 +171,6 @@ def _log_choose(n: int, k: int) -> float:
 
 
 GRID = 1000  # Number of cells in the range: bounds are multiples of a thousandth of the range, rounded outwards.
-
 TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk: the paper's c.
 
 

@@ -114,20 +114,20 @@ class RatedResponses:
         """Average the correlation over aspects, with a jackknife over dialogues; None if it is undefined."""
         from evalsuite.stats.correlation import rank_interval
 
-        value, interval = rank_interval([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
+        value, interval = rank_interval([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
     def _pairs(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
 
-    def _dialogues(self) -> list[str]:
+    def _list_dialogues(self) -> list[str]:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
         """Compute the mean correlation over all dialogues, and without each dialogue; nan if it is undefined."""
         from evalsuite.stats.correlation import rank_replicates
 
-        return rank_replicates([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
+        return rank_replicates([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
 
 
 WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
@@ -232,11 +232,11 @@ def _compare_rho(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -
     if not both:
         return []
     names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    gained = _gain_in_rho([first[at] for at in both], [second[at] for at in both])
+    gained = _make_gain_in_rho([first[at] for at in both], [second[at] for at in both])
     return [(*names, *gained, len(both))]
 
 
-def _gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
+def _make_gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
     (before, least), (after, most) = (
         RatedResponses(rows, [row.facts["judged"] for row in rows]).replicates("spearman", ASPECT_NAMES)
         for rows in (first, second)
@@ -246,7 +246,11 @@ def _gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
 
 def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
     rows, others = _by_question(one, first), _by_question(other, second)
-    return [(row.facts["human"], _verdict(row), _verdict(others[at])) for at, row in rows.items() if at in others]
+    return [
+        (row.facts["human"], _write_verdict(row), _write_verdict(others[at]))
+        for at, row in rows.items()
+        if at in others
+    ]
 
 
 def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
@@ -254,7 +258,7 @@ def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
     return {f"{row.sample.removesuffix(mode.replace(':', '-'))} {row.epoch}": row for row in tally}
 
 
-def _verdict(row: Row) -> str:
+def _write_verdict(row: Row) -> str:
     return row.facts["verdict"] or "none"
 
 
@@ -268,7 +272,10 @@ def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa of panels of one model against the number of roles, and against the number of turns."""
     by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
     by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
-    charts = [*(_charts(by_roles, "roles") if by_roles else []), *(_charts(by_turns, "turns") if by_turns else [])]
+    charts = [
+        *(_make_charts(by_roles, "roles") if by_roles else []),
+        *(_make_charts(by_turns, "turns") if by_turns else []),
+    ]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
@@ -301,7 +308,7 @@ def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[J
             points.setdefault(1, single)
 
 
-def _charts(lines: Lines, name: str) -> list[Chart]:
+def _make_charts(lines: Lines, name: str) -> list[Chart]:
     their_line, theirs = THEIRS[name]
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
     labels = [str(number) for number in numbers]

@@ -59,7 +59,7 @@ def report(views: Sequence[RunView]) -> Section:
         *paired_modes(views),
         _by_category(comparing),
         *dialogue_tables(judges),
-        _strategies(comparing),
+        _make_strategies(comparing),
         *draw_by_panel_size(comparing),
         changed_minds(judges),
         bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
@@ -124,7 +124,7 @@ def _by_category(judges: Sequence[JudgeSetting]) -> Table | None:
     )
 
 
-def _strategies(judges: Sequence[JudgeSetting]) -> Table | None:
+def _make_strategies(judges: Sequence[JudgeSetting]) -> Table | None:
     panels = [judge for judge in judges if judge.mode.strategy]
     if not panels:
         return None
@@ -163,11 +163,15 @@ def dialogue_tables(judges: Sequence[JudgeSetting]) -> list[Table]:
 
 
 def _table(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
-    rows = [*_published_rows(sign), *_without_judge(rated[0].tally, sign), *(_row(judge, sign) for judge in rated)]
+    rows = [
+        *_make_published_rows(sign),
+        *_without_judge(rated[0].tally, sign),
+        *(_make_row(judge, sign) for judge in rated),
+    ]
     return Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
 
-def _published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
+def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
     return [(name, *row[sign], fmean(row[sign]), None, 360) for name, row in published.DIALOGUES.items()]
 
 
@@ -181,12 +185,12 @@ def _without_judge(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
     ]
 
 
-def _row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
+def _make_row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
     name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
-    return (name, *(correlation(judge.tally, sign, names) for names in SOUGHT), *_coverage(judge.tally))
+    return (name, *(correlation(judge.tally, sign, names) for names in SOUGHT), *_make_coverage(judge.tally))
 
 
-def _coverage(tally: Tally) -> tuple[Cell, Cell]:
+def _make_coverage(tally: Tally) -> tuple[Cell, Cell]:
     rated = tally.where(lambda row: row.outcome != "error", task="dialogues")
     usable = len(dialogues(tally))
     return (1 - usable / len(rated) if len(rated) else None), usable
@@ -226,11 +230,11 @@ class TwoBallots:
 
 def changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
     """Make a row for each judge with secret ballots, task and turn; None if no judge has secret ballots."""
-    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _rows(judge, task)]
+    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
 
-def _rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
+def _make_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     ballots = [two for row in cases for two in two_ballots(row, judge.mode.turns)]
     for turn in sorted({two.turn for two in ballots}):
@@ -254,10 +258,10 @@ def two_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
     people = human if isinstance(human, str) else None
     for (debater, swapped, turn), ballot in ballots.items():
         if following := ballots.get((debater, swapped, turn + 1)):
-            yield TwoBallots(row.sample, turn, _opinion(ballot), _opinion(following), people)
+            yield TwoBallots(row.sample, turn, _make_opinion(ballot), _make_opinion(following), people)
 
 
-def _opinion(ballot: Ballot) -> Any:
+def _make_opinion(ballot: Ballot) -> Any:
     return ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
 
 
@@ -269,10 +273,10 @@ def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
     compared = tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
     differing = [row for row in compared if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:
-        yield _passage(name, row, view)
+        yield _make_passage(name, row, view)
 
 
-def _passage(name: str, row: Row, view: RunView) -> Passage:
+def _make_passage(name: str, row: Row, view: RunView) -> Passage:
     record = view.read(row.case)
     verdict = row.facts["verdict"] or "no verdict"
     title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"

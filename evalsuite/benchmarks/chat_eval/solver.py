@@ -152,9 +152,9 @@ class AsJudge:
             assessment = await judge(subject, model)
         except JudgeError as error:
             facts |= {"unparsed": str(error), **count_cut_off(tuple(error.log))}
-            return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
+            return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
-        return Transcript(_write_answer(assessment), events=_events(assessment.log), facts=facts)
+        return Transcript(_write_answer(assessment), events=_make_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:
         """Make the judge of a mode for pairs or dialogues."""
@@ -218,13 +218,12 @@ def _write_answer(assessment: Assessment) -> str:
     return assessment.opinion.verdict or scores
 
 
-def _events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # the fact with the overlap of response and reference, by the metric's name
-
-ENCODING = Lock()  # the lock of the thread that loads or uses the encoder
+OVERLAP = "overlap"  # The fact with the overlap of response and reference, by the metric's name.
+ENCODING = Lock()  # The lock of the thread that loads or uses the encoder.
 
 
 @lru_cache(maxsize=1024)

@@ -30,7 +30,6 @@ LABELS = {
 }
 """The fields that the paper's own prompt requests."""
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
-
 TEMPERATURE = 0.1
 SYSTEM = """\
 You compare tables. You are exact about values and about structure, and you mark the two apart from each other."""

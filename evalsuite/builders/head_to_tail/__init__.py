@@ -176,14 +176,14 @@ def _write_stats(
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
         "## Entities by popularity",
         "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
-        _markdown_table(_ENTITIES, _entity_rows(partitions)),
+        _write_markdown_table(_ENTITIES, _list_entity_rows(partitions)),
         "## Questions",
         "The paper's Table 2.",
-        _markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [_totals(selection)]),
+        _write_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [_list_totals(selection)]),
         "## Questions by template",
-        _markdown_table(("Template", *_BUCKET_HEADS), _template_rows(selection)),
+        _write_markdown_table(("Template", *_BUCKET_HEADS), _list_template_rows(selection)),
         "## Templates that ask nothing",
-        _markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
+        _write_markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
         if reasons
         else "None.",
     ]
@@ -198,25 +198,25 @@ _BUCKET_HEADS = tuple(bucket.capitalize() for bucket in BUCKETS)
 _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
 
 
-def _entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
+def _list_entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
         shares = partition.shares()
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
             least = f"{partition.floor(bucket):,}" if share.entities else "-"
-            percents = _percent(share.entities, entities), _percent(share.popularity, partition.total)
+            percents = _write_percent(share.entities, entities), _write_percent(share.popularity, partition.total)
             rows.append([name, bucket, f"{share.entities:,}", *percents, least])
     return rows
 
 
-def _totals(selection: Selection) -> list[str]:
+def _list_totals(selection: Selection) -> list[str]:
     used = [buckets for buckets in selection.questions.values() if any(buckets.values())]
     counts = [sum(len(buckets[bucket]) for buckets in used) for bucket in BUCKETS]
     return [f"{number:,}" for number in (len(used), *counts, sum(counts))]
 
 
-def _template_rows(selection: Selection) -> list[list[str]]:
+def _list_template_rows(selection: Selection) -> list[list[str]]:
     return [
         [f"`{template.id}`", *(f"{len(buckets[bucket]):,}" for bucket in BUCKETS)]
         for template, buckets in selection.questions.items()
@@ -224,9 +224,9 @@ def _template_rows(selection: Selection) -> list[list[str]]:
     ]
 
 
-def _percent(part: int, whole: int) -> str:
+def _write_percent(part: int, whole: int) -> str:
     return f"{part / whole:.2%}" if whole else "-"
 
 
-def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _write_markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))

@@ -103,7 +103,7 @@ class Dblp(DumpSource):
         self._workspace.progress.begin(path.name)
         blocks = decompress(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        with rows_as_table(self._workspace, _credits(works(blocks, path)), columns) as stream:
+        with rows_as_table(self._workspace, _list_credits(works(blocks, path)), columns) as stream:
             self._workspace.sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.sql(f"""
             CREATE TABLE person AS
@@ -130,7 +130,7 @@ class Dblp(DumpSource):
         """)
 
 
-def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
+def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
     """Yield a row for each person of each work up to the last year; only a thesis by one person has all columns."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:

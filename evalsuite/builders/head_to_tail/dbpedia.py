@@ -63,7 +63,7 @@ class Dbpedia(DumpSource):
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if entity not in ambiguous and not _is_list(name := _name_of(entity)):
-                yield self._questions[template].replace("_", name), _answers_of(values[template.id, entity])
+                yield self._questions[template].replace("_", name), _find_answers_of(values[template.id, entity])
 
         return ask
 
@@ -155,7 +155,7 @@ def _is_list(name: str) -> bool:
     return name.startswith(("List of ", "Lists of ", "Index of ", "Outline of "))
 
 
-def _answers_of(objects: list[str | None]) -> list[str | None]:
+def _find_answers_of(objects: list[str | None]) -> list[str | None]:
     """Return all names of all values; an empty list if a value is not an entity with a name."""
     if any(each is None or "__" in each or _is_list(_name_of(each)) for each in objects):
         return []

@@ -128,7 +128,7 @@ def lot_sql(seed: int, expression: str) -> str:
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
-def _bucket_sql(cut: Partition) -> str:
+def _write_bucket_sql(cut: Partition) -> str:
     cases = " ".join(f"WHEN popularity >= {cut.floor(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1])
     return f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
 
@@ -148,7 +148,7 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
         for template, size in sizes.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
-    pool = f"(SELECT *, xor(lot, salt) AS ticket, {_bucket_sql(cut)} AS bucket FROM {salted})"
+    pool = f"(SELECT *, xor(lot, salt) AS ticket, {_write_bucket_sql(cut)} AS bucket FROM {salted})"
     if max(sizes.values()) < _MOST_IN_ORDER:
         workspace.sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS

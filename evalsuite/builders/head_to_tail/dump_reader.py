@@ -63,7 +63,7 @@ def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
         # bz2 reports damaged data as an OSError without a number.
         problem = error.strerror or str(error)
         raise DatasetError(path, f"about byte {at}", problem, "a readable, undamaged file") from error
-    except (zlib.error, _zstd_error()) as error:
+    except (zlib.error, _make_zstd_error()) as error:
         raise DatasetError(path, f"about byte {at}", str(error), "undamaged compressed data") from error
     if not decode.complete:
         raise DatasetError(path, f"byte {at}", "the end amid compressed data", "a complete file: download it again")
@@ -153,7 +153,7 @@ class _Zstd(_Decoder):
 _DECODERS: dict[str, Callable[[], _Decoder]] = {".gz": _Gzip, ".bz2": _Bzip2, ".zst": _Zstd}
 
 
-def _zstd_error() -> type[Exception]:
+def _make_zstd_error() -> type[Exception]:
     import zstandard
 
     return zstandard.ZstdError

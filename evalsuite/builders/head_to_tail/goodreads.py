@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015
-
 AUTHOR = QuestionTemplate("goodreads-book-author", "book")
 PUBLISHER = QuestionTemplate("goodreads-book-publisher", "book")
 YEAR = QuestionTemplate("goodreads-book-year", "book")

@@ -46,7 +46,6 @@ KINDS = {
 # Kinds with a start and an end instead of a release.
 SERIES = ("tvSeries", "tvMiniSeries")
 LAST_YEAR = 2020
-
 START_YEAR = QuestionTemplate("imdb-title-start-year", "title")
 RELEASE_YEAR = QuestionTemplate("imdb-title-release-year", "title")
 END_YEAR = QuestionTemplate("imdb-title-end-year", "title")

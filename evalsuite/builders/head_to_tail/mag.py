@@ -49,7 +49,6 @@ COLUMNS = {
 }
 # The file of papers is read twice: to count all papers, and to read the drawn ones.
 FILES = (*list(COLUMNS)[:3], *list(COLUMNS)[2:])
-
 LOCATION = QuestionTemplate("mag-conference-location", "conference")
 JOURNAL_PUBLISHER = QuestionTemplate("mag-journal-publisher", "journal")
 YEAR = QuestionTemplate("mag-paper-year", "paper")

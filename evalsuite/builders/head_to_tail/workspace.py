@@ -115,7 +115,7 @@ def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: 
     heads = _name_columns(names, line.split("\t"), path) if names else _read_header(line.split("\t"), columns, path)
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_check_row, types=types)
-    relation = partial(_csv, delimiter="\t", types=types)
+    relation = partial(_write_csv, delimiter="\t", types=types)
     with _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
         yield stream
 
@@ -130,7 +130,7 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
     blocks = whole_characters(check_lengths(decompress(path, workspace.progress.advance)))
     # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
     # memory. The delimiter cannot occur in JSON.
-    table = partial(_csv, delimiter="\x01", types={"line": "VARCHAR"})
+    table = partial(_write_csv, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote(json.dumps(fields))}))"
 
     def relation(file: str) -> str:
@@ -149,7 +149,9 @@ def triples(workspace: Workspace, path: Path) -> Iterator[str]:
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = without_comments(check_lengths(decompress(path, workspace.progress.advance)))
-    with _stream_dump(workspace, path, blocks, partial(_csv, delimiter=" ", types=types), _check_triple) as stream:
+    with _stream_dump(
+        workspace, path, blocks, partial(_write_csv, delimiter=" ", types=types), _check_triple
+    ) as stream:
         yield stream
 
 
@@ -161,7 +163,7 @@ def rows_as_table(
 
     `columns` maps names to SQL types. Texts must not contain tabs or line ends.
     """
-    with workspace.stream(_write_blocks(rows), partial(_csv, delimiter="\t", types=columns)) as stream:
+    with workspace.stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns)) as stream:
         yield stream
 
 
@@ -193,7 +195,7 @@ def _write_blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]
         yield ("\n".join(lines) + "\n").encode()
 
 
-def _csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
+def _write_csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
     columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
     nulls = ", ".join(map(quote, _NULLS))
     return (

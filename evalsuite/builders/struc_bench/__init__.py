@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["add_arguments", "run"]
-
 BuildStep = tuple[str, str, "Callable[[ArgumentParser], None]", "Callable[[Namespace], int]"]
 """The step's product in a line, its description, and the functions that add its options and run it."""
 STEPS: dict[str, BuildStep] = {

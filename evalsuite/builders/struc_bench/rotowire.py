@@ -355,7 +355,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Build the items, and report their number."""
     check_file_name(args.to, "markdown")
-    files = _source_files(args.source)
+    files = _list_source_files(args.source)
     wanted = A_LARGE_TABLE if args.large_only else A_TABLE
     items, passed_over = list[TableItem](), 0
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
@@ -383,7 +383,7 @@ def _is_wanted(table: CellGrid, *, large_only: bool) -> bool:
     return any(table.cells)
 
 
-def _source_files(source: Path) -> list[Path]:
+def _list_source_files(source: Path) -> list[Path]:
     """List the files to read; a pair is listed by its file of tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 COLUMN_NAMING = "Table_Column_Naming"
 # Maximum number of columns of a table that are tried until one is kept.
 MOST_COLUMNS = 3
-
 ASKED_NAME = 'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called?'
 ENGLISH = f"{ASKED_NAME} Answer with the name only."
 CHINESE = "表格第{number}列的名称丢失了，显示为“{stand_in}”。这一列应当叫什么？只回答名称。"  # noqa: RUF001 - Chinese signs

@@ -83,7 +83,6 @@ BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none"
 ABSENT = frozenset({"n/a", "na", "none", "null", "nan", "?"})
 """Texts that state that a value is missing, unlike a blank cell or a dash."""
 ABSENT_VALUE = "n/a"
-
 UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]

@@ -203,7 +203,7 @@ class Tabular:
             rows,
             name=self.caption or caption,
             alignment=self.alignment,
-            head_rows=self._head_rows(kept),
+            head_rows=self._compute_head_rows(kept),
             spans=tuple(
                 Span(cell.text, kept[row], column, max(1, kept[end] - kept[row]), cell.span.columns)
                 for row, column, cell in spanning
@@ -215,7 +215,7 @@ class Tabular:
             stray_rules=self._stray_rules,
         )
 
-    def _head_rows(self, kept: Sequence[int]) -> int:
+    def _compute_head_rows(self, kept: Sequence[int]) -> int:
         # The head ends at the first rule that has rows on both sides.
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 CAPTIONS = frozenset({"caption", "captionof", "tablecaption", "topcaption", "bottomcaption"})
 ROW_END_MACROS = frozenset({"tabularnewline", "cr", "crcr"})
-
 BOLD = frozenset({"textbf", "mathbf", "bfseries", "bf", "bm", "boldsymbol"})
 RULES = frozenset({
     "hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline", "specialrule", "Xhline",
@@ -62,7 +61,6 @@ NAMES_OF_SWITCHES = """
 SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
 """Macros that only change how the following text looks; those in `SPACES` also print a space."""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
-
 KEPT = frozenset({"binom"})
 """Macros that stay although a group follows, because without the macro two arguments would look like one number."""
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})

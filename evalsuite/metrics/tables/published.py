@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     TableElement = tuple[str, ...]
 
 
-def _table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[CellGrid | None, CellGrid]]:
+def _make_table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[CellGrid | None, CellGrid]]:
     match = match_tables(prediction, reference, format=markup)
     return [
         (
@@ -40,7 +40,7 @@ def _table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[
 def _mean_over_tables(
     prediction: str, reference: str, markup: Format, compare: Callable[[CellGrid, CellGrid], float]
 ) -> float:
-    pairs = _table_pairs(prediction, reference, markup)
+    pairs = _make_table_pairs(prediction, reference, markup)
     return sum(compare(predicted, wanted) if predicted else 0.0 for predicted, wanted in pairs) / len(pairs)
 
 
@@ -77,15 +77,15 @@ def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: 
     drops the text of `th`; this function reads `th` as `td`. If the two tables have different markup, both become
     plain trees of rows and cells.
     """
-    return _teds(prediction, reference, format, with_content=True)
+    return _compute_teds(prediction, reference, format, with_content=True)
 
 
 def teds_structure(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
     """Compute TEDS of the structure alone, often called TEDS-Struct or S-TEDS."""
-    return _teds(prediction, reference, format, with_content=False)
+    return _compute_teds(prediction, reference, format, with_content=False)
 
 
-def _teds(prediction: str, reference: str, markup: Format, *, with_content: bool) -> float:
+def _compute_teds(prediction: str, reference: str, markup: Format, *, with_content: bool) -> float:
     match = match_tables(prediction, reference, format=markup)
     sides = (match.predicted, match.wanted)
     if all(side.markup == "html" for side in sides) and (trees := [_read_html_trees(side.text) for side in sides])[1]:
@@ -236,7 +236,7 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _grits(_fill_rows(wanted), _fill_rows(predicted), matching_ratio),
+        lambda predicted, wanted: _compute_grits(_fill_rows(wanted), _fill_rows(predicted), matching_ratio),
     )
 
 
@@ -246,7 +246,7 @@ def grits_topology(prediction: str, reference: str, *, format: Format) -> float:
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _grits(_make_boxes(wanted), _make_boxes(predicted), _measure_overlap),
+        lambda predicted, wanted: _compute_grits(_make_boxes(wanted), _make_boxes(predicted), _measure_overlap),
     )
 
 
@@ -269,7 +269,7 @@ def _measure_overlap(one: Box, two: Box) -> float:
     return shared / both
 
 
-def _grits(
+def _compute_grits(
     wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
 ) -> float:
     import numpy as np
@@ -341,14 +341,14 @@ def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A
     RMS compares tables as sets of mappings from the names of a row and a column to a value. Source: Liu et al.,
     DePlot: One-shot visual language reasoning by plot-to-table translation (arXiv 2212.10505).
     """
-    return _mean_over_tables(prediction, reference, format, _rms)
+    return _mean_over_tables(prediction, reference, format, _compute_rms)
 
 
-def _rms(predicted: CellGrid, wanted: CellGrid) -> float:
+def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> float:
     target = _list_points(wanted.rows, wanted.name)
     filled = _fill_rows(predicted)
     transposed = list(zip(*filled, strict=True))
-    return max(_f1_of_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed))
+    return max(_compute_f1_of_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed))
 
 
 def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
@@ -360,7 +360,7 @@ def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
     return points
 
 
-def _f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
+def _compute_f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
     import numpy as np
     from scipy.optimize import linear_sum_assignment
 
@@ -419,8 +419,8 @@ def cell_f1(
     similarity: Literal["exact", "chrf"] = "exact",
 ) -> CellF1:
     """Compare the elements of each wanted table with those of its predicted table; return the means."""
-    pairs = _table_pairs(prediction, reference, format)
-    compare = _f1_of_equal if similarity == "exact" else _f1_of_similar
+    pairs = _make_table_pairs(prediction, reference, format)
+    compare = _compute_f1_of_equal if similarity == "exact" else _compute_f1_of_similar
     totals = [0.0, 0.0, 0.0]
     for predicted, wanted in pairs:
         for place, sides in enumerate(
@@ -441,11 +441,11 @@ def _list_elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement
     return rows, columns, cells
 
 
-def _f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]) -> float:
+def _compute_f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]) -> float:
     return 2 * len(predicted & wanted) / (len(predicted) + len(wanted))
 
 
-def _f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
+def _compute_f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
     alike = [[_compare_elements(one, two) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)

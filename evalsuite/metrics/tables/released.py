@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
 TREE_LIMIT = 100_000  # Maximum tags of a flattened tree: fifteen levels of nesting stay below it.
-
 CELLS = {"table": ("th", "td"), "ul": ("li",), "ol": ("li",), "li": ("li",)}
 """The tags that mark cells, by the tag that selects them: the first of these four that the reference contains."""
 
@@ -143,8 +142,8 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
     tree, wanted_tree = predicted.tree(), wanted.tree()
     return {
         "num_cells_match": float(len(cells) == len(wanted_cells)),
-        **_similarities("cells_text", cells, wanted_cells),
-        **_similarities("struct", tree, wanted_tree),
+        **_make_similarities("cells_text", cells, wanted_cells),
+        **_make_similarities("struct", tree, wanted_tree),
     }
 
 
@@ -166,8 +165,8 @@ def latex_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for LaTeX."""
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
-        **_similarities("alignment", predicted.alignment, wanted.alignment),
-        **_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
+        **_make_similarities("alignment", predicted.alignment, wanted.alignment),
+        **_make_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
         "caption_match_score": float(predicted.caption == wanted.caption),
         **_size_matches(predicted.rows, wanted.rows),
     }
@@ -294,8 +293,8 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
         predicted, wanted = map(_read_markdown, sides)
         # The first row contains the names of the columns.
-        columns = _similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
-        data = _similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
+        columns = _make_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
+        data = _make_similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
         scored.append({**_size_matches(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
@@ -331,7 +330,7 @@ def _read_markdown(text: str) -> list[list[str]]:
     return rows
 
 
-def _similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
+def _make_similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
     return {
         f"{name}_levenshtein_score": levenshtein_similarity(predicted, wanted),
         f"{name}_difflib_score": matching_ratio(predicted, wanted),

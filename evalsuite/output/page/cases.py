@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from evalsuite.output.page.document import Chunks
 
 
-CHUNK = 1 << 20  # bytes of records in one chunk, which the browser loads to show one case
-
-ASKED, ANSWERED, EXPECTED = 160, 160, 80  # maximum characters of a case's texts that the list shows
-
+CHUNK = 1 << 20  # Bytes of records in one chunk, which the browser loads to show one case.
+ASKED, ANSWERED, EXPECTED = 160, 160, 80  # Maximum characters of a case's texts that the list shows.
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
@@ -97,14 +95,11 @@ def has_changed(row: PageRow, other: PageRow | None) -> bool:
 
 
 PageRow = dict[str, Any]
-
 PLAIN = ("sample", "epoch", "outcome", "seconds", "tokens", "cost", "asked", "answered", "expected")
 """Parts of a row that become one column each, without changes."""
 
-IN_MEMORY = 1 << 18  # bytes of a column that are kept in memory before it is written to a file
-
-AT_ONCE = 200  # values that are written together, because writing them one by one costs five times as much
-
+IN_MEMORY = 1 << 18  # Bytes of a column that are kept in memory before it is written to a file.
+AT_ONCE = 200  # Values that are written together, because writing them one by one costs five times as much.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 

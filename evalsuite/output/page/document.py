@@ -98,11 +98,9 @@ def inert_json(value: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-FOLDER = "page"  # name of the folder next to the page that contains the chunks of a large run
-
-LEVEL = 1  # zlib's compression level: each higher level doubles the time and saves only a few percent
-
-IN_FLIGHT = 8  # maximum chunks that wait for compression, to limit memory
+FOLDER = "page"  # Name of the folder next to the page that contains the chunks of a large run.
+LEVEL = 1  # zlib's compression level: each higher level doubles the time and saves only a few percent.
+IN_FLIGHT = 8  # Maximum chunks that wait for compression, to limit memory.
 
 
 def pack(data: bytes) -> str:

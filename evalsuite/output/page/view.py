@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
 
 
-LIVE = "live.js"  # a script next to the page, which changes with it; the browser polls the script
-
-QUIET = 600.0  # seconds without a new record after which an unfinished run counts as killed, if its lock does not tell
+LIVE = "live.js"  # A script next to the page, which changes with it; the browser polls the script.
+QUIET = 600.0  # Seconds without a new record after which an unfinished run counts as killed, if its lock does not tell.
 
 
 def goes_on(folder: RunFolder) -> bool:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 PAGE, COMPARISON = "report.html", "comparison.html"
-
 INSIDE = 8 << 20
 """Maximum bytes of records that are stored in the page; for larger runs, the chunks are stored next to it."""
 

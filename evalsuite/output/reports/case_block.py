@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1000  # maximum characters of each text; `evalsuite report case --full` prints complete texts
-
 INDENT = 10
-
 NUMBER = Column("", "number", 4)
 
 
@@ -68,9 +66,8 @@ def _label(label: str, text: str, most: int | None) -> str:
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
 
 
-OF_ONE_GATE = 3  # maximum cases shown for one missed gate
-
-LONGEST_TEXT = 400  # maximum characters of each text in a block
+OF_ONE_GATE = 3  # Maximum cases shown for one missed gate.
+LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
 def cases_behind(decision: GateDecision, run: Run) -> list[str]:

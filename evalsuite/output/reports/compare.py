@@ -289,7 +289,6 @@ def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], titl
 
 
 HISTORY = "history.md"
-
 MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
 
 

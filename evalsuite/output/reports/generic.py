@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
-MOST_VALUES = 20  # a tag with more values than this identifies cases and does not group them
-
-MOST_CHARTED = 4  # maximum metrics in one chart
+MOST_VALUES = 20  # A tag with more values than this identifies cases and does not group them.
+MOST_CHARTED = 4  # Maximum metrics in one chart.
 
 
 def generic_section(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from evalsuite.decisions.gates import GateDecision
 
 MENTION = re.compile(r"@(?=[\w-])")
-
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500  # maximum characters of a model's text that a report shows in one place
 

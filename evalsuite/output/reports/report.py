@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Tally
 
 
-LOWEST = 3  # cases with the lowest scores that are shown per benchmark
-
-LONGEST_TEXT = 500  # maximum characters of each text of such a case
-
+LOWEST = 3  # Cases with the lowest scores that are shown per benchmark.
+LONGEST_TEXT = 500  # Maximum characters of each text of such a case.
 MOST_CAUSES = 20
 
 
@@ -277,9 +275,8 @@ def _make_signature(run: Run) -> Section:
     return Section("Signature", [Passage("", text)])
 
 
-MOST_SLICES = 5  # maximum slices that are shown, greatest losses first
-
-MOST_FLIPS = 12  # maximum changed cases that are shown, greatest losses first
+MOST_SLICES = 5  # Maximum slices that are shown, greatest losses first.
+MOST_FLIPS = 12  # Maximum changed cases that are shown, greatest losses first.
 
 
 def baseline_section(against: Against) -> Section:

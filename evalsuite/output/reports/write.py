@@ -37,12 +37,9 @@ if TYPE_CHECKING:
 
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
-LONGEST_COMMENT = 60_000  # maximum characters; GitHub allows 65,536
-
-MOST_CASES = 5  # maximum failed cases that the comment shows, folded
-
-LARGEST_STEP_SUMMARY = 1_000_000  # maximum bytes; GitHub allows one MiB per step
-
+LONGEST_COMMENT = 60_000  # Maximum characters; GitHub allows 65,536.
+MOST_CASES = 5  # Maximum failed cases that the comment shows, folded.
+LARGEST_STEP_SUMMARY = 1_000_000  # Maximum bytes; GitHub allows one MiB per step.
 MOST_REASONS, LONGEST_REASON = 20, 500
 """Maximum lines, and maximum characters of each, at the top of a report; `summary.json` has all reasons."""
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Up to this many bytes in all, tables are written to files before the program runs; larger ones when it opens them.
 MOST_WRITTEN = 16 << 20
-
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
 _UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
 
@@ -189,7 +188,6 @@ LARGEST, MOST = 1 << 20, 16
 FIGURES = 4
 # Precedes each file: the lengths of its UTF-8 name and of its content.
 HEAD = struct.Struct(">HI")
-
 FileStates = dict[str, tuple[int, int]]
 
 

@@ -41,7 +41,6 @@ _NETWORK, _SCOPES = 0b11, 0b11
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # The numeric ids that root assigns to programs.
 _FIRST_USER, _USERS = 20_000, 40_000
-
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
