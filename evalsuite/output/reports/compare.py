@@ -284,7 +284,7 @@ def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> l
 
 def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
     # The name is used as a file name.
-    file = re.sub(r"\W+", "_", f"{name}_make_runs")
+    file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
 
 
