@@ -45,7 +45,10 @@ class DatasetError(EvalsuiteError):
     """The contents of a file of samples are not what they should be.
 
     Args:
+        path: the file.
         where: line, record or key within it; empty for the whole file.
+        found: what the file contains there.
+        expected: what the file should contain there.
     """
 
     def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:
@@ -105,7 +108,12 @@ class SolverError(EvalsuiteError):
 
 
 class JudgeError(EvalsuiteError):
-    """A judge's answers could not be parsed, even after repeated requests."""
+    """A judge's answers could not be parsed, even after repeated requests.
+
+    Args:
+        message: the name of the judge, and the problem with its last answer.
+        log: the whole conversation with the judge, as plain data.
+    """
 
     def __init__(self, message: str, log: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)

@@ -40,8 +40,13 @@ class Model(Protocol):
         """Send a request to the model.
 
         Args:
+            prompt: a user's message, or a whole conversation.
+            tools: descriptions of the available tools, in the OpenAI format.
             params: generation parameters by their OpenAI names; None leaves a parameter at the server's
                 default.
+
+        Raises:
+            ModelError: the call failed for good.
         """
         ...
 
@@ -49,6 +54,8 @@ class Model(Protocol):
         """Return another model, called through the same gateway on behalf of the same case.
 
         Args:
+            name: the model as the user names it.
+            base_url: the model's address, if not the backend's usual one.
             epoch: the repetition that its requests belong to; None keeps the case's epoch. A simulated tool
                 uses epoch 1 for every case, so that the same call gets the same answer.
         """

@@ -142,13 +142,21 @@ class Likert(OnScale):
 
 @dataclass(frozen=True, slots=True)
 class Each(OnScale):
-    """A score for every claim, turn or other item that the judge finds; the value is the mean of these scores."""
+    """A score for every claim, turn or other item that the judge finds; the value is the mean of these scores.
 
-    item: str  # The kind of item, in the singular: `claim`, `turn`.
-    question: str  # The question to ask about each item.
-    low: int = 0  # The worst score.
-    high: int = 1  # The best score; if it is 1, the judge answers yes or no for each item.
-    none: float = 1.0  # The value if the judge finds no item.
+    Attributes:
+        item: the kind of item, in the singular: `claim`, `turn`.
+        question: the question to ask about each item.
+        low: the worst score.
+        high: the best score; if it is 1, the judge answers yes or no for each item.
+        none: the value if the judge finds no item.
+    """
+
+    item: str
+    question: str
+    low: int = 0
+    high: int = 1
+    none: float = 1.0
 
     def request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
@@ -237,7 +245,11 @@ class Checklist:
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
     def answers(self, text: str) -> dict[str, tuple[float, str]]:
-        """Read the verdict (1.0 or 0.0) and the reason for each question."""
+        """Read the verdict (1.0 or 0.0) and the reason for each question.
+
+        Raises:
+            ValueError: a question has no answer, or two different answers.
+        """
         text = remove_thoughts(text)
         verdicts = _read_entries(text) or _read_lines(text)
         questions = list(self.weights)
@@ -252,9 +264,12 @@ class Tree:
     """A decision tree: yes/no questions whose answers lead to further questions or to a score.
 
     The judge answers all questions at once; the answers then select the path through the tree.
+
+    Attributes:
+        root: `{"question": ..., "yes": <node or number>, "no": <node or number>}`
     """
 
-    root: Mapping[str, Any]  # `{"question": ..., "yes": <node or number>, "no": <node or number>}`
+    root: Mapping[str, Any]
 
     def __post_init__(self) -> None:
         _find_leaves(self.root)

@@ -75,12 +75,19 @@ GRADES: Choice[float] = Choice(
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One aspect that a judge scores."""
+    """One aspect that a judge scores.
 
-    name: str  # The aspect's name, which is also used in the metric's name.
-    meaning: str = ""  # What a judge should examine; empty if the name is clear by itself.
-    low: int = 1  # The worst score.
-    high: int = 10  # The best score.
+    Attributes:
+        name: the aspect's name, which is also used in the metric's name.
+        meaning: what a judge should examine; empty if the name is clear by itself.
+        low: the worst score.
+        high: the best score.
+    """
+
+    name: str
+    meaning: str = ""
+    low: int = 1
+    high: int = 10
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -94,7 +101,11 @@ class Aspect:
         return f"{self.name} ({self.low} to {self.high}{meaning})"
 
     def check(self, value: float, label: str = "") -> float:
-        """Check a score and return it."""
+        """Check a score and return it.
+
+        Raises:
+            ValueError: the score is off the scale.
+        """
         if not self.low <= value <= self.high:
             raise ValueError(f"{label or self.name}: {value:g} is off the scale from {self.low} to {self.high}.")
         return value

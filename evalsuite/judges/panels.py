@@ -41,11 +41,17 @@ SUM_UP = (
 
 @dataclass(frozen=True, slots=True)
 class DebaterRole:
-    """A debater."""
+    """A debater.
 
-    name: str  # The name that the other debaters see.
-    prompt: str  # A description of who the debater is and what it examines.
-    model: str | None = None  # The debater's model; None for the judge model.
+    Attributes:
+        name: the name that the other debaters see.
+        prompt: A description of who the debater is and what it examines.
+        model: the debater's model; None for the judge model.
+    """
+
+    name: str
+    prompt: str
+    model: str | None = None
 
 
 ROLES = {

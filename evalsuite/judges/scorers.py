@@ -37,7 +37,14 @@ def single(aspects: Sequence[str | Aspect] = (), *, attempts: int = 3, model: st
     """Let one judge score the answer, with one call.
 
     Args:
+        aspects: the aspects to score, with one score each; a bare name is scored from 1 to 10. By default one
+            score `quality`.
+        attempts: maximum answers to request, until one can be read.
+        model: the judge model, if it is not the run's.
         params: generation parameters; the temperature is 0 by default, and None leaves it to the server.
+
+    Raises:
+        SettingsError: an aspect occurs twice, or its scale is empty.
     """
     checked = _with_temperature(0.0, single, params)
     judge = Sampled(ScoresForm(_read_aspects(aspects)), attempts=attempts, params=checked)
@@ -62,8 +69,18 @@ def pairwise(
     (much better), 0.75 (better), 0.5 (a tie), 0.25 and 0.0, and the score is the mean of these values.
 
     Args:
+        rival: the key in the sample's metadata with the other answer; `target` is the sample's target if the
+            metadata has no such key.
+        levels: 3; or 5 for verdicts that also have a degree.
         samples: the number of judgements in each order; several are requested at temperature 1.
+        swap: whether to judge both orders; otherwise the answer under test is always shown first.
+        attempts: maximum answers to request, until one can be read.
+        model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
+        params: generation parameters, as for `single`.
+
+    Raises:
+        SettingsError: the number of levels is not 3 or 5, or `samples` is less than 1.
     """
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"pairwise: levels is 3 or 5; got {levels!r}")
@@ -89,9 +106,14 @@ def multiple_evidence(
     The judge is called `samples` times. With a rival, it is called twice as often, to cover both orders.
 
     Args:
+        aspects: see `single`; with a rival, at most one aspect, on which both answers are scored.
         samples: the number of judgements in each order; the default temperature is 1.
         rival: see `pairwise`; None scores the answer alone.
+        swap: whether to judge both orders.
+        attempts: maximum answers to request, until one can be read.
+        model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
+        params: generation parameters, as for `single`.
     """
     checked = _with_temperature(1.0, multiple_evidence, params)
     judge = Sampled(_choose_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
@@ -114,7 +136,11 @@ def weighted(
 
     Args:
         aspects: the aspects to score. A bare name is scored from 1 to 5, and all scores must have one digit.
+        samples: number of judgements if the backend returns no log-probabilities.
         rival: see `pairwise`; None scores the answer alone. Two answers are scored separately.
+        attempts: maximum answers to request, until one can be read.
+        model: the judge model, if it is not the run's.
+        params: generation parameters, as for `single`.
     """
     wanted = _read_aspects(aspects, STARS)
     _check_one_aspect(wanted, rival)
@@ -146,9 +172,23 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     Args:
         roles: the number of predefined roles, or a list in the order of speaking: names of predefined roles, your
             own names, or `DebaterRole` objects with your own prompts or models.
+        strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
+        turns: turns of speaking, before the final turn in which each debater judges.
+        aspects: see `multiple_evidence`.
         rival: see `pairwise`; None scores the answer alone.
+        decide: the rule for comparing with a rival: `vote`, with a tie without a majority, or mean
+            `scores`.
+        swap: whether to judge both orders.
+        same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None for the judge model.
+        attempts: maximum answers to request, until one can be read.
+        model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
+        params: generation parameters, as for `single`.
+
+    Raises:
+        SettingsError: the list of debaters is empty, the strategy is unknown, the number of turns is negative, or the
+            aspects are invalid as in `single`.
     """
     form = _choose_form(aspects, rival, decide)
     debaters = make_debaters(roles, same_role=same_role)
@@ -257,15 +297,24 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class JudgeScorer:
-    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`."""
+    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`.
 
-    judge: Judge  # The way of judging.
-    # The answer to compare with: a key in the sample's metadata, or `target`; None to score the answer alone.
+    Attributes:
+        judge: the way of judging.
+        rival: the answer to compare with: a key in the sample's metadata, or `target`; None to score the answer
+            alone.
+        background: the key in the metadata with information that a good answer may use.
+        hide: names that are withheld wherever an answer mentions them.
+        prefix: text before each score's name, and the key around its facts, if a case has two judges.
+        model: the judge model; empty for the run's.
+    """
+
+    judge: Judge
     rival: str | None = None
-    background: str | None = None  # The key in the metadata with information that a good answer may use.
-    hide: tuple[str, ...] = ()  # Names that are withheld wherever an answer mentions them.
-    prefix: str = ""  # Text before each score's name, and the key around its facts, if a case has two judges.
-    model: str = ""  # The judge model; empty for the run's.
+    background: str | None = None
+    hide: tuple[str, ...] = ()
+    prefix: str = ""
+    model: str = ""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score a case; the first score carries the facts and the log of all judge calls."""
@@ -299,7 +348,11 @@ class JudgeScorer:
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """Collect the parts of a case that the judge sees."""
+        """Collect the parts of a case that the judge sees.
+
+        Raises:
+            ScoringError: the sample lacks the rival answer or the background.
+        """
         answers = [transcript.answer, *([_find_text(sample, self.rival)] if self.rival else [])]
         return JudgedInput(
             question=as_text(sample.input),

@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 
 
 def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:
-    """Called when a case has ended and its record is on disk."""
+    """Called when a case has ended and its record is on disk.
+
+    Args:
+        record: all of it, the transcript included.
+        config: the session's.
+    """
 
 
 def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -> Sequence[Section] | None:
     """Called while the run's report is being written.
+
+    Args:
+        run: its records, as tallies by benchmark; `run.read(case)` reads one whole record.
+        verdict: what the gates and the baseline come to.
+        config: the session's.
 
     Returns:
         Sections to add to report.md and to the tables of summary.json, or None.
@@ -35,11 +45,21 @@ def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -
 
 
 def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Config) -> None:
-    """Called when the run is decided and everything is written."""
+    """Called when the run is decided and everything is written.
+
+    Args:
+        verdict: the exit status, the reasons and each gate's decision.
+        folder: the run's, with report.md, summary.json and records.jsonl.
+        config: the session's.
+    """
 
 
 class HookWatchers:
-    """Calls the hooks above; an exception in an implementation is reported and has no other effect."""
+    """Calls the hooks above; an exception in an implementation is reported and has no other effect.
+
+    Args:
+        config: the session's.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

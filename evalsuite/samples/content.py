@@ -22,6 +22,11 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
 
     Args:
         source: a file, bytes, or a URL from which the model's server downloads the picture.
+        detail: `low`, `high` or `auto`.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        SettingsError: the data are not a picture of a known kind.
     """
     return {"type": "image_url", "image_url": {"url": _write_picture_url(source), "detail": detail}}
 
@@ -41,6 +46,11 @@ def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa:
 
     Args:
         source: a file or bytes.
+        format: `wav` or `mp3`; by default taken from the file's name.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        SettingsError: the format is unknown.
     """
     chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
     if chosen not in SOUNDS.values():
@@ -54,6 +64,11 @@ def file(source: Source, *, name: str | None = None) -> MessagePart:
 
     Args:
         source: a file or bytes.
+        name: the name that the model sees; by default the file's own name.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        SettingsError: bytes were given without a name.
     """
     if name is None and isinstance(source, bytes):
         raise SettingsError("file(bytes): name it with name=, because the name's extension tells the kind of file")

@@ -32,15 +32,24 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A table as comma-separated values, which become a pandas DataFrame inside the sandbox."""
+    """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
 
-    content: bytes  # CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD.
-    # Number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1 makes a MultiIndex.
+    Attributes:
+        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD.
+        header_rows: number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1
+            makes a MultiIndex.
+    """
+
+    content: bytes
     header_rows: int = 1
 
     @classmethod
     def read(cls, path: Path | str, header_rows: int = 1) -> TableFile:
-        """Read a CSV file of this machine."""
+        """Read a CSV file of this machine.
+
+        Raises:
+            SandboxError: the file cannot be read.
+        """
         try:
             return cls(Path(path).read_bytes(), header_rows)
         except OSError as error:
@@ -101,20 +110,27 @@ DEATH = "the program's process "
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The result of a program, or of one round of a session."""
+    """The result of a program, or of one round of a session.
 
-    stdout: str  # The printed text, up to the limit on output; also if the program failed.
-    # None if the program ran to its end (or to `exit()` with no status or 0); otherwise its traceback, reduced to the
-    # program's own lines, or a sentence about the limit that it exceeded.
+    Attributes:
+        stdout: the printed text, up to the limit on output; also if the program failed.
+        error: None if the program ran to its end (or to `exit()` with no status or 0); otherwise its traceback,
+            reduced to the program's own lines, or a sentence about the limit that it exceeded.
+        timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then says so.
+        seconds: wall time within the sandbox, including the fork and the loading of tables.
+        variables_lost: whether the process of a session ended with this round, so that the next round starts
+            afresh; always False for a program with a single round.
+        tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
+        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that
+            matplotlib still had open; at most eight, and 1 MiB in all.
+    """
+
+    stdout: str
     error: str | None
-    timed_out: bool  # Whether the program was stopped for using too much wall time or CPU time; `error` then says so.
-    seconds: float  # Wall time within the sandbox, including the fork and the loading of tables.
-    # Whether the process of a session ended with this round, so that the next round starts afresh; always False for a
-    # program with a single round.
+    timed_out: bool
+    seconds: float
     variables_lost: bool = False
-    tier: str = ""  # The isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
-    # Pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that matplotlib still
-    # had open; at most eight, and 1 MiB in all.
+    tier: str = ""
     files: tuple[ProgramFile, ...] = ()
 
 

@@ -50,6 +50,16 @@ class Sandbox:
 
     Nothing is started before the first program, which therefore takes about a second longer. At most as many programs
     run at once as this process has cores. The others wait, and waiting does not count against their time.
+
+    Args:
+        limits: what one program may use.
+        preload: modules to import once, before any program; missing ones are skipped.
+        tiers: the acceptable kinds of isolation on this machine, of which the strongest that works is used
+            (`bubblewrap`, then `landlock`). Or a single one elsewhere: `docker:IMAGE`, or the address of a server that
+            speaks SandboxFusion's protocol. The default is the run's `--sandbox`, or else the tiers of this machine.
+        environment: what programs may import, see `environments.environment`. The default is the run's `--program-env`,
+            or else the environment that `usual` names.
+        usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
 
     def __init__(
@@ -93,8 +103,18 @@ class Sandbox:
         """Run one program, of which nothing remains afterwards.
 
         Args:
+            code: Python source, run as `__main__`.
+            tables: the program's DataFrames by variable name: paths of CSV files, `TableFile`s or DataFrames. `pd` and
+                `np` are defined too.
             timeout: seconds of wall time, and of CPU time of all its processes together.
             stdin: the program's standard input, which is empty by default.
+
+        Returns:
+            The printed text and how the program ended; a failing program raises nothing here.
+
+        Raises:
+            SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
+            SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
             return await session.run(code)
@@ -107,6 +127,7 @@ class Sandbox:
                 print((await session.run("print(len(big))")).stdout)
 
         Args:
+            tables: tables like those of `run`, loaded before the first round.
             timeout: default time limit of a round, in seconds.
         """
         return ProgramSession(self, tables or {}, timeout)
@@ -115,6 +136,12 @@ class Sandbox:
         """Check whether programs can be run; takes a tenth of a second, because nothing is preloaded.
 
         For a host elsewhere, it also finds the installed packages.
+
+        Returns:
+            The tier that would isolate programs.
+
+        Raises:
+            SandboxUnavailable: programs cannot be run; the message says how to get a sandbox.
         """
         host = await self._start_host(())
         await host.aclose()
@@ -219,7 +246,12 @@ class ProgramSession:
         """Run one round; concurrent calls run one after the other.
 
         Args:
+            code: Python source, which can use the variables of earlier rounds.
             timeout: seconds of wall time for this round.
+
+        Raises:
+            SandboxUnavailable: this machine has no working sandbox.
+            SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:

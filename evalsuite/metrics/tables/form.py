@@ -25,11 +25,17 @@ LINK = re.compile(r"""<a\b[^<>]*?\bhref\s*=\s*["']?([^"'\s<>]+)""", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class FormFact:
-    """One line of the checklist."""
+    """One line of the checklist.
 
-    name: str  # The kind of fact; several tables may have facts of the same kind.
-    text: str  # The fact about the reference, as an English sentence without its full stop.
-    fulfilled: bool  # Whether it is also true of the prediction.
+    Attributes:
+        name: the kind of fact; several tables may have facts of the same kind.
+        text: the fact about the reference, as an English sentence without its full stop.
+        fulfilled: whether it is also true of the prediction.
+    """
+
+    name: str
+    text: str
+    fulfilled: bool
 
 
 def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:

@@ -26,22 +26,31 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """A table read from markup."""
+    """A table read from markup.
 
-    # The texts of the cells, with white space collapsed; rows may differ in length. The first row contains the names of
-    # the columns.
+    Attributes:
+        rows: the texts of the cells, with white space collapsed; rows may differ in length. The first row
+            contains the names of the columns.
+        name: the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one.
+        alignment: one letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
+        head_rows: the number of rows marked as heads: in raw text the rows above the line of dashes, in HTML rows
+            of `th` alone or in `thead`, in LaTeX the rows above the first rule that has rows on both sides.
+        spans: the cells that cover several places.
+        bold: the texts of the cells that are at least partly bold.
+        rules: the number of horizontal lines (LaTeX); 1 for an HTML table with a border.
+        borders: the number of vertical lines in the column specification (LaTeX).
+        stray_rules: the number of horizontal lines within a row, which LaTeX refuses.
+    """
+
     rows: tuple[tuple[str, ...], ...]
-    name: str = ""  # The line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one.
-    # One letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
+    name: str = ""
     alignment: tuple[str, ...] = ()
-    # The number of rows marked as heads: in raw text the rows above the line of dashes, in HTML rows of `th` alone or
-    # in `thead`, in LaTeX the rows above the first rule that has rows on both sides.
     head_rows: int = 0
-    spans: tuple[Span, ...] = ()  # The cells that cover several places.
-    bold: tuple[str, ...] = ()  # The texts of the cells that are at least partly bold.
-    rules: int = 0  # The number of horizontal lines (LaTeX); 1 for an HTML table with a border.
-    borders: int = 0  # The number of vertical lines in the column specification (LaTeX).
-    stray_rules: int = 0  # The number of horizontal lines within a row, which LaTeX refuses.
+    spans: tuple[Span, ...] = ()
+    bold: tuple[str, ...] = ()
+    rules: int = 0
+    borders: int = 0
+    stray_rules: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -76,12 +76,19 @@ def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: 
     distance between trees (1989), which gives the same value as the APTED of the authors' code. The authors' code
     drops the text of `th`; this function reads `th` as `td`. If the two tables have different markup, both become
     plain trees of rows and cells.
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
     """
     return _compute_teds(prediction, reference, format, with_content=True)
 
 
 def teds_structure(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """Compute TEDS of the structure alone, often called TEDS-Struct or S-TEDS."""
+    """Compute TEDS of the structure alone, often called TEDS-Struct or S-TEDS.
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+    """
     return _compute_teds(prediction, reference, format, with_content=False)
 
 
@@ -231,6 +238,9 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
 
     Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition
     (arXiv 2203.12555).
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
     """
     return _mean_over_tables(
         prediction,
@@ -241,7 +251,11 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
 
 
 def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover."""
+    """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover.
+
+    Raises:
+        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+    """
     return _mean_over_tables(
         prediction,
         reference,
@@ -340,6 +354,10 @@ def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A
 
     RMS compares tables as sets of mappings from the names of a row and a column to a value. Source: Liu et al.,
     DePlot: One-shot visual language reasoning by plot-to-table translation (arXiv 2212.10505).
+
+    Raises:
+        ScoringError: the reference contains no readable table, or a table has more values than can be paired
+            in a few seconds.
     """
     return _mean_over_tables(prediction, reference, format, _compute_rms)
 
@@ -418,7 +436,11 @@ def cell_f1(
     format: Format,  # noqa: A002
     similarity: Literal["exact", "chrf"] = "exact",
 ) -> CellF1:
-    """Compare the elements of each wanted table with those of its predicted table; return the means."""
+    """Compare the elements of each wanted table with those of its predicted table; return the means.
+
+    Raises:
+        ScoringError: the reference contains no readable table.
+    """
     pairs = _make_table_pairs(prediction, reference, format)
     compare = _compute_f1_of_equal if similarity == "exact" else _compute_f1_of_similar
     totals = [0.0, 0.0, 0.0]

@@ -82,6 +82,13 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     If code fences contain such markup, only their contents are read, else the whole answer. Everything before the first
     and after the last piece of markup is removed; a piece is a tag in HTML, an environment in LaTeX, and in raw text a
     row or the name above a table. Stripping twice changes nothing.
+
+    Args:
+        answer: the model's answer.
+        format: the markup that the model was asked to write.
+
+    Returns:
+        The markup; if there is none, the rest of the answer without surrounding blanks.
     """
     before, stripped = "", answer
     while stripped != before:

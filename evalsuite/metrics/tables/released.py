@@ -356,11 +356,17 @@ METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[
 
 @dataclass(frozen=True, slots=True)
 class HScore:
-    """An H-Score."""
+    """An H-Score.
 
-    content: float  # Similarity of the contents, at most 2 (LaTeX: 3).
-    format: float  # Similarity of the forms, at most 4 (HTML: 3).
-    parts: dict[str, float]  # The components of both sums, by name; a component can be negative.
+    Attributes:
+        content: similarity of the contents, at most 2 (LaTeX: 3).
+        format: similarity of the forms, at most 4 (HTML: 3).
+        parts: the components of both sums, by name; a component can be negative.
+    """
+
+    content: float
+    format: float
+    parts: dict[str, float]
 
 
 def h_score(
@@ -374,6 +380,17 @@ def h_score(
 
     The texts are compared without changes; `strip_answer` removes the text around a table. Content and format
     are sums of their parts.
+
+    Args:
+        prediction: the model's text.
+        reference: the table's markup.
+        format: the markup of both texts.
+        variant: the definition; only "released" exists.
+
+    Raises:
+        ValueError: the format is unknown.
+        ScoringError: the variant is "standard", which was removed (use `table_score`); HTML is nested too deeply;
+            or pylatexenc cannot parse a text in LaTeX.
     """
     if variant == "standard":
         raise ScoringError(

@@ -66,17 +66,26 @@ class TableMatch:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableScore:
-    """A table score."""
+    """A table score.
 
-    # Content times the weighted mean of content (weight 3) and form (weight 1), in [0, 1]; 0 without correct content.
+    Attributes:
+        value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form
+            without content is worth nothing, and half of the content is worth less than half.
+        content: the F1 of aligned cells compared by value, in [0, 1].
+        form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1].
+        parts: the cells' precision, recall and F1 by equal values only, then each fact of form by its name.
+        facts: the checklist from which `form` is computed.
+        signature: A line that identifies the computation, to be cited with the number.
+        match: the comparison from which the scores are computed.
+    """
+
     value: float
-    content: float  # The F1 of aligned cells compared by value, in [0, 1].
-    form: float  # The share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1].
-    # The cells' precision, recall and F1 by equal values only, then the share of each fact of form by its name.
+    content: float
+    form: float
     parts: dict[str, float]
-    facts: tuple[FormFact, ...]  # The checklist from which `form` is computed.
-    signature: str  # A line that identifies the computation, to be cited with the number.
-    match: TableMatch = field(repr=False, compare=False)  # The comparison from which the scores are computed.
+    facts: tuple[FormFact, ...]
+    signature: str
+    match: TableMatch = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Show the three numbers."""
@@ -133,8 +142,17 @@ def table_score(
     markup. An answer without any table scores 0.0 in every part.
 
     Args:
+        prediction: the model's text, a pandas or polars frame, a list of rows or a list of records.
+        reference: the wanted table, in any of these forms.
+        format: the markup of the reference, which the prediction should also have: `markdown` (`md`), `html`
+            or `latex` (`tex`); by default detected from the reference, or else from the prediction.
         row_order: whether rows must be in the reference's order.
         column_order: whether columns must be in the reference's order.
+
+    Raises:
+        ScoringError: the reference contains no readable table.
+        ValueError: the format is unknown.
+        TypeError: the prediction or the reference is neither a text nor a table.
     """
     if format is None:
         texts = (side for side in (reference, prediction) if isinstance(side, str))
@@ -173,8 +191,14 @@ def table_scores(
     """Score many pairs of a predicted and a wanted table; mappings may give their own `format`.
 
     Args:
+        pairs: predictions with their references, as tuples or as mappings `{prediction, reference, format}`;
+            a mapping's own format takes precedence.
+        format: the markup of the references, as in `table_score`.
         row_order: whether rows must be in the reference's order.
         column_order: whether columns must be in the reference's order.
+
+    Raises:
+        ScoringError: a reference contains no readable table; the message names the pair.
     """
     scores = []
     for place, pair in enumerate(pairs):

@@ -316,7 +316,13 @@ def _both(tally: Tally, first: str, second: str) -> tuple[list[float], list[floa
 
 
 def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
-    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best."""
+    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best.
+
+    Args:
+        confidence: name of the score that tells the model's confidence, in [0, 1].
+        right: name of the score that tells whether the answer is right.
+        bins: number of bins of equal width.
+    """
 
     def measure(tally: Tally) -> Estimate | None:
         sure, correct = _both(tally, confidence, right)
@@ -343,7 +349,12 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
 
 
 def auroc(score: str, positive: str) -> CaseMetric:
-    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1]."""
+    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1].
+
+    Args:
+        score: name of the score that ranks the cases.
+        positive: name of the score that is 1 for positive cases, else 0.
+    """
 
     def measure(tally: Tally) -> Estimate | None:
         scores, marks = _both(tally, score, positive)

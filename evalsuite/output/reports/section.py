@@ -26,24 +26,39 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table's column."""
+    """A table's column.
 
-    title: str  # The column's heading.
-    # The style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as `<0.0001`.
+    Attributes:
+        title: the column's heading.
+        style: the style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as
+            `<0.0001`.
+        digits: the number of decimal places
+    """
+
+    title: str
     style: Style = "text"
-    digits: int = 1  # the number of decimal places
+    digits: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; None in a cell is printed as a dash, which means that the value was not measured."""
+    """A table; None in a cell is printed as a dash, which means that the value was not measured.
 
-    title: str  # The table's heading.
-    columns: Sequence[Column]  # The table's columns.
-    rows: Sequence[Sequence[Cell]]  # The cells of each row, one for each column.
-    note: str = ""  # The text below the table.
-    best: Sequence[float | None] = ()  # For each row the value to print in bold, or None; empty without any.
-    folded: bool = False  # Whether the table is folded among the details of its section.
+    Attributes:
+        title: the table's heading.
+        columns: the table's columns.
+        rows: the cells of each row, one for each column.
+        note: the text below the table.
+        best: for each row the value to print in bold, or None; empty without any.
+        folded: whether the table is folded among the details of its section.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    best: Sequence[float | None] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +71,49 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart, drawn from its data."""
+    """A chart, drawn from its data.
 
-    # The kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a `heatmap` each series
-    # is a row.
+    Attributes:
+        kind: the kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a
+            `heatmap` each series is a row.
+        name: the stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`).
+        title: the chart's heading.
+        labels: the labels of the horizontal axis, of the radar's spokes or of the heat map's columns.
+        series: the chart's lines, sets of bars, polygons or rows.
+        unit: the unit of the values; `percent` multiplies by 100.
+        limits: the ends of the value axis, before any multiplication; None derives them from the data.
+        x_title: the title of the horizontal axis.
+        y_title: the title of the value axis.
+        folded: whether the chart is folded among the details of its section.
+    """
+
     kind: ChartKind
-    name: str  # The stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`).
-    title: str  # The chart's heading.
-    labels: Sequence[str]  # The labels of the horizontal axis, of the radar's spokes or of the heat map's columns.
-    series: Sequence[Series]  # The chart's lines, sets of bars, polygons or rows.
-    unit: Style = "number"  # The unit of the values; `percent` multiplies by 100.
-    # The ends of the value axis, before any multiplication; None derives them from the data.
+    name: str
+    title: str
+    labels: Sequence[str]
+    series: Sequence[Series]
+    unit: Style = "number"
     limits: tuple[float, float] | None = None
-    x_title: str = ""  # The title of the horizontal axis.
-    y_title: str = ""  # The title of the value axis.
-    folded: bool = False  # Whether the chart is folded among the details of its section.
+    x_title: str = ""
+    y_title: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block."""
+    """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block.
 
-    title: str  # The heading, or the visible line of the folded block.
-    text: str  # The text of the passage.
-    folded: bool = False  # Whether the text is a model's, shown verbatim in a folded block.
-    whole: bool = False  # Whether a folded text is shown in full length, because a debate must be read completely.
+    Attributes:
+        title: the heading, or the visible line of the folded block.
+        text: the text of the passage.
+        folded: whether the text is a model's, shown verbatim in a folded block.
+        whole: whether a folded text is shown in full length, because a debate must be read completely.
+    """
+
+    title: str
+    text: str
+    folded: bool = False
+    whole: bool = False
 
 
 Block = Table | Chart | Passage

@@ -19,14 +19,23 @@ LOADING = "/sandbox/loading"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use; each round has its own time limit."""
+    """What one program may use; each round has its own time limit.
 
-    memory: int = 2 << 30  # Bytes of address space, per process and for all processes of a program together.
-    files: int = 64 << 20  # Bytes of the program's private tmpfs.
-    file: int = 32 << 20  # Bytes of a single file.
-    output: int = 200_000  # Bytes that a program may print in a round.
-    processes: int = 32  # Simultaneous processes and threads.
-    descriptors: int = 128  # Open files per process.
-    # Bytes that all sessions between two rounds may use together before a new session has to wait. A session counts for
-    # what it uses beyond the warm interpreter.
+    Attributes:
+        memory: bytes of address space, per process and for all processes of a program together.
+        files: bytes of the program's private tmpfs.
+        file: bytes of a single file.
+        output: bytes that a program may print in a round.
+        processes: simultaneous processes and threads.
+        descriptors: open files per process.
+        waiting: bytes that all sessions between two rounds may use together before a new session has to wait. A
+            session counts for what it uses beyond the warm interpreter.
+    """
+
+    memory: int = 2 << 30
+    files: int = 64 << 20
+    file: int = 32 << 20
+    output: int = 200_000
+    processes: int = 32
+    descriptors: int = 128
     waiting: int = 2 << 30
