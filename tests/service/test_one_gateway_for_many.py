@@ -191,7 +191,7 @@ def test_what_makes_no_sense_is_refused_before_it_starts(
         "--upstream=nonsense": "--upstream: base URL 'nonsense': not an address; write http://host:port",
         "--tls-cert=name.json": "expected PEM files",
         "--port=99999": "from 0 (any free port) to 65535",
-        "--max-age=-1": "hours from 0",
+        "--max-age=-1": "hours of at least 0",
     }
     for option, words in refused.items():
         assert main(["gateway", "--port=0", option]) == 2
