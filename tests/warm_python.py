@@ -30,6 +30,23 @@ WITHOUT = "EVALSUITE_TESTS_WITHOUT"
 """The variable that names modules that a copy has not, as if they were not installed."""
 
 
+COMMAND = """#!{python} -IS
+import json, os, socket, sys
+
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({address!r})
+command = {{"args": ["-m", {module!r}, *sys.argv[1:]], "cwd": os.getcwd(), "env": dict(os.environ)}}
+data = json.dumps(command).encode() + b"\\n"
+connection.sendall(data[socket.send_fds(connection, [data], [0, 1, 2]) :])
+answer = b""
+while answer.count(b"\\n") < 2:
+    answer += connection.recv(64) or sys.exit("the warm Python has ended")
+status = int(answer.split()[1])
+sys.exit(status if status >= 0 else 128 - status)
+"""
+"""A script that runs a module as a copy; it imports as little as possible, because it starts for each command."""
+
+
 class WarmProcess:
     """What `subprocess.Popen` would return, as far as pytester and execnet use it.
 
@@ -150,6 +167,17 @@ class WarmPython:
         if self._server is None:
             self._server = self._serve()
         return WarmProcess(self._address, args, env={**env, ADDRESS: self._address}, **files)
+
+    def write_commands(self, folder: Path) -> dict[str, str]:
+        """Writes `pytest` and `evalsuite` into a folder and returns the variables that they need."""
+        if self._server is None:
+            self._server = self._serve()
+        folder.mkdir()
+        for name, module in (("pytest", "pytest"), ("evalsuite", "evalsuite")):
+            script = folder / name
+            script.write_text(COMMAND.format(python=sys.executable, address=self._address, module=module), "utf-8")
+            script.chmod(0o755)
+        return {ADDRESS: self._address}
 
     def _serve(self) -> subprocess.Popen[bytes]:
         life, self._life = os.pipe()

@@ -17,8 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.warm_python import WITHOUT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from tests.warm_python import WarmPython
 
 ROOT = Path(__file__).parents[2]
 SKIPPED = re.compile(r"(pip install|sudo sysctl) ")
@@ -135,9 +139,12 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path: Path, warm_python: WarmPython) -> Machine:
+    """One whose commands are copies of a warm process, without matplotlib, because no job is about pictures."""
     inherited = {name: os.environ[name] for name in ("HOME", "LANG") if name in os.environ}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    commands = tmp_path / "commands"
+    inherited |= warm_python.write_commands(commands) | {WITHOUT: "matplotlib"}
+    path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
     plain = {"PATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist.plugin"}
     return Machine(tmp_path, {**inherited, **plain})
 
