@@ -162,7 +162,9 @@ def pytester(
     To look for plugins among all packages of the environment would take a third of an empty session's time.
     """
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist.plugin")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    # Not by `-p`, for which pytest first reads the entry points of all packages.
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
     if hasattr(os, "pidfd_open") and not request.node.get_closest_marker("own_interpreter"):
         python: WarmPython = request.getfixturevalue("warm_python")
         monkeypatch.setattr(pytester, "popen", partial(python.popen, pytester.popen))

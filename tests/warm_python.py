@@ -63,6 +63,7 @@ class WarmProcess:
         args: Sequence[str],
         *,
         env: Mapping[str, str],
+        cwd: str | Path = "",
         stdin: int | IO[Any] = subprocess.PIPE,
         stdout: int | IO[Any] = subprocess.PIPE,
         stderr: int | IO[Any] = 2,
@@ -81,7 +82,7 @@ class WarmProcess:
             ours.append(stdout)
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(address)
-        command = json.dumps({"args": list(args), "cwd": str(Path.cwd()), "env": dict(env)}).encode() + b"\n"
+        command = json.dumps({"args": list(args), "cwd": str(Path(cwd).absolute()), "env": dict(env)}).encode() + b"\n"
         if stderr == subprocess.STDOUT:
             stderr = stdout
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -140,6 +141,21 @@ class WarmProcess:
         self.wait()
 
 
+def run_as_copy(
+    start_anew: Callable[..., Any], address: str, command: Sequence[str], **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Does what `subprocess.run` does, as a copy if the command begins with this interpreter and reads nothing."""
+    plain = {"cwd", "env", "stdout", "stderr", "encoding", "errors", "check"}
+    if command[0] != sys.executable or not options.keys() <= plain:
+        return start_anew(command, **options)
+    env = {**(options.get("env") or os.environ), ADDRESS: address}
+    files = {"stdin": 0, "stdout": options.get("stdout") or 1, "stderr": options.get("stderr") or 2}
+    process = WarmProcess(address, command[1:], env=env, cwd=options.get("cwd") or "", **files)
+    text = process.stdout.read().decode(options["encoding"], options["errors"]) if process.stdout else None
+    with process:
+        return subprocess.CompletedProcess(command, process.wait(), text)
+
+
 class WarmPython:
     """One server, which starts with the first command and ends when this process does."""
 
@@ -164,14 +180,18 @@ class WarmPython:
 
     def start(self, args: Sequence[str], *, env: Mapping[str, str], **files: int | IO[Any]) -> WarmProcess:
         """Runs `args`, those of an interpreter without its name, in the folder of this process."""
+        address = self.open()
+        return WarmProcess(address, args, env={**env, ADDRESS: address}, **files)
+
+    def open(self) -> str:
+        """Starts the server unless it runs; its address."""
         if self._server is None:
             self._server = self._serve()
-        return WarmProcess(self._address, args, env={**env, ADDRESS: self._address}, **files)
+        return self._address
 
     def write_commands(self, folder: Path) -> dict[str, str]:
         """Writes `pytest` and `evalsuite` into a folder and returns the variables that they need."""
-        if self._server is None:
-            self._server = self._serve()
+        self.open()
         folder.mkdir()
         for name, module in (("pytest", "pytest"), ("evalsuite", "evalsuite")):
             script = folder / name

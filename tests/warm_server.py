@@ -16,9 +16,11 @@ import runpy
 import selectors
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import types
+from functools import partial
 from typing import Any, NamedTuple
 
 from execnet import gateway_io
@@ -27,7 +29,7 @@ from execnet.gateway_io import Popen2IOMaster
 from matplotlib.figure import Figure
 
 from tests.imported_first import import_all
-from tests.warm_python import ADDRESS, WITHOUT, WarmProcess
+from tests.warm_python import ADDRESS, WITHOUT, WarmProcess, run_as_copy
 
 # Begun as this process was, where coverage is measured at all; it has classified the files of every library, and each
 # copy goes on with it.
@@ -131,6 +133,7 @@ def become(command: Command) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     for module in os.environ.get(WITHOUT, "").split():
         sys.modules[module] = None  # type: ignore[assignment]
     if MEASUREMENT and {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"} & command.env.keys():
@@ -197,6 +200,8 @@ if __name__ == "__main__":
     gc.freeze()
     wanted = serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
     become(wanted)
+    # What a copy starts by this interpreter is a copy, too: the session of `evalsuite doctor`, for example.
+    vars(subprocess)["run"] = partial(run_as_copy, subprocess.run, os.environ[ADDRESS])
     # A suite may have a folder of this name.
     del sys.modules["tests"], sys.modules["tests.warm_python"]
     try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,16 +223,20 @@ def show_command(args: Sequence[str]) -> str:
     return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))
 
 
-def find_versions(program_env: str) -> dict[str, str]:
-    """Find the versions of Python and of packages that may change a score."""
+@cache
+def _read_package_versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
+    found = {}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
+    return found
+
+
+def find_versions(program_env: str) -> dict[str, str]:
+    """Find the versions of Python and of packages that may change a score."""
+    found = {"python": platform.python_version(), **_read_package_versions()}
     if program_env not in OWN_PACKAGES:
         from evalsuite.sandbox.environments import environment
 

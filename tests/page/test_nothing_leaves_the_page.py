@@ -34,14 +34,11 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("words", HOSTILE)
-def test_hostile_output_is_text_wherever_it_is_shown(
-    make_run: Any, make_record: Any, open_page: Any, words: str
-) -> None:
+def hostile_case(make_record: Any, sample: str, words: str) -> Any:
     call = ToolCall("1", words, words)
     said = {"kind": "said", "role": "assistant", "content": words, "speaker": words, words: words}
-    hostile = make_record(
-        "bad",
+    return make_record(
+        sample,
         input=words,
         target=words,
         error=words,
@@ -57,16 +54,22 @@ def test_hostile_output_is_text_wherever_it_is_shown(
             ({"kind": "program", "code": words, "stdout": words, "error": words, "seconds": 1.0},),
         ),
     )
-    page = open_page(make_run("bad", [hostile], gate=["capitals.exact_match >= 0.5"]), "#cases")
-    page.locator(".line.row").click()
-    page.wait_for_selector(".case-body")
-    for details in page.locator("details").all():
-        details.evaluate("one => { one.open = true }")
-    page.wait_for_timeout(100)
-    assert page.evaluate("window.owned") is None
-    assert " ".join(words.replace("\x1b", "").split())[:12] in " ".join(
-        page.locator(".case-body").inner_text().replace("\x1b", "").split()
-    )
+
+
+def test_hostile_output_is_text_wherever_it_is_shown(make_run: Any, make_record: Any, open_page: Any) -> None:
+    cases = {f"bad{number:02}": words for number, words in enumerate(HOSTILE)}
+    records = [hostile_case(make_record, sample, words) for sample, words in cases.items()]
+    page = open_page(make_run("bad", records, gate=["capitals.exact_match >= 0.5"]), "#cases?sort=case")
+    for row, words in enumerate(cases.values()):
+        page.locator(".line.row").nth(row).click()
+        page.wait_for_selector(".case-body")
+        for details in page.locator("details").all():
+            details.evaluate("one => { one.open = true }")
+        page.wait_for_timeout(100)
+        assert page.evaluate("window.owned") is None, words
+        shown = " ".join(page.locator(".case-body").inner_text().replace("\x1b", "").split())
+        assert " ".join(words.replace("\x1b", "").split())[:12] in shown
+        page.keyboard.press("Escape")
     for view in ("#report", "#overview"):
         page.evaluate("view => { location.hash = view }", view)
     assert page.evaluate("window.owned") is None

@@ -43,7 +43,7 @@ def test_all_of_them_run_in_one_session(
 ) -> None:
     # Other sessions of tests look for no plugins; this one is about those that load themselves.
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-    monkeypatch.delenv("PYTEST_ADDOPTS")
+    monkeypatch.delenv("PYTEST_PLUGINS")
     test = suite.path / "test_capitals.py"
     test.write_text(test.read_text() + ASYNC)
     result = suite.pytester.runpytest_subprocess(*suite.model, *OPTIONS, *workers)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,16 +15,22 @@ from evalsuite.cli import main
 from evalsuite.commands import init_ci
 from evalsuite.commands.init_ci import find_installer
 from evalsuite.results.run_folders import find_folder
+from tests.warm_python import run_as_copy
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
+    from tests.warm_python import WarmPython
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "start.md").read_text("utf-8")
 
 
 @pytest.fixture
-def project(suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Suite:
+def project(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, warm_python: WarmPython
+) -> Suite:
+    # What `init --ci` starts are copies, as what pytester starts.
+    monkeypatch.setattr(subprocess, "run", partial(run_as_copy, subprocess.run, warm_python.open()))
     # The home folder of pytester's sessions is the project's.
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path_factory.mktemp("fonts")))
     for file in suite.path.iterdir():

@@ -145,7 +145,7 @@ def machine(tmp_path: Path, warm_python: WarmPython) -> Machine:
     commands = tmp_path / "commands"
     inherited |= warm_python.write_commands(commands) | {WITHOUT: "matplotlib"}
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-    plain = {"PATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist.plugin"}
+    plain = {"PATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
     return Machine(tmp_path, {**inherited, **plain})
 
 
