@@ -147,7 +147,8 @@ def run_as_copy(
     """Does what `subprocess.run` does, as a copy if the command begins with this interpreter and reads nothing."""
     plain = {"cwd", "env", "stdout", "stderr", "encoding", "errors", "check"}
     if command[0] != sys.executable or not options.keys() <= plain:
-        return start_anew(command, **options)
+        done: subprocess.CompletedProcess[Any] = start_anew(command, **options)
+        return done
     env = {**(options.get("env") or os.environ), ADDRESS: address}
     files = {"stdin": 0, "stdout": options.get("stdout") or 1, "stderr": options.get("stderr") or 2}
     process = WarmProcess(address, command[1:], env=env, cwd=options.get("cwd") or "", **files)
@@ -178,7 +179,7 @@ class WarmPython:
         process.stdin.close()
         return process
 
-    def start(self, args: Sequence[str], *, env: Mapping[str, str], **files: int | IO[Any]) -> WarmProcess:
+    def start(self, args: Sequence[str], *, env: Mapping[str, str], **files: Any) -> WarmProcess:
         """Runs `args`, those of an interpreter without its name, in the folder of this process."""
         address = self.open()
         return WarmProcess(address, args, env={**env, ADDRESS: address}, **files)

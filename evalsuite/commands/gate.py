@@ -36,7 +36,7 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--on-undecided",
-        choices=("pass", "fail"),
+        choices=("enough", "pass", "fail"),
         help="outcome of a comparison with a baseline that decides nothing (default: that of the run)",
     )
     add_target(parser)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt
-from evalsuite.core.option_values import is_given, parse_margin, parse_shard, read_value
+from evalsuite.core.option_values import is_given, parse_changes, parse_margin, parse_shard, read_value
 from evalsuite.core.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def _check_comparison(settings: Settings) -> None:
         parse_margin(text)
     if settings.min_paired > 1:
         raise SettingsError(f"evalsuite_min_paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
-    if settings.on_undecided not in {"pass", "fail"}:
-        raise SettingsError(f"evalsuite_on_undecided {settings.on_undecided}: write pass or fail")
+    if settings.on_undecided not in {"enough", "pass", "fail"}:
+        raise SettingsError(f"evalsuite_on_undecided {settings.on_undecided}: write enough, pass or fail")
+    for text in settings.accept_change:
+        parse_changes(text)
     if settings.max_error_share > 1:
         raise SettingsError(
             f"evalsuite_max_error_share {settings.max_error_share:g}: a share is at most 1, for example 0.01"

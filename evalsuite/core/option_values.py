@@ -76,6 +76,18 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise SettingsError(f"--shard {text}: write K/N with K from 1 to N, for example 3/8")
 
 
+INCOMPARABLE = ("scorers", "prompt", "params")
+"""Fingerprints whose changes forbid a comparison with a baseline unless `evalsuite_accept_changes` names them."""
+
+
+def parse_changes(text: str) -> list[str]:
+    """Parse names of fingerprints that may have changed since the baseline, separated by commas."""
+    names = [name.strip() for name in text.split(",")]
+    if not set(names) <= set(INCOMPARABLE):
+        raise SettingsError(f"evalsuite_accept_changes {text}: write one or more of {', '.join(INCOMPARABLE)}")
+    return names
+
+
 def parse_margin(text: str) -> tuple[str, float]:
     """Read a metric, with or without its benchmark, and the smallest loss that matters."""
     name, _, value = text.partition("=")

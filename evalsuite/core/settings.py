@@ -255,10 +255,18 @@ class Settings:
         per_project=True,
     )
     on_undecided: str = setting(
-        "pass",
-        "what happens when a comparison with the baseline shows neither a loss nor its absence: pass "
-        "(default), with a remark, or fail, with status 11",
-        "pass|fail",
+        "enough",
+        "what happens when a comparison with the baseline shows neither a loss nor its absence: enough (default) fails "
+        "with status 11 once there are enough cases to show it, and says before how many are needed; pass and fail "
+        "hold for any number of cases",
+        "enough|pass|fail",
+        per_project=True,
+    )
+    accept_change: tuple[str, ...] = setting(
+        (),
+        "what may differ from the baseline: scorers, prompt, params; otherwise a metric whose questions differ in one "
+        "of these is not compared (status 12)",
+        "CHANGE",
         per_project=True,
     )
     quarantine: str | None = setting(

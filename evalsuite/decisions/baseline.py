@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evalsuite.core.option_values import INCOMPARABLE
 from evalsuite.decisions.comparison import (
     Against,
     ComparisonRules,
@@ -127,6 +128,12 @@ def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, ru
         return (
             f"{len(common.shared)} of {of} questions are the same in both runs, fewer than evalsuite_min_paired "
             f"{rules.min_paired:g}{changed}"
+        )
+    if altered := [each for each in INCOMPARABLE if each in common.changed and each not in rules.accepted]:
+        counted = " and ".join(f"{each} of {common.changed[each]}" for each in altered)
+        return (
+            f"{counted} of {len(common.shared)} questions have changed, so a difference is not the model's alone; make "
+            f"a baseline of this suite, or accept the change: -o evalsuite_accept_changes={','.join(altered)}"
         )
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return ""

@@ -175,6 +175,7 @@ class ComparisonRules:
     margins: Mapping[str, float] = field(default_factory=dict)
     min_paired: float = 0.9  # The share of questions that both runs must have.
     confidence: float = 0.95  # The joint confidence of all verdicts.
+    accepted: frozenset[str] = frozenset()  # Those of `INCOMPARABLE` that may have changed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +245,31 @@ class Against:
             f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
         ]
 
-    def find_undecided(self) -> list[str]:
-        """Report each metric that is neither shown to be worse nor shown to be at least as good."""
+    def find_undecided(self, *, enough: bool | None = None) -> list[str]:
+        """Report each metric that is neither shown to be worse nor shown to be at least as good.
+
+        Args:
+            enough: only metrics that have the cases to show it (True) or lack them (False); None for both.
+        """
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_describe_detectable(one)}"
             for subject, one, verdict in self.found
-            if verdict == "undecided"
+            if verdict == "undecided" and enough in {None, one.n >= self._count_needed(one)}
         ]
+
+    def describe_shortage(self) -> str:
+        """Say how many cases are missing to decide the metric that lacks most; empty if none lacks any."""
+        short = [(self._count_needed(one), one) for _, one, verdict in self.found if verdict == "undecided"]
+        needed, one = max(short, key=lambda each: each[0], default=(0, None))
+        if one is None or one.n >= needed:
+            return ""
+        seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
+        return f"too few cases to see a loss of {one.margin:g} (they see {seen}): {needed:,} needed"
+
+    def _count_needed(self, one: NonInferiority) -> int:
+        """Count the cases that decide a metric, of which the first of Holm's tests has the smallest level."""
+        return one.count_needed(1 - (1 - self.rules.confidence) / len(self.found))
 
     def remarks(self) -> list[str]:
         """Further remarks for readers of the comparison."""

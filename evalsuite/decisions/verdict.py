@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
-from evalsuite.core.option_values import parse_margin
+from evalsuite.core.option_values import parse_changes, parse_margin
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import Against, ComparisonRules
@@ -81,6 +81,7 @@ PAYERS: Mapping[str, tuple[str, ...]] = {
 }
 """The options that name the models whose calls each metric of costs counts."""
 
+ENOUGH = "enough"  # The default of `evalsuite_on_undecided`.
 NOT_DECIDED = "not decided: "
 WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 
@@ -93,7 +94,7 @@ class _Findings:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
-    strict: bool
+    on_undecided: str  # `enough`, `pass` or `fail`; see the setting.
     # Benchmarks of which the command line selected some cases, with the words for it.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
@@ -124,8 +125,12 @@ def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[s
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
     yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.regressions()]
-    undecided = [line for each in findings.against if findings.strict for line in each.find_undecided()]
-    yield Status.REGRESSION, "undecided against the baseline, which fails here (on_undecided)", undecided
+    if findings.on_undecided == "fail":
+        undecided = [line for each in findings.against for line in each.find_undecided()]
+        yield Status.REGRESSION, "undecided against the baseline, which fails here (on_undecided)", undecided
+    elif findings.on_undecided == ENOUGH:
+        undecided = [line for each in findings.against for line in each.find_undecided(enough=True)]
+        yield Status.REGRESSION, "undecided against the baseline, with enough cases to decide", undecided
     yield Status.FAILED, "cases failed", failures(run, findings.gates)
     if other := run.info.get("other_failures"):
         yield Status.FAILED, "other tests failed", [f"{number_of(other, 'failure')} of tests that are not cases"]
@@ -153,7 +158,10 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
-    undecided = [] if findings.strict else [line for each in against for line in each.find_undecided()]
+    undecided = [line for each in against for line in each.find_undecided() if line not in reasons]
+    shortage = next(filter(None, (each.describe_shortage() for each in against)), "")
+    if status is Status.GOOD and shortage and not settings.get("partial"):
+        headline = f"{headline}; {shortage}"
     verdict = Verdict(
         status,
         headline,
@@ -204,19 +212,19 @@ def list_faults(run: Run) -> tuple[str, ...]:
 
 def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
-    strict = settings.get("on_undecided") == "fail"
+    on_undecided = settings.get("on_undecided", ENOUGH)
     narrowed = {} if settings.get("partial") else _find_narrowed(run)
     gates = [
         gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
     ]
     if settings.get("shard"):
         # A shard decides nothing; its gates are decided after all shards have been merged.
-        return _Findings(run, gates, (), (), strict)
+        return _Findings(run, gates, (), (), on_undecided)
     decisions = [_mark_selection(decision, run, narrowed) for decision in _decide(run, gates)]
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
         against = [early_verdicts(early, each) for each in against]
-    return _Findings(run, gates, decisions, against, strict, narrowed)
+    return _Findings(run, gates, decisions, against, on_undecided, narrowed)
 
 
 def _find_narrowed(run: Run) -> dict[str, str]:
@@ -285,6 +293,7 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
         dict(parse_margin(text) for text in settings.get("margin", ())),
         settings.get("min_paired", 0.9),
         at_the_end(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
+        frozenset(name for text in settings.get("accept_change", ()) for name in parse_changes(text)),
     )
 
 

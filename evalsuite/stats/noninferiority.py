@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
+EQUAL_PASSES = (
+    0.95  # With enough cases, one equal model in twenty may stay undecided, as many as a test may call worse.
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,10 @@ class NonInferiority:
         detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
             alone; infinity if there is none.
         method: a description of the test and the interval.
+        margin: the smallest deterioration that matters.
+        deviation: standard deviation of the differences (standard error times the root of `n`), at least that of
+            losses of the whole scale which make up the margin, because rare losses may be missing from few cases.
+        freedom: the degrees of freedom of the standard error; infinity for shares.
     """
 
     n: int
@@ -51,6 +58,25 @@ class NonInferiority:
     deteriorated: bool
     detectable: float
     method: str
+    margin: float
+    deviation: float
+    freedom: float = math.inf
+
+    def count_needed(self, confidence: float = 0.95) -> int:
+        """Compute how many cases show an equal candidate as `no worse` with a power of 95%.
+
+        Cases are counted that differ as these do, by the approximation with Student's t distribution (Cohen,
+        "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). Where no more cases differ than lose
+        the margin, the power is 90%.
+
+        Args:
+            confidence: 1 minus the level of the two-sided test; the margin is tested on one side at half the level.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        chances = ((1 + probability(confidence, "confidence")) / 2, EQUAL_PASSES)
+        quantiles = [ndtri(p) if math.isinf(self.freedom) else stdtrit(self.freedom, p) for p in chances]
+        return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
 
 
 def compare_paired(
@@ -117,11 +143,12 @@ def _compare_shares(before: Array, after: Array, margin: float, confidence: floa
     lost, won = discordant(before, after)
     n = len(before)
     interval = tango_interval(lost, won, n, confidence)
+    difference = (won - lost) / n
     return NonInferiority(
         n=n,
         baseline=float(before.mean()),
         candidate=float(after.mean()),
-        difference=(won - lost) / n,
+        difference=difference,
         low=interval.low,
         high=interval.high,
         pvalue=mcnemar(before, after),
@@ -129,6 +156,8 @@ def _compare_shares(before: Array, after: Array, margin: float, confidence: floa
         deteriorated=lost > won,
         detectable=detectable_share(n, (lost + won) / n, confidence=confidence),
         method="exact McNemar test, Tango's score interval",
+        margin=margin,
+        deviation=math.sqrt(max((lost + won) / n - difference**2, margin)),
     )
 
 
@@ -150,7 +179,15 @@ def _compare_means(
         deteriorated=mean.mean < 0,
         detectable=_compute_detectable(mean, confidence, scale),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
+        margin=margin,
+        deviation=_bound_deviation(mean, len(before), margin, scale),
+        freedom=mean.freedom,
     )
+
+
+def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
+    """Compute the deviation per case, at least that of rare losses of the whole scale that make up the margin."""
+    return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 
 def _sign_bound(totals: Array) -> float:
@@ -256,6 +293,9 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
         deteriorated=gain < 0,
         detectable=_compute_detectable(gained, confidence, scale),
         method="jackknife of the difference, clusters left out whole",
+        margin=margin,
+        deviation=_bound_deviation(replace(gained, clusters=clusters), n, margin, scale),
+        freedom=gained.freedom,
     )
 
 

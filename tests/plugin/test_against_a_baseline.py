@@ -163,3 +163,22 @@ def test_a_margin_of_a_metric_that_nothing_has_is_refused_before_a_case_is_paid(
     result = numbers.run(model("good"), "-oevalsuite_margin=exact_macth=0.1")
     assert result.ret != 0
     result.stderr.fnmatch_lines(["*evalsuite_margin exact_macth=0.1: no such metric; did you mean exact_match*"])
+
+
+def test_a_scorer_in_place_of_another_is_not_compared_unless_it_was_accepted(
+    baseline: Suite, parallel: tuple[str, ...]
+) -> None:
+    always = """
+def always(sample, transcript):
+    return {"exact_match": 1.0}
+"""
+    text = NUMBERS.replace("exact_match()", "always").replace("FIRST,", f"{always}\nFIRST,", 1)
+    baseline.pytester.makepyfile(test_numbers=text)
+    options = (*parallel, model("all_wrong"), GATE, "--baseline=base")
+    result = baseline.run(*options)
+    assert result.ret == 12
+    result.stdout.fnmatch_lines(["*scorers of 40 of 40 questions have changed*evalsuite_accept_changes=scorers*"])
+    assert baseline.run(*options, "-oevalsuite_accept_changes=scorers").ret == 0
+    refused = baseline.run(*options, "-oevalsuite_accept_changes=weather")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*evalsuite_accept_changes weather: write one or more of scorers, prompt, params*"])

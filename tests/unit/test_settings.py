@@ -21,6 +21,7 @@ TEXT = {
     "judge_param": ["max_tokens=2048", "stop=a"],
     "margin": ["quality=0.05", "cost=1"],
     "on_undecided": "fail",
+    "accept_change": ["prompt,scorers"],
     "price": ["gpt-4=1/2", "x=0/0"],
     "mode": ["treb=pot", "single"],
     "gate": ["a.b >= 0.5", "a.c <= 0.1 @95%"],

@@ -121,12 +121,20 @@ def test_other_questions_under_the_same_names_are_not_compared(desk: Desk) -> No
     ]
 
 
-def test_what_else_has_changed_between_the_runs_is_told(desk: Desk) -> None:
-    before = scored(desk, [1] * 10, fingerprints={"input": "a", "prompt": "c", "scorers": "s", "judge": "j"})
-    after = scored(desk, [1] * 10, fingerprints={"input": "a", "prompt": "d", "scorers": "s"})
-    against = Pair(desk, before, after).against("capitals.m >= 0")
-    assert len(against.found) == 1
-    assert against.remarks() == ["capitals: since before, of 10 questions have changed: prompt of 10, judge of 10"]
+@pytest.mark.parametrize("changed", ["scorers", "prompt", "params"])
+def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accepted(desk: Desk, changed: str) -> None:
+    same = {"input": "a", "scorers": "s", "prompt": "c", "params": "p", "judge": "j"}
+    before = scored(desk, [1] * 10, fingerprints=same)
+    after = scored(desk, [1] * 10, fingerprints={**same, changed: "another", "judge": "k"})
+    pair = Pair(desk, before, after)
+    against = pair.against("capitals.m >= 0")
+    assert not against.found
+    (reason,) = against.lacking()
+    assert f"{changed} of 10 of 10 questions have changed" in reason
+    assert f"evalsuite_accept_changes={changed}" in reason
+    accepted = pair.against("capitals.m >= 0", accepted=frozenset({changed}))
+    assert len(accepted.found) == 1
+    assert accepted.remarks() == [f"capitals: since before, of 10 questions have changed: {changed} of 10, judge of 10"]
 
 
 def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -233,14 +234,35 @@ def test_what_could_not_be_compared_leaves_the_run_incomplete(desk: Desk) -> Non
     assert "capitals.m is not compared with base" in verdict.reasons[0]
 
 
-@pytest.mark.parametrize(("choice", "status"), [("pass", Status.GOOD), ("fail", Status.REGRESSION)])
-def test_what_is_undecided_passes_or_fails_as_was_asked(desk: Desk, choice: str, status: Status) -> None:
+@pytest.mark.parametrize(
+    ("choice", "status"), [("pass", Status.GOOD), ("enough", Status.GOOD), ("fail", Status.REGRESSION)]
+)
+def test_what_is_undecided_in_few_cases_passes_or_fails_as_was_asked(desk: Desk, choice: str, status: Status) -> None:
     baseline = desk.run([desk.record(f"{n}", {"m": 1.0}) for n in range(5)], "base")
     settings = {"gate": ["capitals.m >= 0"], "on_undecided": choice}
     run = desk.run([desk.record(f"{n}", {"m": 0.0}) for n in range(5)], settings=settings)
     verdict = judge_run(run, baseline)
     assert verdict.status is status
     assert any("undecided against base" in line for line in (*verdict.reasons, *verdict.remarks))
+    if status is Status.GOOD:
+        assert verdict.headline.startswith("passed; too few cases to see a loss of 0.02 (they see none): ")
+
+
+@pytest.mark.parametrize(
+    ("count", "lost", "won", "status"), [(100, 2, 1, Status.GOOD), (1000, 19, 9, Status.REGRESSION)]
+)
+def test_a_comparison_that_enough_cases_leave_undecided_is_not_green(
+    desk: Desk, count: int, lost: int, won: int, status: Status
+) -> None:
+    before = [desk.record(f"{n}", {"m": float(n >= won)}) for n in range(count)]
+    after = [desk.record(f"{n}", {"m": float(n < count - lost)}) for n in range(count)]
+    verdict = judge_run(desk.run(after, settings={"gate": ["capitals.m >= 0"]}), desk.run(before, "base"))
+    assert verdict.status is status
+    if status is Status.GOOD:
+        assert re.search(r"too few cases to see a loss of 0\.02 \(they see 0\..*\): \S+ needed", verdict.headline)
+    else:
+        assert verdict.headline == "undecided against the baseline, with enough cases to decide"
+        assert not any("undecided against" in line for line in verdict.remarks)
 
 
 @pytest.mark.parametrize(

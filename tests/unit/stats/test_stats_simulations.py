@@ -79,8 +79,15 @@ def test_a_true_drop_of_the_margin_passes_as_no_worse_in_at_most_the_stated_shar
         assert found["no worse"] / 4000 <= 0.026 + beyond_chance(0.026, 4000)
 
 
-def test_with_enough_cases_an_equal_model_passes_as_no_worse() -> None:
-    assert verdicts_on_shares(900, 0.05, 0.05, 300)["no worse"] > 295
+@pytest.mark.parametrize(("flips", "power"), [(0.05, 0.9), (0.1, 0.95), (0.3, 0.95)])
+def test_with_the_needed_cases_an_equal_model_passes_as_no_worse(flips: float, power: float) -> None:
+    # Stated: 95%, by the normal approximation; 90% where no more cases differ than lose the margin.
+    half = round(flips * 500)
+    like_these = [1] * half + [0] * half + [1] * (1000 - 2 * half)
+    n = stats.compare_paired(
+        like_these, [0] * half + [1] * half + [1] * (1000 - 2 * half), margin=MARGIN
+    ).count_needed()
+    assert verdicts_on_shares(n, flips / 2, flips / 2, 600)["no worse"] / 600 >= power - beyond_chance(power, 600)
 
 
 @pytest.mark.parametrize("spread", ["smooth", "sparse", "uneven"])
