@@ -1,29 +1,5 @@
 """Judges: models that score answers. Each function makes a scorer: `scorers=[panel(["critic", "scientist"])]`."""
 
-from evalsuite.judges.criteria import Checklist, Each, Likert, Tree, YesNo
-from evalsuite.judges.forms import Aspect
-from evalsuite.judges.panels import DebaterRole
-from evalsuite.judges.rubrics import conversation, factual, faithful, follows, relevant, rubric
-from evalsuite.judges.scorers import JudgeScorer, multiple_evidence, pairwise, panel, single, weighted
+from evalsuite.core.renaming import attach_names
 
-__all__ = [
-    "Aspect",
-    "Checklist",
-    "DebaterRole",
-    "Each",
-    "JudgeScorer",
-    "Likert",
-    "Tree",
-    "YesNo",
-    "conversation",
-    "factual",
-    "faithful",
-    "follows",
-    "multiple_evidence",
-    "pairwise",
-    "panel",
-    "relevant",
-    "rubric",
-    "single",
-    "weighted",
-]
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__, {"conversation": "each_turn"})

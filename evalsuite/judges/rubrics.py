@@ -292,7 +292,7 @@ factual = partial(
 follows = partial(rubric, None, name="follows", fields={"instruction": "input", "answer": "answer"})
 """Scores the share of the weight of all criteria that the answer meets; the metadata contain `criteria`."""
 
-conversation = partial(
+each_turn = partial(
     rubric,
     Each("turn", "how well does the assistant serve the user in it, given all that was said before?", 1, 5),
     name="conversation",

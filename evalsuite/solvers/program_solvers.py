@@ -53,7 +53,7 @@ class ProgramOfThought:
         # They may be large files, which are read once for description and programs.
         tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
-        messages = programs.conversation(self.prompt, sample, described)
+        messages = programs.make_messages(self.prompt, sample, described)
         completion = await model.chat(messages, **self.params)
         answer, ended = "", {"program": "missing"}
         events: tuple[Mapping[str, Any], ...] = ()
@@ -170,7 +170,7 @@ class Interleaved:
         # They may be large files, which are read once for description and programs.
         tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
-        messages = list(programs.conversation(self.prompt, sample, described))
+        messages = list(programs.make_messages(self.prompt, sample, described))
         events: list[Mapping[str, Any]] = []
         ended: dict[str, Any] = {"program": "missing"}
         async with self.sandbox.session(tables, self.timeout) as session:

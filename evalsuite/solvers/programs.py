@@ -78,7 +78,7 @@ async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], descr
     return f"{installed}\n\n{described}"
 
 
-def conversation(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
+def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
     """Make the messages; a template fills the last message of an input that is a conversation."""
     if callable(prompt):
         request = prompt(sample, tables)

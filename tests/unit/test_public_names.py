@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalsuite
+import evalsuite.judges
 import evalsuite.scorers
 import evalsuite.solvers
+import evalsuite.tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +89,15 @@ def test_a_name_that_was_renamed_works_and_names_the_new_one() -> None:
     with pytest.warns(DeprecationWarning, match=r"evalsuite\.solvers\.functions is now evalsuite\.solvers\.tool_loop"):
         renamed = evalsuite.solvers.functions  # type: ignore[attr-defined]
     assert renamed is evalsuite.solvers.tool_loop
+    with pytest.warns(DeprecationWarning, match=r"judges\.conversation is now evalsuite\.judges\.each_turn"):
+        renamed = evalsuite.judges.conversation  # type: ignore[attr-defined]
+    assert renamed is evalsuite.judges.each_turn
+
+
+def test_no_two_namespaces_export_one_name() -> None:
+    namespaces = (evalsuite.judges, evalsuite.scorers, evalsuite.solvers, evalsuite.tools)
+    counts = Counter(name for namespace in namespaces for name in namespace.__all__)
+    assert [name for name, count in counts.items() if count > 1] == []
 
 
 def test_the_top_level_has_at_most_twenty_names() -> None:

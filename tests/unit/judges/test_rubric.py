@@ -16,7 +16,7 @@ from evalsuite.core.protocols import JudgedScorer
 from evalsuite.core.types import Message, Sample, Score, ToolCall, Transcript
 from evalsuite.judges import Checklist, Each, Likert, Tree, YesNo
 from evalsuite.judges.criteria import Reading
-from evalsuite.judges.rubrics import conversation, factual, faithful, follows, relevant
+from evalsuite.judges.rubrics import each_turn, factual, faithful, follows, relevant
 
 SAMPLE = Sample("sky", "Why is the sky blue?", target=["Scattering.", "Rayleigh scattering."])
 ANSWER = Transcript("Because of scattering.")
@@ -122,7 +122,7 @@ def test_a_conversation_is_judged_turn_by_turn(scripted: Any) -> None:
     turns = {"items": [{"turn": "1", "reason": "good", "score": 5}, {"turn": "2", "reason": "rude", "score": 2}]}
     model = scripted(lambda _: json.dumps(turns))
     said = (Message("user", "Hi"), Message("assistant", "Hello"), Message("user", "Why?"), Message("assistant", "No."))
-    assert judged(conversation(), model, transcript=Transcript("No.", said)).value == 3.5
+    assert judged(each_turn(), model, transcript=Transcript("No.", said)).value == 3.5
     assert "<turn_1_user>\nHi" in model.calls[0].prompt
     assert "<turn_2_assistant>\nNo." in model.calls[0].prompt
 

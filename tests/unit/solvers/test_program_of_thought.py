@@ -14,7 +14,7 @@ from evalsuite.core.types import Message, Sample
 from evalsuite.sandbox import Limits, Sandbox, TableFile
 from evalsuite.solvers.program_solvers import program_of_thought
 from evalsuite.solvers.program_text import python_block
-from evalsuite.solvers.programs import conversation, describe_tables
+from evalsuite.solvers.programs import describe_tables, make_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +157,7 @@ def test_without_tables_only_what_is_installed_is_described(solve: Callable[...,
 
 def test_a_template_fills_the_last_message_of_a_conversation() -> None:
     talk = (Message("system", "Be {input}."), Message("user", "How many?"))
-    filled = conversation("Q: {input} T: {tables}", Sample("s", talk), "{input}")
+    filled = make_messages("Q: {input} T: {tables}", Sample("s", talk), "{input}")
     assert filled == (Message("system", "Be {input}."), Message("user", "Q: How many? T: {input}"))
 
 
