@@ -49,6 +49,10 @@ COMMANDS = {
         ),
         "comment": CommandForm("comment", "post a verdict on the pull request or merge request of this CI job"),
     },
+    "baseline": {
+        "": CommandForm("baseline", "show which run a baseline is, and who promoted it, when and why"),
+        "promote": CommandForm("promote", "make a run that passed the baseline of later runs"),
+    },
     "compare": {
         "": CommandForm("compare", "put runs side by side, the first being the baseline"),
         "cases": CommandForm("diff", "list the cases that two runs answered differently"),

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands import write_lines
+from evalsuite.commands.baseline import write_baseline
 from evalsuite.models.scripted import MODEL, SCRIPT
+from evalsuite.results.run_folders import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 BASELINE = "evals/baseline"
 """The folder of the first baseline, from the project's root: not in `reports/`, which Git often ignores."""
 
-BASELINE_FILES = ("run.json", "records.jsonl", "summary.json")  # the files of a run that a baseline needs
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}
@@ -175,12 +175,10 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
         command = ["pytest", "evals/", f"--model={model}", "--run=baseline", f"--reports={scratch}"]
         status, shown = _call(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
-        if status not in {0, 1, 10} or not (made / BASELINE_FILES[-1]).is_file():
+        if status not in {0, 1, 10} or not RunFolder(made).summary():
             yield f"failed   {target}: pytest ended with status {status}:\n{_last_lines(shown)}"
             return
-        target.mkdir(parents=True)
-        for name in BASELINE_FILES:
-            shutil.copy(made / name, target)
+        write_baseline(RunFolder(made), target, RunFolder(made).info())
     yield f"written  {target}: the answers of {model}; commit it"
 
 

@@ -57,7 +57,7 @@ def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
 
 
 def _make_row(folder: RunFolder) -> list[Cell]:
-    info, summary = _make_info(folder), _make_summary(folder)
+    info, summary = _make_info(folder), folder.summary()
     cases, usage = summary.get("cases") or {}, summary.get("usage") or {}
     return [
         folder.name,
@@ -74,14 +74,6 @@ def _make_info(folder: RunFolder) -> dict[str, Any]:
         return folder.info()
     except RunError:
         return {}  # A damaged run must not hide the others.
-
-
-def _make_summary(folder: RunFolder) -> dict[str, Any]:
-    try:
-        summary = json.loads((folder.path / SUMMARY).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return summary if isinstance(summary, dict) else {}
 
 
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -208,7 +200,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
     """Check `summary.json` and the report's headline against a report that is computed from the records now."""
     from evalsuite.output.reports.write import heading, make_report, summarise
-    from evalsuite.results.run_folders import REPORT, SUMMARY
+    from evalsuite.results.run_folders import REPORT
     from evalsuite.results.runs import load_run
 
     report = make_report(load_run(folder, own_declarations()))

@@ -94,14 +94,33 @@ def _compare(
         left_out=_list_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,
         changed=[
+            *_describe_baseline(baseline),
             *judge_drift(baseline, run),
             *changed_signatures(matches, baseline.folder.name),
             *_list_changes(matches, baseline.folder.name),
         ],
         unscored=unscored,
+        expired=_explain_expiry(baseline, run),
         slices=find_slices(parted),
     )
     return against, compared
+
+
+def _describe_baseline(baseline: Run) -> Iterator[str]:
+    """Say who promoted a baseline, or that it was not green."""
+    name, summary = baseline.folder.name, baseline.folder.summary()
+    if promoted := baseline.info.get("promoted"):
+        yield f"{name} was promoted by {promoted['by']} on {promoted['when'][:10]}: {promoted['why']}"
+    elif summary.get("status"):
+        yield f"{name} was not green itself: {summary.get('verdict')} (exit status {summary['status']})"
+
+
+def _explain_expiry(baseline: Run, run: Run) -> str:
+    """Explain that a baseline expired before a run started; empty if it holds."""
+    until = (baseline.info.get("promoted") or {}).get("until")
+    if until is None or str(run.info.get("started", ""))[:10] <= until:
+        return ""
+    return f"the baseline {baseline.folder.name} held until {until}: promote a newer run (evalsuite baseline promote)"
 
 
 def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:

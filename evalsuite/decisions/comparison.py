@@ -223,6 +223,7 @@ class Against:
     # Descriptions of further differences between the runs, by benchmark; the model is not listed.
     changed: Sequence[str] = ()
     unscored: Sequence[str] = ()  # One line for each subject whose pairs lack cases because of errors.
+    expired: str = ""  # Why the baseline does not hold any more.
     slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
 
     @property
@@ -240,10 +241,11 @@ class Against:
         ]
 
     def lacking(self) -> list[str]:
-        """Report each metric that could not be compared."""
-        return [
+        """Report each metric that could not be compared, and an expired baseline."""
+        lines = [
             f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
         ]
+        return [self.expired, *lines] if self.expired else lines
 
     def find_undecided(self, *, enough: bool | None = None) -> list[str]:
         """Report each metric that is neither shown to be worse nor shown to be at least as good.

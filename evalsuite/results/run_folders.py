@@ -47,6 +47,17 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
+class Promotion:
+    """How a run became a baseline."""
+
+    run: str
+    by: str
+    when: str
+    why: str
+    until: str | None = None  # The last day on which the baseline holds.
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """The checked contents of `run.json`; fields that another version added are ignored."""
 
@@ -67,6 +78,7 @@ class RunInfo:
     metrics: dict[str, dict[str, Metric]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     other_failures: Count = 0
+    promoted: Promotion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,14 @@ class RunFolder:
         except ValueError as error:
             raise RunError(f"{file} is damaged: {error}") from error
         return info
+
+    def summary(self) -> dict[str, Any]:
+        """Read the contents of `summary.json`; empty if the file cannot be read."""
+        try:
+            summary = json.loads((self.path / SUMMARY).read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return summary if isinstance(summary, dict) else {}
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace `run.json` in one step."""

@@ -17,7 +17,7 @@ from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import SUMMARY, RunFolder, interruption, replace_text
+from evalsuite.results.run_folders import RunFolder, interruption, replace_text
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _index_row(folder: RunFolder) -> dict[str, Any]:
         info = folder.info()
     except RunError as error:
         return row | {"verdict": f"cannot be read: {error}", "status": None}
-    summary = _make_summary(folder)
+    summary = folder.summary()
     return row | {
         "model": info.get("model"),
         "started": info.get("started"),
@@ -144,14 +144,6 @@ def _index_row(folder: RunFolder) -> dict[str, Any]:
             if bench.get("primary")
         },
     }
-
-
-def _make_summary(folder: RunFolder) -> dict[str, Any]:
-    try:
-        summary: Any = json.loads((folder.path / SUMMARY).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return summary if isinstance(summary, dict) else {}
 
 
 def _make_trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,105 @@
+"""`evalsuite baseline`: show where a baseline comes from, or `promote` a run that passed."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.commands import add_reports_folder, add_run, whole_number
+from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.results.run_folders import INFO, SUMMARY, RunFolder, find_folder, interruption
+
+if TYPE_CHECKING:
+    import argparse
+
+BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # What a comparison needs of a run.
+USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Variables in which forges name who started a job.
+
+
+def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the baseline."""
+    add_reports_folder(parser)
+    parser.add_argument("name", metavar="RUN", nargs="?", default="baseline", help="the baseline (default: baseline)")
+
+
+def run_baseline(options: argparse.Namespace) -> int:
+    """Print where a baseline comes from."""
+    folder = find_folder(options.reports, options.name)
+    info = folder.info()
+    rows = {"model": info.get("model"), "started": info.get("started"), "verdict": folder.summary().get("verdict")}
+    for name, value in (rows | {"promoted": "never"} | info.get("promoted", {})).items():
+        sys.stdout.write(f"{name:<10}{for_terminal(str(value))}\n")
+    return 0
+
+
+def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run, the folder of the baseline, the reason, and the time for which the baseline holds."""
+    add_run(parser)
+    parser.add_argument(
+        "--to", type=Path, metavar="DIR", help="folder of the baseline, which is replaced (default: REPORTS/baseline)"
+    )
+    parser.add_argument("--why", required=True, metavar="TEXT", help="reason, which the baseline keeps")
+    parser.add_argument(
+        "--days",
+        type=whole_number(1),
+        metavar="N",
+        help="days for which the baseline holds; a run that starts later is not compared with it (default: no limit)",
+    )
+    parser.epilog = (
+        "Only a finished run of all cases whose exit status was 0 becomes a baseline. Its run.json, records.jsonl and "
+        "summary.json are copied; run.json also gets who promoted it, when, and why."
+    )
+
+
+def run_promote(options: argparse.Namespace) -> int:
+    """Copy a run that passed into the baseline's folder, with its provenance."""
+    folder = find_folder(options.reports, options.name)
+    info = folder.info()
+    refuse_unfit(folder, info)
+    target = options.to or options.reports / "baseline"
+    now = datetime.now(UTC)
+    promoted = {"run": folder.name, "by": _find_user(), "when": now.isoformat(timespec="seconds"), "why": options.why}
+    if options.days is not None:
+        promoted["until"] = f"{now.date() + timedelta(days=options.days)}"
+    write_baseline(folder, target, info | {"promoted": promoted})
+    sys.stdout.write(f"{folder.path} is the baseline {target}: commit {', '.join(BASELINE_FILES)}\n")
+    return 0
+
+
+def refuse_unfit(folder: RunFolder, info: dict[str, Any]) -> None:
+    """Refuse a run that is not finished, not complete, or not green."""
+    settings, summary = info.get("settings", {}), folder.summary()
+    if stopped := interruption(info):
+        raise RunError(f"{folder.name} is not finished ({stopped}): go on with it with --resume {folder.name}")
+    if settings.get("shard"):
+        raise RunError(f"{folder.name} is a shard: join all shards with `evalsuite runs merge`, and promote that run")
+    chosen = [name for name, each in info.get("collected", {}).items() if each["selected"] < each["cases"]]
+    if settings.get("partial") or chosen:
+        raise RunError(f"{folder.name} holds chosen cases only: run all cases of the suite, and promote that run")
+    if (status := summary.get("status")) != 0:
+        verdict = f"ended with status {status}, {summary.get('verdict')}" if summary else f"has no {SUMMARY}"
+        raise RunError(f"{folder.name} {verdict}: only a run that passed becomes a baseline")
+
+
+def write_baseline(folder: RunFolder, target: Path, info: dict[str, Any]) -> None:
+    """Copy what a comparison needs of a run into a baseline's folder."""
+    if target.resolve() == folder.path.resolve():
+        raise RunError(f"{target} is the run itself: name another folder with --to")
+    target.mkdir(parents=True, exist_ok=True)
+    for name in BASELINE_FILES:
+        shutil.copy(folder.path / name, target)
+    RunFolder(target).write_info(info)
+
+
+def _find_user() -> str:
+    named = next((os.environ[name] for name in USERS if os.environ.get(name)), "")
+    try:
+        return named or getpass.getuser()
+    except (KeyError, OSError):
+        # A container's user may have no name.
+        return f"user {os.getuid()}"

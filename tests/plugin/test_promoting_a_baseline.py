@@ -1,0 +1,91 @@
+"""A run becomes a baseline: only a green one, with who, when and why, and for as long as it holds."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
+from tests.plugin.forty_numbers import GATE, model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.plugin.conftest import Suite
+
+
+@pytest.fixture(autouse=True)
+def someone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTOR", "ada")
+
+
+def promote(run: str, *more: str) -> int:
+    return main(["baseline", "promote", run, "--why", "release 7", *more])
+
+
+def test_a_green_run_is_copied_with_its_provenance_and_compared_with(
+    baseline: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert promote("base") == 0
+    kept = baseline.path / "reports" / "baseline"
+    assert sorted(file.name for file in kept.iterdir()) == ["records.jsonl", "run.json", "summary.json"]
+    assert main(["baseline"]) == 0
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("by        ada", "why       release 7", "run       base"))
+    result = baseline.run(model("ten_wrong"), GATE, "--baseline=baseline")
+    assert result.ret == 11
+    assert "baseline was promoted by ada on" in baseline.rendered()
+    # A newer run takes its place.
+    assert baseline.run(model("good"), GATE, "--run=newer").ret == 0
+    assert promote("newer") == 0
+    assert json.loads((kept / "run.json").read_text("utf-8"))["promoted"]["run"] == "newer"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--gate=numbers.exact_match >= 0.99",), "ended with status 10, a gate is missed"),
+        (("--partial", "-k", "001"), "holds chosen cases only"),
+        (("-k", "001", GATE), "holds chosen cases only"),
+        (("--shard=1/2", GATE), "is a shard"),
+    ],
+)
+def test_a_run_that_is_red_or_not_whole_is_refused(
+    baseline: Suite, options: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline.run(model("two_wrong"), "--run=unfit", *options)
+    capsys.readouterr()
+    assert promote("unfit") == 2
+    assert words in capsys.readouterr().err
+    assert not (baseline.path / "reports" / "baseline").exists()
+
+
+def test_a_run_that_was_killed_is_refused(baseline: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    file: Path = baseline.path / "reports" / "base" / "run.json"
+    info = json.loads(file.read_text("utf-8"))
+    del info["seconds"]
+    file.write_text(json.dumps(info))
+    assert promote("base") == 2
+    assert "is not finished" in capsys.readouterr().err
+
+
+def test_a_baseline_holds_until_its_last_day(baseline: Suite) -> None:
+    assert promote("base", "--days", "30") == 0
+    assert baseline.run(model("good"), GATE, "--baseline=baseline").ret == 0
+    file = baseline.path / "reports" / "baseline" / "run.json"
+    info = json.loads(file.read_text("utf-8"))
+    info["promoted"]["until"] = f"{datetime.now(UTC).date() - timedelta(days=1)}"
+    file.write_text(json.dumps(info))
+    result = baseline.run(model("good"), GATE, "--baseline=baseline")
+    assert result.ret == 12
+    result.stdout.fnmatch_lines(["*the baseline baseline held until *: promote a newer run*"])
+
+
+def test_a_baseline_that_was_red_is_named_in_the_report(baseline: Suite) -> None:
+    baseline.run(model("ten_wrong"), "--gate=numbers.exact_match >= 0.99", "--run=red")
+    result = baseline.run(model("good"), GATE, "--baseline=red")
+    assert result.ret == 0
+    assert "red was not green itself: a gate is missed (exit status 10)" in baseline.rendered()
