@@ -1,7 +1,7 @@
 from .applications import application
 from .conversations import conversation
 from .function_calling import tool_loop
-from .program_solvers import interleaved, program_of_thought
+from .programs import interleaved, program_of_thought
 from .react_protocol import react
 from .single_call import generate
 

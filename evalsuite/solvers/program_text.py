@@ -27,17 +27,19 @@ _FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _PYTHON = ("python", "py", "python3")
+# A run of signs as a whole: to try each of its ends would take quadratic time.
+_RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
 # A fence anywhere in a line that says Python, up to the next fence or the end. Its line may go on after the language,
 # and the closing fence may be followed by anything.
 _LENIENT = re.compile(
-    r"(?:`{3,}+|~{3,}+)[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
+    _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_ONE_LINE = re.compile(r"(?:`{3,}+|~{3,}+)[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
-_UNMARKED = re.compile(r"`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# Signs of the end that chat templates leave in an answer.
-_END_SIGNS = re.compile(r"(?:\s|<\|[a-z_]{1,20}\|>|</s>|<eos>|<end_of_turn>)++\Z")
+_ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
+_UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
+# Signs of the end that chat templates leave in an answer, reversed: a search for the end would be quadratic in blanks.
+_END_SIGNS = re.compile(r"(?:\s|>\|[a-z_]{1,20}\|<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
 _FIRST_LINE = re.compile(r"^(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=])", re.MULTILINE)
 LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
@@ -61,7 +63,9 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     then all blocks joined, then code without a fence. The first that parses and prints counts. If none does, it is the
     last block, whatever is wrong with it. Lines of a notebook's commands (`!pip`, `%matplotlib`) are removed.
     """
-    text = _END_SIGNS.sub("\n", text[:LONGEST])
+    text = text[:LONGEST]
+    if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
+        text = f"{text[: -signs.end()]}\n"
     fallback: FoundProgram | None = None
     for written, form in _list_candidates(text, defines, bare=bare):
         code, tree = _parse(written)
@@ -72,16 +76,6 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
         if fallback is None or (tree is not None and _parse(fallback.code)[1] is None):
             fallback = FoundProgram(code, form)
     return fallback
-
-
-def python_block(text: str) -> str | None:
-    """Return the last fenced block of Python in a model's answer, as CommonMark reads it, or None.
-
-    A block counts as Python if its fence says so (`python`, `py`, `python3`, in any case), or if no block
-    does and its fence says nothing. A block that is cut off by the end of the text counts as well.
-    """
-    blocks = _find_fenced(text, _PYTHON) or _find_fenced(text, ("",))
-    return blocks[-1] if blocks else None
 
 
 def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:

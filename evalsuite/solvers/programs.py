@@ -1,18 +1,31 @@
-"""Parts of the solvers that run a model's programs: prompts over tables, endings and events of programs."""
+"""Solvers that run a model's programs over tables in the sandbox.
+
+Program of thought is by Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588), in the form of TReB's PoT mode
+(arXiv 2506.18421).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxError
-from evalsuite.core.types import Message, Sample
+from evalsuite.core.keywords import generation_params
+from evalsuite.core.phrases import both_ends
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import Message, Sample, Transcript
+from evalsuite.sandbox import Execution, Sandbox, TableFile
 from evalsuite.sandbox.execution import as_event
+from evalsuite.solvers.boxed import last_boxed_answer
+from evalsuite.solvers.program_text import find_program
 
 if TYPE_CHECKING:
-    from evalsuite.sandbox import Execution, Sandbox, TableSource
+    from evalsuite.core.protocols import Model
+    from evalsuite.sandbox import TableSource
+    from evalsuite.solvers.program_text import FoundProgram
 
 # A template in which `{input}` and `{tables}` stand for the sample's input and for its tables' description,
 # or a function of (sample, description) that returns the user's message or a whole conversation.
@@ -46,10 +59,8 @@ def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
     return tables
 
 
-def read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
+def _read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
     """Read a sample's tables; files become their content."""
-    from evalsuite.sandbox import TableFile
-
     return {
         name: TableFile.read(source) if isinstance(source, (str, Path)) else source
         for name, source in tables(sample).items()
@@ -64,7 +75,7 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
+async def _write_description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
     """Describe what can be imported, and the tables by the output of `describe`; empty if that is None."""
     if describe is None:
         return ""
@@ -95,45 +106,61 @@ def _fill(template: str, question: str, tables: str) -> str:
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
-def verdict(execution: Execution) -> str:
+def _name_ending(execution: Execution) -> str:
     """Say how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
     if execution.error is None:
         return "ok" if execution.stdout.strip() else "printed nothing"
-    return "package missing" if missing_package(execution) else "failed"
+    return "package missing" if _find_missing_package(execution) else "failed"
 
 
-def missing_package(execution: Execution) -> str:
+def _find_missing_package(execution: Execution) -> str:
     """Name the package whose absence ended a program, by the last line of its traceback; else empty."""
     last = (execution.error or "").strip().rpartition("\n")[2]
     package = _MISSING_PACKAGE.match(last)
     return next(filter(None, package.groups())) if package else ""
 
 
-def ending(execution: Execution) -> dict[str, Any]:
-    """Say how a program ended, for the facts of its transcript.
+@dataclass(frozen=True, slots=True)
+class ProgramSolver:
+    """What both solvers share; the fields are the arguments of `program_of_thought`."""
 
-    `program` is its verdict, `sandbox` the tier that held it, `package` the one that it lacked, `files` the names of
-    those that it wrote.
-    """
-    package, files = missing_package(execution), [file.name for file in execution.files]
-    return {
-        "program": verdict(execution),
-        "sandbox": execution.tier,
-        **({"package": package} if package else {}),
-        **({"files": ", ".join(files)} if files else {}),
-    }
+    sandbox: Sandbox
+    owns_sandbox: bool
+    prompt: Prompt
+    tables: Tables
+    describe: Describe | None
+    timeout: float
+    params: Mapping[str, Any]
+
+    async def _prepare(self, sample: Sample) -> tuple[dict[str, TableSource], tuple[Message, ...]]:
+        """Read a sample's tables, which may be large files, only once; return them and the first messages."""
+        tables = await in_thread(_read_tables, self.tables, sample)
+        description = await _write_description(self.sandbox, tables, self.describe)
+        return tables, make_messages(self.prompt, sample, description)
+
+    def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
+        """Collect a transcript's facts about a program: its ending, the sandbox's tier, and how it was found."""
+        environment, package = self.sandbox.environment, _find_missing_package(execution)
+        return {
+            "program": _name_ending(execution),
+            "sandbox": execution.tier,
+            **({"package": package} if package else {}),
+            **({"files": ", ".join(file.name for file in execution.files)} if execution.files else {}),
+            **({} if environment.is_own else {"environment": environment.name}),
+            "form": program.form,
+        }
+
+    def sandbox_for(self, _sample: Sample) -> Sandbox:
+        return self.sandbox
+
+    async def aclose(self) -> None:
+        if self.owns_sandbox:
+            await self.sandbox.aclose()
 
 
-def named_environment(sandbox: Sandbox) -> dict[str, str]:
-    """Name the environment of programs for the facts of a transcript, unless it is this process's own."""
-    environment = sandbox.environment
-    return {} if environment.is_own else {"environment": environment.name}
-
-
-def event(code: str, execution: Execution) -> Mapping[str, Any]:
-    """Describe a program that was run, for `Transcript.events`."""
+def _make_event(code: str, execution: Execution) -> Mapping[str, Any]:
     return {
         "kind": "program",
         "code": code,
@@ -144,3 +171,184 @@ def event(code: str, execution: Execution) -> Mapping[str, Any]:
         "tier": execution.tier,
         **as_event(execution.files),
     }
+
+
+PROGRAM_PROMPT = """\
+Answer the question about the data by writing one Python program.
+
+{tables}
+
+Question: {input}
+
+The data is loaded already, in pandas DataFrames under the names given above; do not read any file. Think \
+first if you like, then write the complete program in one block that starts with ```python and ends with \
+```. Whatever the program prints is taken as your answer, so print the answer and nothing else."""
+
+
+class ProgramOfThought(ProgramSolver):
+    """Asks for a program, runs it, and answers with what the program prints; made by `program_of_thought`."""
+
+    __slots__ = ()
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        tables, messages = await self._prepare(sample)
+        completion = await model.chat(messages, **self.params)
+        answer, facts = "", {"program": "missing"}
+        events: tuple[Mapping[str, Any], ...] = ()
+        if program := find_program(completion.text):
+            execution = await self.sandbox.run(program.code, tables, self.timeout)
+            facts = self._collect_facts(program, execution)
+            events = (_make_event(program.code, execution),)
+            answer = execution.stdout.strip() if facts["program"] == "ok" else ""
+        return Transcript(
+            answer=answer,
+            messages=(*messages, Message("assistant", completion.text)),
+            reasoning=completion.reasoning,
+            events=events,
+            facts={**facts, "finish": completion.finish_reason},
+        )
+
+
+def program_of_thought(
+    *,
+    prompt: Prompt = PROGRAM_PROMPT,
+    tables: Tables = metadata_tables,
+    describe: Describe | None = describe_tables,
+    sandbox: Sandbox | None = None,
+    timeout: float = 10.0,
+    **params: Any,
+) -> ProgramOfThought:
+    """Ask for one program and run it in the sandbox.
+
+    The program in the answer runs: its last Python block, or what `find_program` reads more leniently (the fact
+    `form`). What it prints, without white space around it, is the answer; where a block is missing, or the program
+    fails or takes too long, the answer is empty. The transcript's fact `program` says which: `ok`, `missing`,
+    `printed nothing`, `failed`, `package missing` (with its name as the fact `package`) or `timed out`; the fact
+    `sandbox` says which tier held it, the fact `files` what it wrote.
+    Its event of the kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any,
+    `figures` and `files` (see `Execution.files`).
+
+    Args:
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
+            tables) that returns the user's message or a whole conversation.
+        tables: the tables of a sample, by the names of the variables that hold them in the program; by
+            default what the sample's metadata have under `tables`.
+        describe: makes, from those names, the program whose output is the description; None: none is made.
+        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        timeout: seconds for one program.
+        params: generation parameters by their OpenAI names.
+
+    Raises, when it is called with a sample:
+        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxError: a table cannot be loaded.
+        ModelError: the call failed for good.
+    """
+    checked = generation_params(program_of_thought, params)
+    return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, checked)
+
+
+ROUNDS_PROMPT = """\
+Answer the question about the data step by step, with Python as your tool.
+
+{tables}
+
+Question: {input}
+
+The data is loaded already, in pandas DataFrames under the names given above; do not read any file. In each \
+step, say what you plan, then write code in one block that starts with ```python and ends with ```, and stop \
+there: you will be shown what it printed, and variables keep their values. Once you know the answer, write \
+no more code and give it as \\boxed{answer}."""
+SHOWN_CHARACTERS = 4000
+
+# What the model is told of a round, given its execution and how many rounds of code are left.
+ShowResult = Callable[[Execution, int], str]
+
+
+def show_result(execution: Execution, left: int) -> str:
+    """Show what a round printed and how it failed, at most 4,000 characters of each, and what to do next."""
+    printed = both_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
+    parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
+    if execution.error is not None:
+        parts.append(f"It did not run to its end:\n{both_ends(execution.error, SHOWN_CHARACTERS)}")
+    if execution.variables_lost:
+        parts.append("Its process is gone, and with it all variables but the tables: define again what you need.")
+    if left:
+        parts.append("Go on with the next step, or give the final answer as \\boxed{answer}.")
+    else:
+        parts.append("Write no more code: give the final answer now, as \\boxed{answer}.")
+    return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved(ProgramSolver):
+    """Lets the model write and run code in several rounds; made by `interleaved`."""
+
+    rounds: int
+    result: ShowResult
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        tables, (*messages,) = await self._prepare(sample)
+        events: list[Mapping[str, Any]] = []
+        facts: dict[str, Any] = {"program": "missing"}
+        async with self.sandbox.session(tables, self.timeout) as session:
+            while True:
+                completion = await model.chat(tuple(messages), **self.params)
+                messages.append(Message("assistant", completion.text))
+                program = find_program(completion.text, bare=False) if len(events) < self.rounds else None
+                if program is None:
+                    break
+                execution = await session.run(program.code)
+                facts = self._collect_facts(program, execution)
+                events.append(_make_event(program.code, execution))
+                messages.append(Message("user", self.result(execution, self.rounds - len(events))))
+        boxed = last_boxed_answer(completion.text)
+        return Transcript(
+            answer=completion.text.strip() if boxed is None else boxed,
+            messages=tuple(messages),
+            reasoning=completion.reasoning,
+            events=tuple(events),
+            facts={"rounds": len(events), **facts, "finish": completion.finish_reason},
+        )
+
+
+def interleaved(
+    *,
+    rounds: int = 3,
+    prompt: Prompt = ROUNDS_PROMPT,
+    result: ShowResult = show_result,
+    tables: Tables = metadata_tables,
+    describe: Describe | None = describe_tables,
+    sandbox: Sandbox | None = None,
+    timeout: float = 10.0,
+    **params: Any,
+) -> Interleaved:
+    r"""Let the model run code in up to `rounds` rounds and answer in a last one without code.
+
+    In each round the last Python block of the model's answer runs; an answer without one is the last, and
+    after `rounds` rounds one more answer is asked for, whose code is not run. The answer is the content
+    of the last `\boxed{...}` after the last result, else the text after the last result.
+
+    The transcript's facts: `rounds`, how many programs ran; `program`, how the last of them ended (`ok`,
+    `failed`, `timed out`), or `missing`. Each program is an event of the kind `program` with `code`,
+    `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any, `figures` and `files`.
+
+    Args:
+        rounds: the maximum number of rounds with code, at least 0.
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
+            tables) that returns the user's message or a whole conversation.
+        result: what the model is told of a round, from its `Execution` and the number of rounds left; at 0
+            it asks for the final answer.
+        tables: the tables of a sample, by the names of the variables that hold them in the program; by
+            default what the sample's metadata have under `tables`.
+        describe: makes, from those names, the program whose output is the description; None: none is made.
+        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        timeout: seconds for one round of code.
+        params: generation parameters by their OpenAI names.
+
+    Raises, when it is called with a sample:
+        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxError: a table cannot be loaded.
+        ModelError: a call failed for good.
+    """
+    own, checked = sandbox is None, generation_params(interleaved, params)
+    return Interleaved(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)

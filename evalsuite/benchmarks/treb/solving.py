@@ -20,7 +20,7 @@ from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.boxed import unbox
-from evalsuite.solvers.program_solvers import interleaved, program_of_thought
+from evalsuite.solvers.programs import interleaved, program_of_thought
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

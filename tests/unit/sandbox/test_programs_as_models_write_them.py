@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.sandbox import TableFile, tiers
-from evalsuite.solvers.program_solvers import show_result
+from evalsuite.solvers.programs import show_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable

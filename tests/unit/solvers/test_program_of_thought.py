@@ -6,15 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evalsuite.core.errors import SandboxError
 from evalsuite.core.types import Message, Sample
 from evalsuite.sandbox import Limits, Sandbox, TableFile
-from evalsuite.solvers.program_solvers import program_of_thought
-from evalsuite.solvers.program_text import python_block
-from evalsuite.solvers.programs import describe_tables, make_messages
+from evalsuite.solvers.program_text import find_program
+from evalsuite.solvers.programs import describe_tables, make_messages, program_of_thought
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +192,7 @@ def test_closing_the_solver_ends_its_own_sandbox_and_no_other() -> None:
         ("> ```python\n> a\n>\n> b\n> ```", "a\n\nb\n"),
         ("- x\n\t```python\n\ta\n\t```", "a\n"),
         ("```python\n'''\n```text\n'''\n```", "'''\n```text\n'''\n"),
-        ("~~~~python\n~~~\na\n~~~~~", "~~~\na\n"),
+        ("~~~~python\n'''\n~~~\n'''\n~~~~~", "'''\n~~~\n'''\n"),
         ("```python\nprint(1)", "print(1)"),
         ("text\r\n```python\r\na\r\n```\r\n", "a\r\n"),
         ("```python\n```", ""),
@@ -204,25 +201,9 @@ def test_closing_the_solver_ends_its_own_sandbox_and_no_other() -> None:
         ("", None),
     ],
 )
-def test_the_last_python_block_is_taken(text: str, code: str | None) -> None:
-    assert python_block(text) == code
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    codes=st.lists(st.text("ab \n'#é", max_size=20).map(lambda code: code + "\n"), min_size=1, max_size=4),
-    around=st.text("xyz \n", max_size=10),
-)
-def test_of_any_number_of_blocks_the_last_comes_out_unchanged(codes: list[str], around: str) -> None:
-    text = "".join(f"{around}\n```python\n{code}```\n" for code in codes) + around
-    assert python_block(text) == codes[-1]
-
-
-@settings(max_examples=100, deadline=None)
-@given(text=st.text("`~python\n {}", max_size=60))
-def test_any_text_has_a_block_or_none(text: str) -> None:
-    found = python_block(text)
-    assert found is None or found in text
+def test_the_last_python_block_is_the_program(text: str, code: str | None) -> None:
+    found = find_program(text, bare=False)
+    assert (found.code if found else None) == code
 
 
 def test_the_describing_program_names_each_table_by_its_variable(solve: Callable[..., Transcript]) -> None:
@@ -234,5 +215,6 @@ def test_the_describing_program_names_each_table_by_its_variable(solve: Callable
 
 
 @pytest.mark.parametrize("line", ["`" * 500_000, "~" * 500_000, " " * 500_000 + "``", "```" + " " * 500_000])
-def test_a_line_without_end_is_no_block(line: str) -> None:
-    assert python_block(line) is None
+def test_a_line_without_end_holds_no_code(line: str) -> None:
+    found = find_program(line, bare=False)
+    assert found is None or not found.code
