@@ -76,7 +76,6 @@ class CallLog:
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
 
     def add(self, call: LoggedCall) -> None:
-        """Add an answered call in the order of sending."""
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:

@@ -89,7 +89,6 @@ class LoopbackServer:
             await runner.cleanup()
 
     def open(self, api: CaseApi) -> Endpoint:
-        """Open a new address at which a case's model answers."""
         token = secrets.token_urlsafe(24)
         self._apis[token] = api
         return Endpoint(f"http://127.0.0.1:{self.port}/{token}/v1", token)

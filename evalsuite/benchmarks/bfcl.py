@@ -49,7 +49,6 @@ class BfclOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> BfclOptions:
-        """Read the options of a setup."""
         return read_options("BFCL", cls, setup.args)
 
 
@@ -161,7 +160,6 @@ class OneTurn:
     max_tokens: int
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Return the model's answer, with its calls as events."""
         conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
         completion = await model.chat(conversation, tools=functions, temperature=0, max_tokens=self.max_tokens)

@@ -43,7 +43,6 @@ class Tau2Options:
 
     @classmethod
     def of(cls, setup: Setup) -> Tau2Options:
-        """Read the options of a setup."""
         options = read_options("tau2", cls, setup.args)
         if options.world is None:
             raise SettingsError(

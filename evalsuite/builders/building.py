@@ -24,10 +24,7 @@ def bytes_of(files: Iterable[Path]) -> int:
 
 
 class BuildProgress:
-    """A progress bar with rate and remaining time; nothing if tqdm is not installed.
-
-    The unit `B` is shown in kB and MB.
-    """
+    """A progress bar with rate and remaining time (`B` in kB and MB); nothing if tqdm is not installed."""
 
     def __init__(self, total: int, unit: str) -> None:
         try:
@@ -50,22 +47,17 @@ class BuildProgress:
             self._bar.close()
 
     def begin(self, stage: str) -> None:
-        """Show the name of the current stage."""
         if self._bar is not None:
             self._bar.set_description(stage)
 
     def advance(self, count: int) -> None:
-        """Add completed work."""
         if self._bar is not None:
             self._bar.update(count)
 
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """Provide a private folder beside a file that is going to be written.
-
-    The folder is named after the file, so the next build removes the files that a killed build left there.
-    """
+    """Provide a private folder beside a target; its name lets the next build remove what a killed build left."""
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
     folder = target.parent / f".{target.name}.building"

@@ -37,7 +37,6 @@ class TargetScorer:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The declaration of the score."""
         return {self.name: SHARE}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:

@@ -93,11 +93,7 @@ class NotPlainError(TypeError):
 
 
 def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON.
-
-    Args:
-        stay: encodes a value of another type, which stays in its process; None refuses such values.
-    """
+    """Convert a value to JSON; `stay` encodes a value that stays in its process, None refuses such values."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
@@ -215,7 +211,6 @@ class AnswerProcess:
         return [place, _list_bases(type(value))]
 
     def _encode_changed(self, values: list[Any]) -> list[Any]:
-        """Encode the arguments that a function may have changed."""
         return [encode(value, self._stay) if isinstance(value, MUTABLE) else None for value in values]
 
 
@@ -303,7 +298,6 @@ class CheckProcess:
         self._thread = threading.Thread(target=self._run, args=(before, check, names, errors), daemon=True)
 
     def start(self) -> None:
-        """Run the check up to its first request."""
         self._thread.start()
         _send(self._token, self._requests.get())
 
@@ -313,7 +307,6 @@ class CheckProcess:
         _send(self._token, self._requests.get())
 
     def is_named(self, bases: list[str]) -> bool:
-        """Tell whether the tests name one of these classes."""
         return not self._classes.isdisjoint(bases)
 
     def ask(self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True) -> Any:

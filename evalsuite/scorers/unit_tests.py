@@ -163,11 +163,9 @@ class PassesTests:
         return []
 
     def sandbox_for(self, _sample: Sample) -> Sandbox:
-        """Return the sandbox of the sample's tests."""
         return self.sandbox
 
     async def aclose(self) -> None:
-        """Close the sandbox, if it was created for this scorer."""
         if self.owns_sandbox:
             await self.sandbox.aclose()
 

@@ -109,7 +109,6 @@ class FunctionApplication:
     timeout: float | None
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
-        """Calls the function once."""
         asynchronous = is_async(self.function)
         arguments = self._make_things(sample, model, asynchronous=asynchronous)
         call = self.function if asynchronous else _run_in_thread(self.function)
@@ -153,7 +152,6 @@ class ProgramApplication:
     cwd: Path | str | None = None
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
-        """Run the program once."""
         question = _format_input(sample)
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         command = [part.replace("{input}", text) for part in self.command]
@@ -197,7 +195,6 @@ class ProgramApplication:
 
 
 def _format_input(sample: Sample) -> str | list[dict[str, Any]]:
-    """Return the sample's input, a conversation in the OpenAI format."""
     if isinstance(sample.input, str):
         return sample.input
     return [encode_message(message) for message in sample.input]

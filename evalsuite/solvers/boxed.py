@@ -18,10 +18,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last complete `\boxed{...}`, which may hold nested braces; None without one.
-
-    Escaped braces do not count. The time is linear in the length of the text.
-    """
+    r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without one."""
     opened: list[int | None] = []  # for each open brace where its content starts, if it is a box's
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
@@ -57,10 +54,7 @@ def _closes_last(text: str) -> bool:
 
 
 def plain_words(latex: str) -> str:
-    r"""Strip formatting from an answer in LaTeX: math signs, fonts, thin spaces, escaped signs.
-
-    Formulas stay as they are (`\frac{1}{2}`): nothing is computed.
-    """
+    """Strip math signs, fonts, thin spaces and escapes from an answer in LaTeX; formulas stay as they are."""
     whole = _MATH.fullmatch(latex)
     text = next((part for part in whole.groups() if part is not None), "") if whole else latex
     while (unstyled := _STYLED.sub(r"\1", text)) != text:

@@ -10,7 +10,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.solvers.episode import Episode, ToolLoop
-from evalsuite.solvers.function_calling import Functions, tool_loop
+from evalsuite.solvers.tool_protocols import Functions, tool_loop
 from evalsuite.tools.worlds import open_tools
 
 if TYPE_CHECKING:
@@ -32,11 +32,9 @@ class Conversation:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """Those of the agent's loop."""
         return self.loop.tags
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Run one conversation in a world of its own."""
         effects: Effects = getattr(model, "effects", None) or Effects()
         async with open_tools(self.loop.tools, sample, effects) as opened:
             silent = dataclasses.replace(sample, input=())

@@ -12,9 +12,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import beginning_and_length
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
-from evalsuite.tools.arguments import Fault
-from evalsuite.tools.documents import ASK_TO_USER, FINISH
-from evalsuite.tools.execution import Registry, Tool, ToolFailure, as_text
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, Fault, Registry, Tool, ToolFailure, as_text
 from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, demand_distinct, open_tools
 
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Completion, Message, Sample
-    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import ToolDocument
     from evalsuite.tools.simulated import User
 
 
@@ -62,9 +60,7 @@ class TurnProtocol(Protocol):
         """Return the `tools` of a request."""
         ...
 
-    def read(self, completion: Completion) -> Turn:
-        """Read a message of the model."""
-        ...
+    def read(self, completion: Completion) -> Turn: ...
 
     def said(self, completion: Completion) -> Message:
         """Return the model's message as later requests repeat it."""
@@ -141,7 +137,6 @@ class ToolLoop:
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Run one episode with its own tools."""
         effects: Effects = getattr(model, "effects", None) or Effects()
         async with open_tools(self.tools, sample, effects) as opened:
             return await Episode(self, sample, model, opened, effects).run()
@@ -165,7 +160,6 @@ class Episode:
         self.dollars = 0.0
 
     async def run(self) -> Transcript:
-        """Run the whole episode."""
         await self.reply()
         return await self.transcript()
 
@@ -326,13 +320,11 @@ class Episode:
         return [*combined, *controls.values()]
 
     def ending(self, turns: int) -> str:
-        """Say why the episode ended."""
         if self.answer is not None:
             return "finish" if self.loop.protocol.finishes else "answer"
         return self.find_limit() or ("turn limit" if turns == self.loop.max_turns else "patience")
 
     def facts(self) -> dict[str, Any]:
-        """Count turns, calls and faults of the episode."""
         turns = [event for event in self.events if event["kind"] == "turn"]
         calls = [event for event in self.events if event["kind"] == "call"]
         faults = Counter(turn["fault"] for turn in turns if turn["fault"])

@@ -68,10 +68,7 @@ def _read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that prints each table's shape, columns and `info()`, then all or its first ten rows.
-
-    A table is shown whole below 50 rows and 20 columns, as in TReB (arXiv 2506.18421, section 4).
-    """
+    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4): small ones as a whole."""
     return _DESCRIBE.format(names=list(names))
 
 

@@ -26,7 +26,6 @@ class Generate:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """Make the messages for this sample."""
         head = (Message("system", self.system),) if self.system else ()
         if not isinstance(sample.input, str):
             return (*head, *sample.input)
@@ -75,10 +74,7 @@ def answer_of(sample: Sample) -> str:
 
 
 def ready_made(file: str, benchmark: str) -> Solver:
-    """Take each answer from a file instead of a model.
-
-    A sample is found by its id, or without its mode: an answer for `html-003` serves `html-003-direct`.
-    """
+    """Take each answer from a file instead of a model, by the sample's id with or without its mode."""
 
     async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

@@ -1,6 +1,5 @@
 from .declare import tool
-from .documents import ToolDocument
-from .execution import Registry, Tool, tools_of
+from .execution import Registry, Tool, ToolDocument, tools_of
 from .mcp_servers import McpServer
 from .simulated import Persona, Scripted
 from .worlds import World

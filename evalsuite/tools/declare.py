@@ -17,8 +17,7 @@ import typing_extensions
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
-from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.execution import Tool, ToolFailure, words_of
+from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -288,7 +287,6 @@ class DeclaredTool(Tool):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The decorated function."""
         return self._executor.function
 
     @property
@@ -296,7 +294,6 @@ class DeclaredTool(Tool):
         return typing.cast("PythonFunction", self.executor)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function directly, for example from a test of the tool."""
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> DeclaredTool:

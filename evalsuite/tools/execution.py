@@ -1,21 +1,244 @@
-"""How tools are run: the executors' protocol, what a failing tool raises, and the text of an observation."""
+"""Tools: their documents in the form of OpenAI's function definitions, the protocol of what runs them, and lists."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import beginning
-from evalsuite.tools.arguments import LONGEST_NAME, Fault, check_arguments
+from evalsuite.core.phrases import beginning, ends_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evalsuite.core.protocols import Model
-    from evalsuite.tools.documents import ToolDocument
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDocument:
+    """A tool's name, what it does, and its parameters.
+
+    Attributes:
+        name: as the model must write it.
+        description: what the tool does, for the model to read.
+        parameters: a JSON schema of type `object`.
+        origin: the library folder or class that the tool comes from; names are unique only within one.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    origin: str = ""
+
+    @property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """The schema of each parameter, by name."""
+        properties: Mapping[str, Mapping[str, Any]] = self.parameters.get("properties", {})
+        return properties
+
+    @property
+    def further(self) -> Mapping[str, Any] | None:
+        """The schema of parameters that are not named; None where there may be none.
+
+        JSON Schema allows further parameters by default. Here a document must allow them, because published documents
+        mean exactly the parameters they list.
+        """
+        further = self.parameters.get("additionalProperties", False)
+        if further is False:
+            return None
+        return {} if further is True else further
+
+    def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a parameter's schema with the definitions that it may refer to."""
+        shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
+        return {**shared, **schema} if shared else schema
+
+    def follow_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Follow a schema's reference into the document's own definitions."""
+        for _ in range(8):
+            start, _, name = str(schema.get("$ref", "")).rpartition("/")
+            if start not in {"#/$defs", "#/definitions"}:
+                break
+            schema = self.parameters.get(start[2:], {}).get(name, {})
+        return schema
+
+    def takes_null(self, name: str) -> bool:
+        """Return whether null is a valid value of a parameter."""
+        kinds = self.properties.get(name, {}).get("type", ())
+        return "null" in ([kinds] if isinstance(kinds, str) else kinds)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that every call must give."""
+        return tuple(self.parameters.get("required", ()))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the document as JSON data."""
+        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+
+    def text(self) -> str:
+        """Write the document in a few lines, half the tokens of its JSON, for text protocols."""
+        lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
+        for name, schema in self.properties.items():
+            about = f": {schema['description']}" if schema.get("description") else ""
+            lines.append(f"  {name} ({', '.join(self._list_notes(name, schema))}){about}")
+        return "\n".join(lines)
+
+    def _list_notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
+        kind = schema.get("type")
+        if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
+            notes = [kind]
+        else:
+            # Only the schema itself says what an array, an object or a choice may hold.
+            hidden = {"description", "default"}
+            notes = [json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)]
+        if "default" in schema:
+            notes.append(f"default {json.dumps(schema['default'], ensure_ascii=False)}")
+        elif name not in self.required:
+            notes.append("optional")
+        return notes
+
+    def openai(self) -> dict[str, Any]:
+        """Return the document as an entry of the `tools` of a chat request."""
+        return {"type": "function", "function": self.plain()}
+
+
+def _make_one_text(name: str, description: str, parameter: str, about: str) -> ToolDocument:
+    schema = {
+        "type": "object",
+        "properties": {parameter: {"type": "string", "description": about}},
+        "required": [parameter],
+    }
+    return ToolDocument(name, description, schema)
+
+
+FINISH = _make_one_text("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
+ASK_TO_USER = _make_one_text(
+    "ask_to_user",
+    "Asks the user for something that only the user can know. Use it sparingly.",
+    "question",
+    "One question to the user.",
+)
+
+
+# Maximum characters of names and faults as the model reads them.
+LONGEST_NAME = 60
+LONGEST_FAULT = 160
+FaultKind = Literal[
+    "unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name", "after_finish"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a call."""
+
+    kind: FaultKind  # To count by.
+    words: str  # A sentence for the model.
+
+
+def check_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """Convert arguments to the tool's types; return them and everything that is wrong with them.
+
+    Values are converted to the documented type if nothing is lost: published documents type every parameter as a
+    string while models write numbers, and the other way round. A null for an optional parameter counts as leaving it
+    out.
+    """
+    properties, required = document.properties, document.required
+    further = document.further
+    unknown = [name for name in arguments if name not in properties and further is None]
+    checked = {
+        name: fit_value(value, document.follow_reference(properties.get(name, further or {})))
+        for name, value in arguments.items()
+        if (name in properties or further is not None)
+        and not (value is None and name not in required and not document.takes_null(name))
+    }
+    faults = [
+        Fault("unknown_parameter", f"{document.name} has no parameter {beginning(name, LONGEST_NAME)!r}")
+        for name in unknown
+    ]
+    faults += [
+        Fault("missing_parameter", f"{document.name} needs the parameter {beginning(name, LONGEST_NAME)!r}")
+        for name in required
+        if name not in checked
+    ]
+    faults += [
+        fault
+        for name in checked
+        for fault in _type_faults(name, checked[name], document.whole(properties.get(name, further or {})))
+    ]
+    if not faults:
+        faults += _combination_faults(document, checked)
+    if any("\\" in name for name in unknown):
+        faults.append(Fault("escaped_name", "names are written without backslashes"))
+    return checked, tuple(faults)
+
+
+def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault]:
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema).iter_errors(value)
+    return [
+        Fault(
+            "wrong_type", f"parameter {beginning(name, LONGEST_NAME)!r}: {ends_of_line(error.message, LONGEST_FAULT)}"
+        )
+        for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
+    ]
+
+
+def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[Fault]:
+    """Violations of what the schema says about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
+    from jsonschema import Draft202012Validator
+
+    alone = {"type", "properties", "required", "additionalProperties"}
+    together = {key: value for key, value in document.parameters.items() if key not in alone}
+    errors = Draft202012Validator(together).iter_errors(dict(arguments))
+    return [
+        Fault("wrong_type", f"the parameters together: {ends_of_line(error.message, LONGEST_FAULT)}")
+        for error in errors
+    ]
+
+
+def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Convert a value to the type (the first of several) that the schema demands, if the conversion is obvious."""
+    demanded = schema.get("type")
+    if isinstance(demanded, (list, tuple)):
+        if _has_type(value, demanded):
+            return value
+        demanded = next((kind for kind in demanded if kind != "null"), "null")
+    if demanded == "string" and isinstance(value, (bool, int, float, list, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    if demanded in {"integer", "number"} and isinstance(value, str):
+        value = _as_number(value)
+    if demanded == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if demanded == "boolean" and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower(), value)
+    if demanded == "array" and isinstance(value, list) and isinstance(schema.get("items"), dict):
+        return [fit_value(item, schema["items"]) for item in value]
+    return value
+
+
+def _has_type(value: Any, kinds: Sequence[str]) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator({"type": list(kinds)}).is_valid(value)
+
+
+def _as_number(text: str) -> Any:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        return number
 
 
 class ToolFailure(Exception):  # noqa: N818 - an observation, not an error of the run

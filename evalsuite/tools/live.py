@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.core.protocols import Model
-    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import ToolDocument
 
 DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0
@@ -53,7 +53,6 @@ class LiveLibrary:
     seconds: float = SECONDS  # Time limit of a call, in seconds.
 
     def __post_init__(self) -> None:
-        """Refuse what the user has not allowed, and a folder without tools."""
         if not self.allow_network:
             raise SettingsError(
                 "executor='live' runs published code that calls services on the internet with arguments "
@@ -93,7 +92,6 @@ class Live:
     kind: str = "live"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """Run the tool and return its result."""
         executes_code = self.library.executes_code(document.origin)
         if executes_code and not self.library.allow_code:
             raise ToolError(
@@ -127,7 +125,6 @@ class Live:
         raise SandboxUnavailable(explain_failures(failures))
 
     def _run(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
-        """Run the process; return its standard output, up to a limit, and standard error."""
         # Files and not pipes: the limit on the size of files then holds for output too.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError, ToolError
-from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.execution import Tool, ToolFailure, words_of
+from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,7 +133,6 @@ class McpTool:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        """Call the server's tool and return the result as text."""
         session = await self.connection.session()
         try:
             result = await session.call_tool(document.name, dict(arguments))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import RunError, ToolError
 from evalsuite.core.phrases import beginning
-from evalsuite.tools.documents import ASK_TO_USER, FINISH
-from evalsuite.tools.execution import ToolFailure
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import ToolDocument
 
 RECORDS = "records.jsonl"
 _FAILED = "Error: "
@@ -40,7 +39,6 @@ class Recording:
 
     @property
     def calls(self) -> _Calls:
-        """All calls of the run."""
         if self._read is None:
             self._read = _read_calls(self.run / RECORDS)
         return self._read
@@ -55,8 +53,8 @@ class Recording:
     def find(self, request: str, before: Sequence[str], key: str) -> Result:
         """Find the result of a call after other calls of an episode.
 
-        An episode of the same request that began with the same calls says exactly what. Otherwise the call must have
-        had the same result wherever the run made it: then it does not depend on what went before.
+        An episode with the same request and the same earlier calls decides. Otherwise the call must have had the same
+        result wherever the run made it.
         """
         at = len(before)
         for episode in self.calls.episodes.get(request, ()):
@@ -74,7 +72,6 @@ class Recording:
         return results[0]
 
     def lacks(self, missing: str) -> ToolError:
-        """Make the error for what was never recorded."""
         return ToolError(
             f"the recording {self.run} does not hold {beginning(missing, LONGEST_CALL)}; record it in a run with "
             "executor='simulated' or 'live', or let this run do so"
@@ -91,7 +88,6 @@ class Recorded:
     _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        """Return the recorded observation."""
         key = _key(document.origin, document.name, dict(arguments))
         result = self.recording.find(self.request, self._made, key)
         self._made.append(key)
@@ -114,7 +110,6 @@ class RecordedUser:
         before: Sequence[tuple[str, str]],  # noqa: ARG002 - the users' signature
         model: Model,  # noqa: ARG002 - likewise
     ) -> str:
-        """Return the recorded reply."""
         return self.recording.reply(str(sample.input), question)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import ToolDocument
 
 FILE = "tool_observations.sqlite"
 # One row for each distinct question to a simulating model. `key` is the SHA-256 of the question as canonical
@@ -33,20 +33,13 @@ CREATE TABLE IF NOT EXISTS observations (
 
 
 class ObservationLibrary:
-    """Observations by question, in one SQLite file that outlives the run.
-
-    Several processes may share the file: each statement is its own transaction.
-
-    Args:
-        folder: holds the file `tool_observations.sqlite`; None keeps everything in memory.
-    """
+    """Observations by question, in a file that processes may share; without a folder, in memory."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._connection: sqlite3.Connection | None = None
 
     def find(self, question: Any) -> str | None:
-        """Find the stored observation for a question (plain JSON data), or None."""
         try:
             rows = self._connect().execute("SELECT observation FROM observations WHERE key = ?", (_key(question),))
             row = rows.fetchone()
@@ -65,7 +58,6 @@ class ObservationLibrary:
         return self.find(question) or observation
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
         if self._connection:
             self._connection.close()
             self._connection = None
@@ -123,11 +115,7 @@ class Simulator:
     max_tokens: int = 512  # Limit of an answer.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the simulating model's answer, from the library if the question was asked before.
-
-        Args:
-            messages: the question, which must not depend on the case's epoch.
-        """
+        """Return the simulator's answer to a question (the same in each epoch), if possible from the library."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find(question)
@@ -152,7 +140,6 @@ class Simulated:
     kind: str = "simulated"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
-        """Return what the tool returns, according to the simulator."""
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
         prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
@@ -174,9 +161,7 @@ class User(Protocol):
         """The name in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
-    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
-        """Return the user's answer."""
-        ...
+    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +177,6 @@ class ScriptedUser:
         before: Sequence[tuple[str, str]],
         model: Model,  # noqa: ARG002 - likewise
     ) -> str:
-        """Return the next of the sample's replies."""
         replies: Sequence[str] = sample.metadata.get("user", ())
         return replies[len(before)] if len(before) < len(replies) else NOTHING_TO_ADD
 
@@ -205,7 +189,6 @@ class SimulatedUser:
     kind: str = "simulated"
 
     async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
-        """Return the user's reply, according to the simulator."""
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
         earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in before)
         prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"

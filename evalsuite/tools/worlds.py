@@ -13,15 +13,14 @@ from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import number_of
 from evalsuite.core.threads import in_thread, is_async
 from evalsuite.gateway.handle import Effects
-from evalsuite.tools.execution import Tool, ToolFailure, as_text, documents_of, tool_methods, tools_of
+from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.tools.documents import ToolDocument
-    from evalsuite.tools.execution import Executor
+    from evalsuite.tools.execution import Executor, ToolDocument
 
 _WORDS = {
     "fails": "fails at call",
@@ -39,7 +38,6 @@ class Injected:
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> Injected:
-        """Add a fault."""
         return Injected({**self.faults, (tool, at): (kind, detail)})
 
     def counting(self, effects: Effects) -> FaultCounter:
@@ -81,11 +79,9 @@ class Faulty:
 
     @property
     def kind(self) -> str:
-        """The wrapped executor's."""
         return self.executor.kind
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Run a call, or lets it go wrong."""
         kind, detail = self.counter.next(self.tool)
         if kind == "fails":
             raise ToolFailure(str(detail))
@@ -244,8 +240,6 @@ class OpenWorld:
         return kept["state"]
 
     async def _state(self) -> dict[str, Any]:
-        from evalsuite.tools.execution import as_json
-
         world = await self.object()
         state = await world.state() if is_async(world.state) else await in_thread(world.state)
         return {"state": as_json(state)}
@@ -267,8 +261,6 @@ class InWorld:
 
 
 async def _quietly(tool: Tool, arguments: Mapping[str, Any]) -> None:
-    from evalsuite.tools.execution import ToolFailure
-
     nobody: Any = None
     try:
         await tool.executor.run(tool.document, arguments, nobody)

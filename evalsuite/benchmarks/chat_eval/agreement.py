@@ -83,11 +83,7 @@ def kappa(tally: Tally) -> Estimate | None:
 
 
 def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-    """Compute the judge's rank correlation with people over all responses (turn level), averaged over the aspects.
-
-    As in UniEval's script, all responses form one list. The interval is a jackknife over dialogues. The result is None
-    if the correlation is undefined for an aspect.
-    """
+    """Compute the judge's rank correlation with people; see `RatedResponses.correlation`."""
     return RatedResponses.by_judge(tally).correlation(coefficient, aspects)
 
 
@@ -100,7 +96,6 @@ class RatedResponses:
 
     @classmethod
     def by_judge(cls, tally: Tally) -> RatedResponses:
-        """Select the responses with the judge's scores."""
         rows = list(dialogues(tally))
         return cls(rows, [row.facts["judged"] for row in rows])
 
@@ -111,7 +106,10 @@ class RatedResponses:
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
     def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-        """Average the correlation over aspects, with a jackknife over dialogues; None if it is undefined."""
+        """Average over aspects the correlation over all responses, as in UniEval's script; None if it is undefined.
+
+        The interval is a jackknife over dialogues.
+        """
         from evalsuite.stats.correlation import rank_interval
 
         value, interval = rank_interval([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
@@ -134,10 +132,7 @@ WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
 
 def correct_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, Corrected]]:
-    """Estimate, for each judge, the share of comparisons that the first system wins, and the mean of each aspect.
-
-    The estimates use the judge and only a part of people's labels.
-    """
+    """Estimate how often the first system wins, and the mean of each aspect, by each judge and a part of the labels."""
     estimates = []
     for name, tally in judges:
         compared = pairs(tally).where(lambda row: row.facts["verdict"] is not None)
@@ -329,6 +324,5 @@ def _make_charts(lines: Lines, name: str) -> list[Chart]:
 
 
 def _name_models(judge: JudgeSetting) -> str:
-    """Name the models that debate, because several runs of one model share a line."""
     models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

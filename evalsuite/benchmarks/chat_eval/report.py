@@ -224,7 +224,6 @@ class TwoBallots:
 
     @property
     def changed(self) -> bool:
-        """Whether the two ballots differ."""
         return bool(self.before != self.after)
 
 

@@ -157,7 +157,6 @@ class AsJudge:
         return Transcript(_write_answer(assessment), events=_make_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:
-        """Make the judge of a mode for pairs or dialogues."""
         params = {**PARAMS[mode.kind], **self.params}
         if mode.kind == "paper":
             return self._make_referees(mode, task, params)

@@ -96,10 +96,7 @@ def models() -> list[str]:
 
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """Compare a run's accuracy in one mode with the published ones if the questions are similar; list the differences.
-
-    `judge` is None if exact match decides.
-    """
+    """Compare accuracy in one mode with similar published runs; `judge` is None if exact match decides."""
     by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in asked), "")

@@ -295,10 +295,7 @@ def predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Tabulate the questions that people are likely to ask, beside the paper's results (Table 10).
-
-    None if all questions are natural, or if the run does not record it.
-    """
+    """Tabulate questions that people are likely to ask (Table 10); None if all are natural or nothing is recorded."""
     rows: list[list[Cell]] = []
     for line in _lines(views):
         kinds = line.tally.groups("natural")

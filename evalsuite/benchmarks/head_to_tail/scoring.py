@@ -46,10 +46,7 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 class ByRule:
-    """Scores `missing`, the three text metrics, and accuracy and hallucination by each of them.
-
-    The text metrics take the best value over the accepted answers and their variants.
-    """
+    """Scores `missing` and, by the best variant of an answer, three text metrics with accuracy and hallucination."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         missing = float(is_answer_missing(sample, transcript))
@@ -80,7 +77,6 @@ class ByJudge:
     paper: PaperPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Score one answer."""
         missing = is_answer_missing(sample, transcript)
         correct = Score(0.0, "a missing answer") if missing else await self._make_verdict(sample, transcript, judge)
         shares = _make_shares(correct.value, float(missing))
@@ -237,10 +233,7 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 
 def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
-    """Return the answers and their variants without repetition, the answers first.
-
-    The question determines whether the answer is a person, and its unit.
-    """
+    """Return the answers and then their variants, which depend on the question, without repetition."""
     persons = asks_for_person(question)
     texts: dict[str, None] = dict.fromkeys(answers)
     for answer in answers:

@@ -14,7 +14,7 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
-from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.live import executing_files
 
 if TYPE_CHECKING:
@@ -58,12 +58,10 @@ class Step:
 
     @property
     def valid(self) -> bool:
-        """Tell whether the turn is well-formed."""
         return self.fault is None
 
     @property
     def reality(self) -> float:
-        """Compute the share of its calls that are real."""
         return sum(map(is_real, self.calls)) / len(self.calls) if self.calls else 0.0
 
 
@@ -117,7 +115,6 @@ class ToolEyesOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> ToolEyesOptions:
-        """Read the options of a setup."""
         return read_options("ToolEyes", cls, setup.args)
 
     def __post_init__(self) -> None:
@@ -129,7 +126,6 @@ class ToolEyesOptions:
                 raise SettingsError(f"{message}; it must be a whole number of at least 1")
 
     def tokens_of(self, mode: str) -> int:
-        """Return the token limit of a turn in a mode."""
         return self.max_tokens or (1024 if mode in RELEASED_MODES else 512)
 
 
@@ -282,12 +278,7 @@ def _write_subject(written: str, path: Path, where: str) -> str:
 
 
 def read_library(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
-    """Read the documents from files `<category>/<subcategory>/config_gpt4.json`.
-
-    Returns:
-        The documents of each subject (`category/subcategory`) in the file's order, `ask_to_user` and `finish`
-        included. Names repeat within three published files.
-    """
+    """Read the documents of each subject from `<category>/<subcategory>/config_gpt4.json`; names may repeat."""
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")

@@ -12,10 +12,8 @@ from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
-from evalsuite.solvers.function_calling import tool_loop
-from evalsuite.solvers.react_protocol import react
-from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
-from evalsuite.tools.execution import Tool
+from evalsuite.solvers.tool_protocols import react, tool_loop
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, Tool, ToolDocument
 from evalsuite.tools.live import Live, LiveLibrary
 from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
 from evalsuite.tools.simulated import ObservationLibrary, ScriptedUser, Simulated, SimulatedUser, Simulator
@@ -50,10 +48,7 @@ FIVE_EXAMPLES = tuple(_read_examples())
 
 
 class ToolEyesSolver:
-    """Runs each sample in its mode, with the tools of its subject.
-
-    Each episode gets its own instance of the shipped tools, or its own view of a recording.
-    """
+    """Runs each sample in its mode; each episode has its own shipped tools, or its own view of a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.of(setup), setup.data
@@ -76,7 +71,6 @@ class ToolEyesSolver:
         return replace(transcript, facts={**transcript.facts, **facts})
 
     async def aclose(self) -> None:
-        """Close the library of observations."""
         self.simulator.library.close()
 
     def _make_players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
@@ -125,7 +119,6 @@ class ToolEyesSolver:
         return react(tools, examples=examples, **shared, max_tokens=max_tokens)
 
     def tools(self, sample: Sample) -> object:
-        """Make the tools of one episode."""
         subject = sample.metadata["subject"]
         if self.executor is None:
             from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS

@@ -22,7 +22,7 @@ from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Message, Score
 from evalsuite.solvers.episode import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
-from evalsuite.tools.documents import ASK_TO_USER, FINISH
+from evalsuite.tools.execution import ASK_TO_USER, FINISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Completion, Sample, Transcript
-    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import ToolDocument
 
 
 ZERO_SHOT = "Resources/sys_infer.txt"
@@ -58,7 +58,6 @@ class ReleasedQuestion:
     user: tuple[tuple[str, bool], ...]
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """Fill in the fields of the user's message."""
         return "".join(values[piece] if is_field else piece for piece, is_field in self.user)
 
 
@@ -180,7 +179,6 @@ class ReleasedReAct:
     finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        """Return the authors' system prompt with the documents, then the request."""
         shown = self.system.replace(DOCUMENTS_FIELD, documents_json(sample))
         return (Message("system", shown), Message("user", str(sample.input)))
 

@@ -169,10 +169,7 @@ def _tabulate_metrics_table(
 
 
 def _draw_radars(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Draw Figure 5 of the paper over all scenarios, then for each scenario as the released code does.
-
-    Runs without a judge are left out, because they have one capability of five.
-    """
+    """Draw Figure 5 of the paper over all scenarios, then for each scenario; runs without a judge are left out."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     everywhere = [(line.label, line.tally) for line in judged]
     yield _make_radar("tool_eyes_capabilities", "Five capabilities", everywhere)

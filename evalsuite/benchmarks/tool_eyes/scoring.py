@@ -40,10 +40,7 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores the judged capabilities, their parts, and the overall score.
-
-    `released` has the authors' questions; None if no mode of the run needs them.
-    """
+    """Scores the judged capabilities; `released` has the authors' questions, or None if no mode needs them."""
 
     released: ReleasedPrompts | None = None
 

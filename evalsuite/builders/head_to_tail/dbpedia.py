@@ -36,10 +36,7 @@ _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 
 
 class Dbpedia(DumpSource):
-    """The dump in a workspace.
-
-    `templates` is a JSON file with a question for each predicate; `_` stands for the entity.
-    """
+    """The dump in a workspace; the file `templates` has a question for each predicate, with `_` for the entity."""
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
         super().__init__(workspace, folder)

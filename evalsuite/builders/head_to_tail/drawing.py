@@ -82,10 +82,7 @@ def is_fit(question: str, answers: Sequence[Answer]) -> bool:
 
 
 def gives_away(question: str, answers: Iterable[Answer]) -> bool:
-    """Tell whether the question contains an answer, ignoring case, accents and punctuation.
-
-    As in the published scripts, parts of words count: a question about Disneyland reveals Disney.
-    """
+    """Tell whether the question contains an answer, even within a word, ignoring case, accents and punctuation."""
     plain, spelt = question.casefold(), _letters(question)
     texts = [str(answer) for answer in answers]
     return any(text.casefold() in plain or _letters(text) in spelt for text in texts)
@@ -248,7 +245,6 @@ class Partition:
         return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
 
     def bucket(self, popularity: int) -> str:
-        """Return the bucket of entities of this popularity."""
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:
@@ -258,7 +254,6 @@ class Partition:
         return min(reached, default=max(self._entities, default=0) + 1)
 
     def shares(self) -> dict[str, Share]:
-        """Sum the entities and the popularity of each bucket."""
         shares = dict.fromkeys(BUCKETS, Share())
         for each, count in self._entities.items():
             name = self.bucket(each)
@@ -295,7 +290,6 @@ class DumpSource(QuestionSource):
         self._workspace, self._folder = workspace, folder
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """See `QuestionSource.draw`."""
         self._workspace.sql("""
             CREATE OR REPLACE TABLE drawn
             (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)

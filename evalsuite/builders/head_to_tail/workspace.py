@@ -46,11 +46,9 @@ class Workspace:
         self._database = _connect(folder)
 
     def close(self) -> None:
-        """Free the memory and the spilled data."""
         self._database.close()
 
     def sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run a query and return its rows."""
         import duckdb
 
         try:

@@ -12,8 +12,7 @@ import pytest
 
 from evalsuite.core.errors import CallFailed, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
-from evalsuite.solvers.function_calling import REMINDER, tool_loop
-from evalsuite.solvers.react_protocol import FORM, react
+from evalsuite.solvers.tool_protocols import FORM, REMINDER, react, tool_loop
 from evalsuite.tools import tool
 from evalsuite.tools.simulated import ScriptedUser
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.solvers.episode import Call
-from evalsuite.solvers.function_calling import tool_loop
-from evalsuite.solvers.react_protocol import react, read_turn
+from evalsuite.solvers.tool_protocols import react, read_turn, tool_loop
 
 GOOD = 'Thought: I look it up.\nAction: look_up\nAction Input: {"word": "tern"}'
 

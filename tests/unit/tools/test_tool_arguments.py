@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.tools.arguments import MAX_CHARACTERS, check_arguments, parse_arguments
-from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.arguments import MAX_CHARACTERS, parse_arguments
+from evalsuite.tools.execution import ToolDocument, check_arguments
 
 DOCUMENT = ToolDocument(
     "search",

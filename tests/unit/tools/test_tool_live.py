@@ -13,8 +13,7 @@ import pytest
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.environments import own_interpreter
-from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.execution import ToolFailure
+from evalsuite.tools.execution import ToolDocument, ToolFailure
 from evalsuite.tools.live import Live, LiveLibrary, executing_files
 
 if TYPE_CHECKING:

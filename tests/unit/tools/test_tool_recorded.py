@@ -10,8 +10,7 @@ import pytest
 
 from evalsuite.core.errors import RunError, ToolError
 from evalsuite.core.types import Sample
-from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.execution import ToolFailure
+from evalsuite.tools.execution import ToolDocument, ToolFailure
 from evalsuite.tools.recorded import RECORDS, Recorded, RecordedUser, Recording
 
 if TYPE_CHECKING:

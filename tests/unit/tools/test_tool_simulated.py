@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.core.errors import CallFailed, ToolError
 from evalsuite.core.types import Completion, Sample
-from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.execution import ToolDocument
 from evalsuite.tools.simulated import (
     FILE,
     NOTHING_TO_ADD,

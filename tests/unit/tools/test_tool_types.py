@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.tools import ToolDocument, tool
-from evalsuite.tools.arguments import check_arguments
-from evalsuite.tools.execution import ToolFailure
+from evalsuite.tools.execution import ToolFailure, check_arguments
 
 NOBODY: Any = None
 

@@ -10,7 +10,7 @@ import pytest
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
 from evalsuite.gateway.handle import Effects
-from evalsuite.solvers.function_calling import tool_loop
+from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.worlds import World, open_tools

@@ -21,33 +21,21 @@ MAX_TEXT = 20_000
 
 
 def check_range(name: str, value: int, low: int, high: int) -> int:
-    """Return the value if it lies within the bounds.
-
-    Raises:
-        ValueError: the value is out of bounds.
-    """
+    """Return the value, or raise ValueError if it is out of bounds."""
     if not low <= value <= high:
         raise ValueError(f"{name} must be between {low} and {high}")
     return value
 
 
 def short(name: str, text: str, limit: int = MAX_TEXT) -> str:
-    """Return the text if it is not too long.
-
-    Raises:
-        ValueError: the text is too long.
-    """
+    """Return the text, or raise ValueError if it is too long."""
     if len(text) > limit:
         raise ValueError(f"{name} must have at most {limit} characters")
     return text
 
 
 def read_date(text: str) -> date:
-    """Parse a date written as YYYY-MM-DD.
-
-    Raises:
-        ValueError: the text is not such a date.
-    """
+    """Parse a date written as YYYY-MM-DD, or raise ValueError."""
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
@@ -55,11 +43,7 @@ def read_date(text: str) -> date:
 
 
 def read_time(text: str) -> time:
-    """Parse a time of day written as HH:MM.
-
-    Raises:
-        ValueError: the text is not such a time.
-    """
+    """Parse a time of day written as HH:MM, or raise ValueError."""
     try:
         hours, minutes = text.strip().split(":")
         return time(int(hours), int(minutes))

@@ -13,8 +13,7 @@ from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import DOCUMENTS, LIBRARY, SCENARIOS, ToolEyesOptions, load, read_library
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
-from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
-from evalsuite.tools.execution import Registry, Tool
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, Registry, Tool, ToolDocument
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
 QUERY = {"query": "What is it?", "path": "ToolEyes/Tool_Library/Cat/Sub", "scenario": "TG"}

@@ -17,7 +17,7 @@ from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
 from evalsuite.output.reports.judges.ballots import write_log
-from evalsuite.solvers.react_protocol import read_turn
+from evalsuite.solvers.tool_protocols import read_turn
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Request, Sample

@@ -19,8 +19,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.places import Files, Records
 from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation, luhn_sum
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample
-from evalsuite.tools.arguments import check_arguments
-from evalsuite.tools.execution import documents_of, tools_of
+from evalsuite.tools.execution import check_arguments, documents_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

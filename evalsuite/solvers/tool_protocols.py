@@ -1,10 +1,14 @@
-"""Tool use through the function-calling protocol of the OpenAI API."""
+"""How models call tools: the function calling of the OpenAI API, and ReAct.
+
+ReAct (Yao et al., arXiv 2210.03629) has thoughts and calls as plain text, for any model that can chat.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import SettingsError
@@ -17,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.types import Completion, Sample
-    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import ToolDocument
     from evalsuite.tools.simulated import User
     from evalsuite.tools.worlds import ToolSource
 
-SYSTEM = """\
+_FUNCTIONS_SYSTEM = """\
 You help a user by calling the tools on offer. Before each call say in a sentence or two what you know so \
 far and what to do next. When you can answer, or when you see that these tools cannot do it, call finish \
 with your answer: the user reads nothing else."""
@@ -39,16 +43,14 @@ class Functions:
     the answer.
     """
 
-    system: str = SYSTEM  # The system message; empty for none.
+    system: str = _FUNCTIONS_SYSTEM  # The system message; empty for none.
     finishes: bool = True  # Whether a call of `finish` ends an episode.
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        """Begin with a system message, then the sample's input."""
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
     def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
-        """Offer the tool documents in the OpenAI format."""
         return [document.openai() for document in documents]
 
     def read(self, completion: Completion) -> Turn:
@@ -80,7 +82,6 @@ class Functions:
         return Message("assistant", completion.text, tuple(map(_sendable, _number_calls(completion))))
 
     def show_observation(self, call: Call, observation: str) -> Message:
-        """Return the observation as the answer to its call."""
         return Message("tool", observation, tool_call_id=call.id)
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
@@ -109,6 +110,120 @@ def _sendable(call: ToolCall) -> ToolCall:
     return ToolCall(call.id, name, json.dumps(arguments, ensure_ascii=False))
 
 
+FORM = """\
+Thought: in a sentence or two, what you know so far and what to do next
+Action: the name of one tool
+Action Input: the tool's parameters and their values as one JSON object"""
+
+_REACT_SYSTEM = """\
+You help a user by calling tools, one call at a time. Every message of yours has exactly these three parts \
+and stops after them:
+{form}
+
+After each message you are shown what the tool returned, as an observation. When you can answer, or when you \
+see that these tools cannot do it, call finish with your answer.
+
+The tools and their parameters:
+{documents}"""
+
+_EXAMPLES = """
+
+The conversation begins with worked examples, which had other tools. Your task is the last request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReAct:
+    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after it."""
+
+    examples: Sequence[Sequence[Message]] = ()  # Worked episodes in the form that the model should write.
+    finishes: bool = True  # Whether a call of `finish` ends an episode.
+
+    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+        shown = "\n".join(document.text() for document in documents)
+        system = _REACT_SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
+        if self.examples:
+            system += _EXAMPLES
+        rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
+        return (Message("system", system), *chain.from_iterable(self.examples), *rest)
+
+    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
+        """Offer nothing, because the system message has the tools."""
+        return ()
+
+    def read(self, completion: Completion) -> Turn:
+        return read_turn(completion.text)
+
+    def said(self, completion: Completion) -> Message:
+        """Return the text as the model wrote it, mistakes included."""
+        return Message("assistant", completion.text)
+
+    def show_observation(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
+        """Return the observation as a user message, because chat models without tools have no other role for it."""
+        return Message("user", f"Observation: {observation}")
+
+    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+        return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
+
+
+def read_turn(text: str) -> Turn:
+    """Read one message of the model.
+
+    A turn is well-formed if it has the three keywords in order, a non-empty action, an input that parses as a JSON
+    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is allowed. If several
+    things are wrong, the fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
+    """
+    _, first, rest = text.partition("Thought:")
+    thought, second, rest = rest.partition("Action:")
+    action, third, written = rest.partition("Action Input:")
+    thought, action = thought.strip(), action.strip()
+    if not (first and second and third):
+        return Turn(thought, (), "keywords", "The message does not have its three parts in order.")
+    if not action:
+        return Turn(thought, (), "empty_action", "The second part names no tool.")
+    try:
+        arguments, after = parse_arguments(written)
+    except ValueError as error:
+        return Turn(thought, (), "unparseable", f"The third part cannot be read: {error}.")
+    if after:
+        return Turn(thought, (), "redundant", "The message goes on after the third part.")
+    return Turn(thought, (Call(action, arguments),))
+
+
+def react(  # noqa: PLR0913 - each has a default and is given by name
+    tools: Sequence[ToolSource],
+    *,
+    user: User | None = None,
+    examples: Sequence[Sequence[Message]] = (),
+    max_turns: int = MAX_TURNS,
+    patience: int | None = None,
+    observation_limit: int = OBSERVATION_LIMIT,
+    tool_seconds: float = TOOL_SECONDS,
+    seconds: float | None = None,
+    tokens: int | None = None,
+    dollars: float | None = None,
+    **params: Any,
+) -> ToolLoop:
+    """Let the model use tools through the ReAct text protocol.
+
+    Args:
+        tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
+            episode, so that episodes do not share state.
+        user: answers `ask_to_user`, which is only offered if there is a user.
+        examples: worked episodes with other tools, placed before the sample's input as turns of the conversation.
+        max_turns: maximum number of turns of the model.
+        patience: number of malformed turns in a row after which an episode is given up; None for no such limit.
+        observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
+        tool_seconds: time limit of one call; a call that takes longer fails, and the model reads that.
+        seconds: time limit of all calls of an episode together; None for no limit.
+        tokens: maximum number of tokens that the model may use in an episode, prompts included; None for no limit.
+        dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
+        params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
+    """
+    checked = {**PARAMETERS, **generation_params(react, params)}
+    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
+    return ToolLoop(ReAct(examples), tools, user, *limits, checked)
+
+
 def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
     tools: Sequence[ToolSource],
     *,
@@ -126,26 +241,17 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
 ) -> ToolLoop:
     """Let the model use tools through the function calling of the OpenAI API.
 
+    The arguments that are not listed are those of `react`.
+
     Args:
-        tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
-            episode, so that episodes do not share state.
         system: the agent's own system prompt; empty for none, None for the one that asks for `finish`.
         ending: what ends an episode: `finish`, a call of the tool of that name, which is added to the tools; or `text`,
             a plain text message without calls, as in most agents in production.
-        user: answers `ask_to_user`, which is only offered if there is a user.
-        max_turns: maximum number of turns of the model.
-        patience: number of malformed turns in a row after which an episode is given up; None for no such limit.
-        observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
-        tool_seconds: time limit of one call; a call that takes longer fails, and the model reads that.
-        seconds: time limit of all calls of an episode together; None for no limit.
-        tokens: maximum number of tokens that the model may use in an episode, prompts included; None for no limit.
-        dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
-        params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(tool_loop, params)}
     if ending not in {"finish", "text"}:
         raise SettingsError(f"tool_loop was given ending={ending!r}; an episode ends by 'finish' or 'text'")
-    default = SYSTEM if ending == "finish" else ""
+    default = _FUNCTIONS_SYSTEM if ending == "finish" else ""
     protocol = Functions(default if system is None else system, ending == "finish")
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
     return ToolLoop(protocol, tools, user, *limits, checked)
