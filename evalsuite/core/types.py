@@ -265,6 +265,7 @@ class Completion:
         logprobs: one entry a generated token, where the backend gives them; else None.
         embeddings: of an embedding request, a vector a text, in the form of `vectors.encode_vector`.
         facts: what an application returned beside its answer (the passages that it found), as plain data.
+        seconds: time from sending the request to the answer; 0 if unknown.
     """
 
     text: str
@@ -275,6 +276,7 @@ class Completion:
     logprobs: tuple[TokenLogprob, ...] | None = None
     embeddings: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +377,7 @@ class Record:
         judge_usage: the judge's part of `usage`.
         simulator_usage: the part of `usage` that models took which played users or tools.
         seconds: wall time of solving and scoring.
-        solving_seconds: wall time until the answer stood.
+        solving_seconds: time until the answer was complete, without the time in which calls waited to be sent.
         input: the sample's input as text.
         target: what was expected.
         transcript: see `Transcript`; None where solving failed.

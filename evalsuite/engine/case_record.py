@@ -169,7 +169,7 @@ class CaseFindings:
             judge_usage=(solved.judge_usage if solved else Usage()) + self.judge_used,
             simulator_usage=solved.simulator_usage if solved else Usage(),
             seconds=round(solved.seconds, 3) if solved else 0.0,
-            solving_seconds=round(solved.solving_seconds, 3) if solved else 0.0,
+            solving_seconds=round(solved.solving_seconds, 6) if solved else 0.0,
             input=input_text(case.sample),
             target=case.sample.target,
             transcript=(solved.transcript if solved else None) or self.conversation,

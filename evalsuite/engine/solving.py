@@ -51,7 +51,7 @@ class Solved:
     judge_usage: Usage  # The judge's part of `usage`.
     simulator_usage: Usage  # The part of `usage` of models that played users or tools.
     seconds: float  # Wall time, waiting for the limiter included.
-    solving_seconds: float  # Wall time until the answer was complete.
+    solving_seconds: float  # Time until the answer was complete, without the time in which calls waited.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
 
 
@@ -111,7 +111,7 @@ async def solve(case: Case, models: Models) -> Solved:
     try:
         if case.bound.solver is not None:
             transcript, error = await _find_attempt(partial(run_solver, case.bound.solver, case.sample, model))
-        solving_seconds = time.monotonic() - started
+        solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
             judge_of = partial(models.judge, case.epoch, of_judge)
             scored = await _score_ahead(case, transcript, judge_of, models.model(case.epoch, meter))

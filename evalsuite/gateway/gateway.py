@@ -300,8 +300,11 @@ class Gateway:
         if backend.metered and not self.store.read_only:
             # The journal knows of a call that may cost money before it is made.
             call.attempt = self.store.note_sent(call.key, call.reserved)
+        sent = self._clock()
         try:
-            return await self._vault.complete(backend, call.request)
+            completion = await self._vault.complete(backend, call.request)
+            # A shared gateway has measured its own call.
+            return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
             raise
         except Exception as error:

@@ -6,6 +6,7 @@ Both take the same path: the process that runs the case asks the gateway, which 
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections import Counter
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ from evalsuite.gateway.concealment import name_with_epoch, name_without_epoch
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Completion
     from evalsuite.journal.answers import ToolCalls
@@ -203,6 +204,51 @@ class CaseAsker(Asker, Keeper, Protocol):
         ...
 
 
+class CallTimes:
+    """Measures the time in which a case's calls waited to be sent: for the gateway's start, their turn, and retries.
+
+    Attributes:
+        waited: seconds in which calls were open and none had been sent.
+    """
+
+    def __init__(self) -> None:
+        self.waited = 0.0
+        self._open, self._since = 0, 0.0
+        self._served: list[tuple[float, float]] = []
+
+    def begin(self) -> float:
+        """Open a call; return the time."""
+        now = time.monotonic()
+        if not self._open:
+            self._since = now
+        self._open += 1
+        return now
+
+    def end(self, began: float, seconds: float) -> None:
+        """Close a call.
+
+        Args:
+            began: the time that `begin` returned.
+            seconds: time from sending to the answer; 0 if unknown, and the call then counts as sent when it began.
+        """
+        now = time.monotonic()
+        self._served.append((now - seconds if seconds else began, now))
+        self._open -= 1
+        if not self._open:
+            # A stored answer counts with the time that its call took.
+            self.waited += now - self._since - _measure_union(self._served)
+            self._served.clear()
+
+
+def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
+    """Measure the time that at least one of some spans covers."""
+    covered, until = 0.0, -math.inf
+    for start, end in sorted(spans):
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return covered
+
+
 class Meter:
     """Requests and usage of one case, over all models. It numbers equal requests, each of which is a draw of its own.
 
@@ -212,6 +258,7 @@ class Meter:
 
     Attributes:
         cancelled: the case's cancelled requests, each with the seconds until then.
+        times: the time in which the case's calls waited.
     """
 
     def __init__(
@@ -224,6 +271,7 @@ class Meter:
         self._first: dict[str, str] = {}
         self._requests: Counter[str] = Counter()
         self.cancelled: list[tuple[Request, float]] = whole.cancelled if whole else []
+        self.times: CallTimes = whole.times if whole else CallTimes()
 
     def add(self, usage: Usage) -> None:
         """Count a call, here and in the meter that this one is a part of."""
@@ -333,12 +381,15 @@ class ModelHandle:
         shared = self._shared or params.get("api") == "embeddings"
         import asyncio
 
-        request, started = self.meter.draw(request, shared=shared), time.monotonic()
+        request, began, seconds = self.meter.draw(request, shared=shared), self.meter.times.begin(), 0.0
         try:
             completion = await self._asker.ask(request)
+            seconds = completion.seconds
         except asyncio.CancelledError:
-            self.meter.note_cancelled(request, time.monotonic() - started)
+            self.meter.note_cancelled(request, time.monotonic() - began)
             raise
+        finally:
+            self.meter.times.end(began, seconds)
         self.meter.add(completion.usage)
         during = DURING.get()
         if during is not None:

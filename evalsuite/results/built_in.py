@@ -1,6 +1,7 @@
 """Metrics that every benchmark has: resources used per case, and success over repeated attempts.
 
-`latency_p50`, `latency_p95` (any whole percentile): seconds from the start of a case to its answer. `cost`,
+`latency_p50`, `latency_p95` (any whole percentile): seconds until a case's answer, without those in which its
+calls waited to be sent (for a connection, a rate limit, a retry, or the start of the program). `cost`,
 `tokens`, `calls`: US dollars, tokens and calls per case, of the model under test alone; the prefix `judge_`
 selects the judge, `simulator_` the models that play users and tools, `total_` all models together.
 `pass_at_K`: the chance that at least one of K attempts at a sample passes; `pass_hat_K`: the chance that all
