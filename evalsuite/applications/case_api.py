@@ -59,7 +59,7 @@ class CaseApi:
 
     async def _answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
         if method == "GET" and path.startswith("/models"):
-            return self._models(path.removeprefix("/models").lstrip("/"))
+            return self._list_models(path.removeprefix("/models").lstrip("/"))
         if method == "POST" and path == "/chat/completions":
             return await self._make_chat(read_object(content))
         if method == "POST" and path == "/responses":
@@ -68,11 +68,11 @@ class CaseApi:
             return await self._embed(read_object(content))
         return error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
 
-    def _models(self, name: str) -> HttpAnswer:
+    def _list_models(self, name: str) -> HttpAnswer:
         model = {"id": name or self._model.name, "object": "model", "created": 0, "owned_by": "evalsuite"}
         return json_answer(model if name else {"object": "list", "data": [model]})
 
-    def _number(self) -> int:
+    def _count_answer(self) -> int:
         self._answers += 1
         return self._answers
 
@@ -81,15 +81,15 @@ class CaseApi:
         completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
         name = str(body.get("model") or self._model.name)
         if not body.get("stream"):
-            return json_answer(chat_api.chat_completion(completion, name, self._number()))
+            return json_answer(chat_api.chat_completion(completion, name, self._count_answer()))
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        return chat_stream(chat_api.chat_chunks(completion, name, self._number(), with_usage=with_usage))
+        return chat_stream(chat_api.chat_chunks(completion, name, self._count_answer(), with_usage=with_usage))
 
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
-        asked = responses_api.read_response(body, self._before(body.get("previous_response_id")))
+        asked = responses_api.read_response(body, self._find_earlier(body.get("previous_response_id")))
         completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
         name = str(body.get("model") or self._model.name)
-        response = responses_api.response_object(body, completion, name, self._number())
+        response = responses_api.response_object(body, completion, name, self._count_answer())
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages
         reply = Message("assistant", completion.text, completion.tool_calls)
         self._conversations[response["id"]] = (*spoken, reply)
@@ -97,7 +97,7 @@ class CaseApi:
             return response_stream(responses_api.response_events(response))
         return json_answer(response)
 
-    def _before(self, previous: object) -> tuple[Message, ...]:
+    def _find_earlier(self, previous: object) -> tuple[Message, ...]:
         if previous is None:
             return ()
         if previous not in self._conversations:

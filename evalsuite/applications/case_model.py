@@ -56,7 +56,7 @@ class _Conversation:
     messages: list[Message]
     keys: list[object]
 
-    def goes_on_in(self, keys: list[object]) -> bool:
+    def continues_in(self, keys: list[object]) -> bool:
         return keys[: len(self.keys)] == self.keys
 
     def observations(self, reply: int) -> dict[str, str]:
@@ -82,7 +82,7 @@ class CallLog:
         """Fill a transcript without messages and events with those of the logged calls."""
         if transcript.messages or transcript.events or not self.calls:
             return transcript
-        conversations, replies = self._conversations()
+        conversations, replies = self._group_calls()
         return dataclasses.replace(
             transcript,
             messages=tuple(message for conversation in conversations for message in conversation.messages),
@@ -95,13 +95,13 @@ class CallLog:
         texts = [call.completion.text for call in self.calls if call.completion.text]
         return self.complete(Transcript(texts[-1] if texts else ""))
 
-    def _conversations(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
+    def _group_calls(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
         """Group the calls into conversations; return for each call its conversation and the index of its reply."""
         conversations: list[_Conversation] = []
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
             sent = [_key(message) for message in call.messages]
-            continued = [open_one for open_one in conversations if open_one.goes_on_in(sent)]
+            continued = [open_one for open_one in conversations if open_one.continues_in(sent)]
             conversation = max(continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], []))
             if not continued:
                 conversations.append(conversation)
@@ -125,9 +125,9 @@ class CallLog:
             observations = conversation.observations(place)
             for tool_call in completion.tool_calls:
                 seen = observations.get(tool_call.id)
-                yield _call_event(turn, tool_call, self._later(turn, tool_call) if seen is None else seen)
+                yield _call_event(turn, tool_call, self._find_later_result(turn, tool_call) if seen is None else seen)
 
-    def _later(self, turn: int, made: ToolCall) -> str:
+    def _find_later_result(self, turn: int, made: ToolCall) -> str:
         """Find a call's result in any later request, because a changed system prompt begins a new conversation.
 
         The first request that holds the id decides. Ids may repeat, so the last result in it counts, except after
@@ -219,7 +219,7 @@ class CaseModel(ModelHandle):
     ) -> Completion:
         """Ask the model; see `protocols.Model.chat`. Tool calls without ids get some."""
         messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
-        with self._noting_failures():
+        with self._record_failures():
             completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
@@ -246,7 +246,7 @@ class CaseModel(ModelHandle):
         """
         # The run's generation parameters apply to its chat model, not to embeddings.
         asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
-        with self._noting_failures():
+        with self._record_failures():
             messages = [Message("user", text) for text in texts]
             completion = await asked.chat(messages, api="embeddings", **params)
             if len(completion.embeddings) != len(texts):
@@ -257,7 +257,7 @@ class CaseModel(ModelHandle):
             return completion
 
     @contextlib.contextmanager
-    def _noting_failures(self) -> Iterator[None]:
+    def _record_failures(self) -> Iterator[None]:
         try:
             yield
         except RequestRefused:

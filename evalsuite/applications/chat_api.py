@@ -87,7 +87,7 @@ def failed_call(error: EvalsuiteError) -> HttpAnswer:
 def read_object(content: bytes) -> dict[str, Any]:
     """Read a request's body."""
     try:
-        value = json.loads(content, parse_constant=_refuse)
+        value = json.loads(content, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -95,7 +95,7 @@ def read_object(content: bytes) -> dict[str, Any]:
     return value
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
@@ -143,9 +143,9 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
         "index": 0,
         "message": message,
         "finish_reason": completion.finish_reason,
-        "logprobs": logprobs_of(completion),
+        "logprobs": write_logprobs(completion),
     }
-    return {**_make_head(model, number, "chat.completion"), "choices": [choice], "usage": usage_of(completion.usage)}
+    return {**_make_head(model, number, "chat.completion"), "choices": [choice], "usage": write_usage(completion.usage)}
 
 
 def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
@@ -164,7 +164,7 @@ def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: 
         yield chunk({"tool_calls": [{"index": index, **encode_tool_call(call)}]})
     yield chunk({}, completion.finish_reason)
     if with_usage:
-        yield {**head, "choices": [], "usage": usage_of(completion.usage)}
+        yield {**head, "choices": [], "usage": write_usage(completion.usage)}
 
 
 def pieces(text: str) -> list[str]:
@@ -172,7 +172,7 @@ def pieces(text: str) -> list[str]:
     return re.findall(r"\s+|\S+\s*", text)
 
 
-def usage_of(usage: Usage) -> dict[str, Any]:
+def write_usage(usage: Usage) -> dict[str, Any]:
     """Name the tokens by the API's names."""
     total = usage.prompt_tokens + usage.completion_tokens
     return {
@@ -188,7 +188,7 @@ def _make_head(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
 
 
-def logprobs_of(completion: Completion) -> dict[str, Any] | None:
+def write_logprobs(completion: Completion) -> dict[str, Any] | None:
     """Write log probabilities in the API's format; None if the model gave none."""
     if completion.logprobs is None:
         return None

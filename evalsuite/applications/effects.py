@@ -40,7 +40,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
 
     def arguments_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
-        return _plain({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
+        return _require_json({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
 
     @functools.wraps(function)
     async def run_async(*args: Any, **kwargs: Any) -> Any:
@@ -51,17 +51,17 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         effects, loop = found
         here = asyncio.get_running_loop() is loop
         begun = effects.begin(name, arguments_of(args, kwargs))
-        place, kept = await (begun if here else _elsewhere(begun, loop))
+        place, kept = await (begun if here else _await_in(begun, loop))
         if place is None:
             return kept["returned"]
         calls = ModelCalls()
         token = DURING.set(calls)
         try:
-            result = _plain(await work(*args, **kwargs), f"{name}: its result")
+            result = _require_json(await work(*args, **kwargs), f"{name}: its result")
         finally:
             DURING.reset(token)
         ended = effects.end(place, calls, {"returned": result})
-        await (ended if here else _elsewhere(ended, loop))
+        await (ended if here else _await_in(ended, loop))
         return result
 
     @functools.wraps(function)
@@ -78,7 +78,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         calls = ModelCalls()
         token = DURING.set(calls)
         try:
-            result = _plain(function(*args, **kwargs), f"{name}: its result")
+            result = _require_json(function(*args, **kwargs), f"{name}: its result")
         finally:
             DURING.reset(token)
         asyncio.run_coroutine_threadsafe(effects.end(place, calls, {"returned": result}), loop).result()
@@ -87,7 +87,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     return cast("Callable[P, T]", run_async if is_async(function) else run)
 
 
-async def _elsewhere(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+async def _await_in(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
@@ -103,7 +103,7 @@ def _refuse_to_block(name: str, loop: asyncio.AbstractEventLoop) -> None:
         )
 
 
-def _plain(value: Any, what: str) -> Any:
+def _require_json(value: Any, what: str) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:

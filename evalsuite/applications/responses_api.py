@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, logprobs_of, pieces
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, write_logprobs
 from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
 
 def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
     if completion.text or not completion.tool_calls:
-        logprobs = (logprobs_of(completion) or {}).get("content", [])
+        logprobs = (write_logprobs(completion) or {}).get("content", [])
         part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": logprobs}
         yield {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
     for index, call in enumerate(completion.tool_calls):

@@ -78,7 +78,7 @@ def _make_files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
 
 
 def _list_samples(path: Path, category: str) -> Iterator[Sample]:
-    answers = {} if category in (*NO_CALL, ANY_CALL) else _answers(path.parent / "possible_answer" / path.name)
+    answers = {} if category in (*NO_CALL, ANY_CALL) else _read_answers(path.parent / "possible_answer" / path.name)
     for place, record in read_json_lines(path):
         name = take(record, "id", str, path, place)
         if category not in (*NO_CALL, ANY_CALL) and name not in answers:
@@ -108,7 +108,7 @@ def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[M
         raise DatasetError(path, f"{place}, field 'question'", str(turns[0])[:60], "messages") from error
 
 
-def _answers(path: Path) -> dict[str, list[dict[str, Any]]]:
+def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Read the right calls of each question, as data for `trajectories.read_call`."""
     answers = {}
     for place, record in read_json_lines(path):
@@ -163,12 +163,12 @@ class OneTurn:
         conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
         completion = await model.chat(conversation, tools=functions, temperature=0, max_tokens=self.max_tokens)
-        events = tuple(map(_event, completion.tool_calls))
+        events = tuple(map(_make_event, completion.tool_calls))
         answer = Message("assistant", completion.text, completion.tool_calls)
         return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
 
 
-def _event(call: ToolCall) -> dict[str, Any]:
+def _make_event(call: ToolCall) -> dict[str, Any]:
     try:
         arguments, after = parse_arguments(call.arguments or "{}")
         faults = ["unparseable"] if after else []
@@ -197,10 +197,10 @@ class Correct:
             for name, accepted in call.items()
         ]
         right = agrees("any_order", expected, calls)
-        return {"correct": Score(float(right), "" if right else _note(sample, expected, calls))}
+        return {"correct": Score(float(right), "" if right else _write_note(sample, expected, calls))}
 
 
-def _note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
+def _write_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
         return f"no function fits; {number_of(len(calls), 'call')} made"
     paired = sum(at is not None for at in pair(expected, calls))

@@ -57,7 +57,7 @@ class Tau2Options:
         return self.world if isinstance(self.world, World) else World(self.world, outside=False)
 
 
-def _folder(setup: Setup) -> Path:
+def _find_folder(setup: Setup) -> Path:
     if setup.data is None:
         raise SettingsError("tau2 has no shipped tasks; name a domain's folder with --data=DIR (DIR/tau2)")
     domain = Tau2Options.of(setup).domain
@@ -66,20 +66,20 @@ def _folder(setup: Setup) -> Path:
 
 def read_policy(setup: Setup) -> str:
     """Read the agent's policy."""
-    return read_text(_folder(setup) / POLICY)
+    return read_text(_find_folder(setup) / POLICY)
 
 
 def load(setup: Setup) -> Dataset:
     """Load one sample per task."""
-    path = _folder(setup) / TASKS
+    path = _find_folder(setup) / TASKS
     samples = [
-        _sample(expect(task, dict, path, f"task {number}"), path, f"task {number}")
+        _make_sample(expect(task, dict, path, f"task {number}"), path, f"task {number}")
         for number, task in enumerate(read_json(path, list), 1)
     ]
     return Dataset(samples, f"{path.parent.name}/{path.name}")
 
 
-def _sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
+def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = take(task, "user_scenario", dict, path, where)
     criteria = task.get("evaluation_criteria") or {}
     goal, knowledge = _make_instructions(scenario, path, where)
@@ -133,7 +133,7 @@ class Reward:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
         scores = {
             "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
-            "communicate": float(_was_told(sample, transcript)),
+            "communicate": float(_is_told(sample, transcript)),
             "actions": float(agrees("superset", _list_actions(sample), tool_uses(transcript))),
         }
         basis = sample.metadata["basis"]
@@ -168,7 +168,7 @@ def _select_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if names is None or name in names}
 
 
-def _was_told(sample: Sample, transcript: Transcript) -> bool:
+def _is_told(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether each piece of information occurs in the agent's messages, ignoring case and commas."""
     spoken = [
         message.content.lower().replace(",", "") for message in transcript.messages if message.role == "assistant"

@@ -319,7 +319,7 @@ class CheckProcess:
             else:
                 raised, result = None, decode(outcome[1], lambda data: self._make_remote(*data, may_call=may_call))
                 for argument, left in zip([*args, *named.values()], outcome[2], strict=True):
-                    _take_over(argument, decode(left, lambda data: self._make_remote(*data)))
+                    _copy_content(argument, decode(left, lambda data: self._make_remote(*data)))
         except Exception as error:
             raise ValueError(f"the answer's result cannot be read: {error}") from error
         if raised is not None:
@@ -379,7 +379,7 @@ def _write_error_text(error: BaseException) -> str:
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 
-def _take_over(argument: Any, left: Any) -> None:
+def _copy_content(argument: Any, left: Any) -> None:
     """Give an argument the content that the answer's copy has after the call."""
     if type(argument) is not type(left):
         return

@@ -39,7 +39,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     function handled it: an answer without the model measures nothing.
     """
     try:
-        result = await _make_result(solver, sample, model)
+        result = await _call_within_case(solver, sample, model)
     except RaisedInThread as error:
         raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
     except Exception as error:
@@ -51,7 +51,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     return model.log.complete(read_result(result))
 
 
-async def _make_result(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
+async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
     try:
         return await _call(solver, sample, model)
@@ -76,7 +76,7 @@ def read_result(result: Any, answer: str = ANSWER) -> Transcript:
         return result
     if isinstance(result, str):
         return Transcript(result)
-    fields = _make_fields(result)
+    fields = _read_fields(result)
     if fields is None or not isinstance(fields.get(answer), str):
         raise SolverError(
             f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
@@ -85,7 +85,7 @@ def read_result(result: Any, answer: str = ANSWER) -> Transcript:
     return Transcript(fields[answer], facts={name: value for name, value in fields.items() if name != answer})
 
 
-def _make_fields(result: Any) -> Mapping[str, Any] | None:
+def _read_fields(result: Any) -> Mapping[str, Any] | None:
     if isinstance(result, Mapping):
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
@@ -96,8 +96,8 @@ def _make_fields(result: Any) -> Mapping[str, Any] | None:
     return dumped if isinstance(dumped, Mapping) else None
 
 
-OFFERED = ("client", "endpoint", "model", "sample")  # Names of parameters that a function may have.
-LONGEST_COMPLAINT = 2000  # How many characters of a failed program's standard error its error message repeats.
+OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample")  # Names of parameters that a function may have.
+LONGEST_ERROR = 2000  # How many characters of a failed program's standard error its error message repeats.
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class FunctionApplication:
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         asynchronous = is_async(self.function)
-        arguments = self._make_things(sample, model, asynchronous=asynchronous)
+        arguments = self._make_arguments(sample, model, asynchronous=asynchronous)
         call = self.function if asynchronous else _run_in_thread(self.function)
         try:
             async with asyncio.timeout(self.timeout):
@@ -121,7 +121,7 @@ class FunctionApplication:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
         return read_result(result, self.answer)
 
-    def _make_things(self, sample: Sample, model: CaseModel, *, asynchronous: bool) -> dict[str, Any]:
+    def _make_arguments(self, sample: Sample, model: CaseModel, *, asynchronous: bool) -> dict[str, Any]:
         parameters = inspect.signature(self.function).parameters
         blocking = BlockingModel(model, asyncio.get_running_loop())
         make: dict[str, Callable[[], Any]] = {
@@ -131,7 +131,7 @@ class FunctionApplication:
             "sample": lambda: sample,
         }
         # The first parameter is the question, whatever its name.
-        return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED}
+        return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED_PARAMETERS}
 
 
 def _run_in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,7 +179,7 @@ class ProgramApplication:
             raise SolverError(f"the program {command[0]} cannot be started: {error}") from error
         try:
             async with asyncio.timeout(self.timeout):
-                output, complaint = await program.communicate(text.encode("utf-8", "replace"))
+                output, error_output = await program.communicate(text.encode("utf-8", "replace"))
         except TimeoutError as error:
             raise SolverError(f"the program {command[0]} did not end within {self.timeout:g} s") from error
         finally:
@@ -187,7 +187,7 @@ class ProgramApplication:
                 os.killpg(program.pid, signal.SIGKILL)
             await program.wait()
         if program.returncode:
-            words = complaint.decode("utf-8", "replace").strip()[-LONGEST_COMPLAINT:]
+            words = error_output.decode("utf-8", "replace").strip()[-LONGEST_ERROR:]
             raise SolverError(
                 f"the program {command[0]} ended with status {program.returncode}: {words or '(it says nothing)'}"
             )

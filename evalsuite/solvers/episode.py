@@ -13,7 +13,7 @@ from evalsuite.core.phrases import beginning_and_length
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Fault, Registry, Tool, ToolFailure, as_text
-from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, demand_distinct, open_tools
+from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ class ToolLoop:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SettingsError(f"a tool-using solver was given {name}={value}; it must be more than 0")
-        demand_distinct(self.tools, self.reserved)
+        check_distinct_names(self.tools, self.reserved)
 
     @property
     def reserved(self) -> frozenset[str]:
@@ -274,11 +274,11 @@ class Episode:
         tool = self.registry[name]
         if isinstance(tool.executor, _Finish):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
-        kept = await self.effects.once(name, arguments, lambda: self.really_run(tool, arguments))
+        kept = await self.effects.once(name, arguments, lambda: self.run_tool(tool, arguments))
         self.tool_seconds += kept["seconds"]
         return tool.executor.kind, kept["text"], kept["failed"]
 
-    async def really_run(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool and returns what the journal stores of it."""
         started, failed = time.monotonic(), False
         limit = self.limit_of(tool)

@@ -79,7 +79,7 @@ class Functions:
         Servers refuse a conversation that contains a call with an invalid name or with arguments that are not JSON.
         What the model really wrote is in the turn's event.
         """
-        return Message("assistant", completion.text, tuple(map(_sendable, _number_calls(completion))))
+        return Message("assistant", completion.text, tuple(map(_repair_call, _number_calls(completion))))
 
     def show_observation(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
@@ -101,7 +101,7 @@ def _number_calls(completion: Completion) -> list[ToolCall]:
     ]
 
 
-def _sendable(call: ToolCall) -> ToolCall:
+def _repair_call(call: ToolCall) -> ToolCall:
     try:
         arguments, _ = parse_arguments(call.arguments)
     except ValueError:

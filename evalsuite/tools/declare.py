@@ -17,7 +17,7 @@ import typing_extensions
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
-from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, words_of
+from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     description = " ".join(" ".join(lines[: bounds[0]]).split())
     parameters: dict[str, str] = {}
     for start, end in zip(starts, bounds[1:], strict=True):
-        parameters |= _section(lines[start:end])
+        parameters |= _read_section(lines[start:end])
     return description, parameters
 
 
@@ -51,7 +51,7 @@ def _starts_section(lines: list[str], number: int) -> bool:
     return bool(_GOOGLE.match(line) or (underlined and _NUMPY.match(line)) or _ANY_FIELD.match(line))
 
 
-def _section(lines: list[str]) -> dict[str, str]:
+def _read_section(lines: list[str]) -> dict[str, str]:
     if field := _FIELD.match(lines[0]):
         return {field[1]: " ".join(" ".join([field[2], *lines[1:]]).split())}
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
@@ -75,29 +75,31 @@ def _make_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
     return parameters
 
 
-def portable(hint: Any) -> Any:
+def replace_typed_dicts(hint: Any) -> Any:
     """Replace the TypedDicts in a type by equal ones of typing_extensions."""
     if typing.is_typeddict(hint):
-        return _replace(hint)
+        return _replace_typed_dict(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is None or not any(map(_holds, inner)):
+    if origin is None or not any(map(_holds_typed_dict, inner)):
         return hint
     if origin is Annotated:
-        return Annotated[(portable(inner[0]), *inner[1:])]
-    changed = tuple(map(portable, inner))
+        return Annotated[(replace_typed_dicts(inner[0]), *inner[1:])]
+    changed = tuple(map(replace_typed_dicts, inner))
     if origin in (Union, types.UnionType):
         return reduce(or_, changed)
     return origin[changed]
 
 
-def _holds(hint: Any) -> bool:
-    return typing.is_typeddict(hint) or any(map(_holds, typing.get_args(hint)))
+def _holds_typed_dict(hint: Any) -> bool:
+    return typing.is_typeddict(hint) or any(map(_holds_typed_dict, typing.get_args(hint)))
 
 
-def _replace(hint: Any) -> Any:
+def _replace_typed_dict(hint: Any) -> Any:
     required = hint.__required_keys__
     fields = {
-        name: (typing_extensions.Required if name in required else typing_extensions.NotRequired)[portable(kind)]
+        name: (typing_extensions.Required if name in required else typing_extensions.NotRequired)[
+            replace_typed_dicts(kind)
+        ]
         for name, kind in typing.get_type_hints(hint, include_extras=False).items()
     }
     return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator, unused-ignore]
@@ -142,7 +144,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
         if parameter.name in about:
             schema["description"] = about[parameter.name]
         if parameter.default is not parameter.empty and parameter.default is not None:
-            schema["default"] = _plain(parameter.default, adapters.get(parameter.name))
+            schema["default"] = _convert_default(parameter.default, adapters.get(parameter.name))
         properties[parameter.name] = schema
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required}
@@ -195,13 +197,13 @@ def _make_any_of(options: list[dict[str, Any] | None]) -> dict[str, Any] | None:
 
 def _make_container(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
     if list in (hint, origin):
-        return _around("array", "items", inner[0] if inner else Any)
+        return _wrap_schema("array", "items", inner[0] if inner else Any)
     if dict in (hint, origin):
-        return _around("object", "additionalProperties", inner[1] if inner else Any)
+        return _wrap_schema("object", "additionalProperties", inner[1] if inner else Any)
     return None
 
 
-def _around(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
+def _wrap_schema(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
     schema = _simple_schema(inner)
     return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
 
@@ -211,9 +213,9 @@ def _make_adapter(hint: Any, where: str) -> Any:
     from pydantic.errors import PydanticUserError
 
     try:
-        return TypeAdapter(portable(hint) if sys.version_info < (3, 12) else hint)
+        return TypeAdapter(replace_typed_dicts(hint) if sys.version_info < (3, 12) else hint)
     except (PydanticUserError, TypeError, NameError) as error:
-        raise _no_json(hint, where) from error
+        raise _make_type_error(hint, where) from error
 
 
 def _make_schema_of(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
@@ -222,20 +224,20 @@ def _make_schema_of(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
     try:
         schema: dict[str, Any] = adapter.json_schema()
     except PydanticUserError as error:
-        raise _no_json(hint, where) from error
+        raise _make_type_error(hint, where) from error
     if schema.get("format") == "binary":
-        raise _no_json(hint, where)
+        raise _make_type_error(hint, where)
     return schema
 
 
-def _no_json(hint: Any, where: str) -> SettingsError:
+def _make_type_error(hint: Any, where: str) -> SettingsError:
     return SettingsError(
         f"{where} has the type {hint!r}, which JSON has not; use str, int, float, bool, Literal, list and dict of "
         "these, an Enum, a date, a dataclass, a TypedDict or a pydantic model"
     )
 
 
-def _plain(value: Any, adapter: Any) -> Any:
+def _convert_default(value: Any, adapter: Any) -> Any:
     return value if adapter is None else adapter.dump_python(value, mode="json")
 
 
@@ -258,7 +260,7 @@ class PythonFunction:
         except TimeoutError as error:
             if limit.expired():
                 raise ToolFailure(f"no answer within {self.seconds:g} seconds") from None
-            raise ToolFailure(words_of(error)) from error
+            raise ToolFailure(describe_error(error)) from error
 
     async def _call(self, arguments: Mapping[str, Any]) -> Any:
         try:
@@ -272,12 +274,12 @@ class PythonFunction:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise ToolFailure(words_of(error)) from error
+            raise ToolFailure(describe_error(error)) from error
         except RaisedInThread as error:
             raise ToolFailure(str(error)) from error
         except BaseException as error:
             # A tool that calls sys.exit must not end the event loop.
-            raise ToolFailure(words_of(error)) from error
+            raise ToolFailure(describe_error(error)) from error
 
 
 class DeclaredTool(Tool):

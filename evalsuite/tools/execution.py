@@ -266,7 +266,7 @@ def as_text(result: Any) -> str:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     except Exception as error:
         # `str` of an object of the tool's own may raise anything.
-        raise ToolFailure(f"the result cannot be written as JSON: {words_of(error)}") from error
+        raise ToolFailure(f"the result cannot be written as JSON: {describe_error(error)}") from error
     # Half of a surrogate pair would break every file that the observation is written to.
     return text.encode("utf-8", "replace").decode()
 
@@ -276,7 +276,7 @@ def as_json(value: Any) -> Any:
     return json.loads(as_text(value)) if not isinstance(value, str) else value
 
 
-def words_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Write an error's type and message, even if its `__str__` raises."""
     try:
         message = str(error)

@@ -104,7 +104,7 @@ class Live:
             "arguments": dict(arguments),
             "executes_code": executes_code,
         }
-        answer = await in_thread(self._answer, json.dumps(call).encode())
+        answer = await in_thread(self._run_anywhere, json.dumps(call).encode())
         if "missing" in answer:
             raise ToolError(
                 f"the tool {document.name} of {document.origin} cannot be run on this machine: {answer['missing']}; "
@@ -114,13 +114,13 @@ class Live:
             raise ToolFailure(str(answer["error"]))
         return answer.get("result")
 
-    def _answer(self, call: bytes) -> dict[str, Any]:
+    def _run_anywhere(self, call: bytes) -> dict[str, Any]:
         """Run a call in the first bubblewrap that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
             output, complaints = self._run(command(bwrap, self.library.folder), call)
             if output.startswith(_STARTED):
-                return _read(output.removeprefix(_STARTED), complaints)
+                return _read_answer(output.removeprefix(_STARTED), complaints)
             failures[bwrap] = complaints.strip()[-500:]
         raise SandboxUnavailable(explain_failures(failures))
 
@@ -140,7 +140,7 @@ class Live:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     raise ToolFailure(f"no answer within {self.library.seconds:g} seconds") from None
-            return _start_of(output), _start_of(complaints).decode("utf-8", "replace")
+            return _read_beginning(output), _read_beginning(complaints).decode("utf-8", "replace")
 
 
 def command(bwrap: str, folder: Path) -> list[str]:
@@ -164,7 +164,7 @@ def _write_program() -> str:
     ).replace("from __future__ import annotations\n", "")
 
 
-def _read(line: bytes, complaints: str) -> dict[str, Any]:
+def _read_answer(line: bytes, complaints: str) -> dict[str, Any]:
     if len(line) + len(_STARTED) >= MAX_OUTPUT:
         raise ToolFailure(f"the tool returned more than {MAX_OUTPUT} bytes")
     try:
@@ -174,6 +174,6 @@ def _read(line: bytes, complaints: str) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _start_of(file: IO[bytes]) -> bytes:
+def _read_beginning(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read(MAX_OUTPUT)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError, ToolError
-from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, words_of
+from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ class _Connection:
         except Exception as error:  # noqa: BLE001 - somebody waits for the session
             if not ready.done():
                 ready.set_exception(
-                    ToolError(f"the MCP server {self._server.name} cannot be reached: {words_of(error)}")
+                    ToolError(f"the MCP server {self._server.name} cannot be reached: {describe_error(error)}")
                 )
 
     def _transport(self) -> Any:
@@ -137,7 +137,7 @@ class McpTool:
         try:
             result = await session.call_tool(document.name, dict(arguments))
         except Exception as error:
-            raise ToolFailure(words_of(error)) from error
+            raise ToolFailure(describe_error(error)) from error
         plain = result.model_dump(mode="json", by_alias=True)
         text = "\n".join(part.get("text") or f"({part['type']})" for part in plain["content"])
         if plain.get("isError"):

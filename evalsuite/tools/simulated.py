@@ -44,7 +44,7 @@ class ObservationLibrary:
             rows = self._connect().execute("SELECT observation FROM observations WHERE key = ?", (_key(question),))
             row = rows.fetchone()
         except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from error
+            raise self._make_error(error) from error
         return row[0] if row else None
 
     def keep(self, question: Any, observation: str) -> str:
@@ -54,7 +54,7 @@ class ObservationLibrary:
             with self._connect() as connection:
                 connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
         except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from error
+            raise self._make_error(error) from error
         return self.find(question) or observation
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class ObservationLibrary:
             self._connection = connection
         return self._connection
 
-    def _unusable(self, error: Exception) -> ToolError:
+    def _make_error(self, error: Exception) -> ToolError:
         place = self._folder / FILE if self._folder else "in memory"
         return ToolError(
             f"the library of tool observations ({place}) cannot be used: {error}; "
@@ -99,7 +99,7 @@ specific and free of contradictions. If the arguments make no sense for this too
 message such as the tool would give."""
 
 
-def player_of(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
+def find_player(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
     """Return a model that simulates a tool or a user for a case. Its usage is counted separately where possible."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
@@ -121,7 +121,7 @@ class Simulator:
         kept = self.library.find(question)
         if kept is not None:
             return kept
-        peer = player_of(asker, self.model, self.base_url, epoch=1)
+        peer = find_player(asker, self.model, self.base_url, epoch=1)
         completion = await peer.chat(messages, temperature=0, max_tokens=self.max_tokens)
         if completion.finish_reason == "length" or not completion.text.strip():
             fault = "cut off" if completion.text.strip() else "empty"
@@ -268,7 +268,7 @@ class Persona:
             raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
         prompt = [Message("system", self._write_role(sample)), Message("user", "Hello, how can I help you?")]
         prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
-        completion = await player_of(model, name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)
+        completion = await find_player(model, name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)
         text = completion.text.strip()
         if not text:
             raise ToolError(f"{name}, which plays the user, said nothing ({completion.finish_reason})")

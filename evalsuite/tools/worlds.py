@@ -132,21 +132,21 @@ class World:
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
         """Make call number `at` of a tool fail, without any effect."""
-        return self._with(tool, at, "fails", message)
+        return self._add_fault(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
         """Make call number `at` of a tool take longer."""
-        return self._with(tool, at, "slow", seconds)
+        return self._add_fault(tool, at, "slow", seconds)
 
     def stale(self, tool: str, *, at: int = 2) -> World:
         """Make call number `at` of a tool return what the call before it returned."""
-        return self._with(tool, at, "stale", None)
+        return self._add_fault(tool, at, "stale", None)
 
     def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
         """Append a prompt injection to the result of call number `at`."""
-        return self._with(tool, at, "poisoned", text)
+        return self._add_fault(tool, at, "poisoned", text)
 
-    def _with(self, tool: str, at: int, kind: str, detail: Any) -> World:
+    def _add_fault(self, tool: str, at: int, kind: str, detail: Any) -> World:
         documents = self.documents
         if documents and tool not in {document.name for document in documents}:
             raise SettingsError(f"{self.make!r} has no tool {tool!r}, so it cannot go wrong")
@@ -166,7 +166,7 @@ class OpenWorld:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
     _made: Any = None
-    _caught_up: bool = False
+    _is_restored: bool = False
     STATE: ClassVar[str] = "state of the world"
 
     async def tools(self) -> list[Tool]:
@@ -207,8 +207,8 @@ class OpenWorld:
         """Return the object, in the state after the calls that the journal holds."""
         if self._made is None:
             self._made = await self._make()
-        if not self._caught_up:
-            self._caught_up = True
+        if not self._is_restored:
+            self._is_restored = True
             earlier = [call for call in self.effects.recalled if call[0] in self.names]
             if earlier:
                 await self._restore(earlier)
@@ -229,7 +229,7 @@ class OpenWorld:
         else:
             by_name = {tool.document.name: tool for tool in tools_of(self._made)}
             for name, arguments in calls:
-                await _quietly(by_name[name], arguments)
+                await _repeat_call(by_name[name], arguments)
 
     async def state(self) -> Any:
         """Return what the world's `state()` returns after the episode; None if it has no such method."""
@@ -260,7 +260,7 @@ class InWorld:
             return await getattr(world, self.method).executor.run(document, arguments, model)
 
 
-async def _quietly(tool: Tool, arguments: Mapping[str, Any]) -> None:
+async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
     nobody: Any = None
     try:
         await tool.executor.run(tool.document, arguments, nobody)
@@ -303,7 +303,7 @@ async def open_tools(
         yield opened
 
 
-def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
+def check_distinct_names(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
     """Refuse tools with equal names before any model is asked."""
     seen: set[str] = set()
     for source in sources:

@@ -193,7 +193,7 @@ RHO_NOTE = (
 )
 
 
-def paired_modes(views: Sequence[RunView]) -> list[Table]:
+def compare_modes(views: Sequence[RunView]) -> list[Table]:
     """Compare every two modes of a run: in one table for comparisons and in one for dialogue responses."""
     on_pairs: list[tuple[Cell, ...]] = []
     on_dialogues: list[tuple[Cell, ...]] = []
@@ -211,7 +211,7 @@ def paired_modes(views: Sequence[RunView]) -> list[Table]:
 def _compare_accuracy(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
     from evalsuite.stats import mcnemar
 
-    answers = _answers(one[0], pairs(one[1]), other[0], pairs(other[1]))
+    answers = _pair_verdicts(one[0], pairs(one[1]), other[0], pairs(other[1]))
     if not answers:
         return []
     before = [float(people == first) for people, first, _ in answers]
@@ -222,7 +222,7 @@ def _compare_accuracy(label: str, one: tuple[str, Tally], other: tuple[str, Tall
 
 
 def _compare_rho(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
-    first, second = _by_question(one[0], dialogues(one[1])), _by_question(other[0], dialogues(other[1]))
+    first, second = _map_by_question(one[0], dialogues(one[1])), _map_by_question(other[0], dialogues(other[1]))
     both = [at for at in first if at in second]
     if not both:
         return []
@@ -239,8 +239,8 @@ def _make_gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
     return gain(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
 
 
-def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
-    rows, others = _by_question(one, first), _by_question(other, second)
+def _pair_verdicts(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
+    rows, others = _map_by_question(one, first), _map_by_question(other, second)
     return [
         (row.facts["human"], _write_verdict(row), _write_verdict(others[at]))
         for at, row in rows.items()
@@ -248,7 +248,7 @@ def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers
     ]
 
 
-def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
+def _map_by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
     # If there are several modes, a sample's id ends with its mode.
     return {f"{row.sample.removesuffix(mode.replace(':', '-'))} {row.epoch}": row for row in tally}
 
@@ -257,7 +257,7 @@ def _write_verdict(row: Row) -> str:
     return row.facts["verdict"] or "none"
 
 
-THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
+PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
     "roles": ("ChatGPT [1], one_by_one, 2 turns", published.BY_ROLES),
     "turns": ("ChatGPT [1], one_by_one, 2 roles", published.BY_TURNS),
 }
@@ -265,8 +265,8 @@ THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
 
 def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa of panels of one model against the number of roles, and against the number of turns."""
-    by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
-    by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
+    by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
+    by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
     charts = [
         *(_make_charts(by_roles, "roles") if by_roles else []),
         *(_make_charts(by_turns, "turns") if by_turns else []),
@@ -274,7 +274,7 @@ def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
-def _lines(
+def _group_by_line(
     judges: Sequence[JudgeSetting], along: Callable[[JudgingMode], int], fixed: Callable[[JudgingMode], str]
 ) -> Lines:
     lines: dict[str, dict[int, JudgeSetting]] = {}
@@ -304,7 +304,7 @@ def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[J
 
 
 def _make_charts(lines: Lines, name: str) -> list[Chart]:
-    their_line, theirs = THEIRS[name]
+    their_line, theirs = PUBLISHED_LINES[name]
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
     labels = [str(number) for number in numbers]
 

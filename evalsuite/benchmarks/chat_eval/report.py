@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
     RatedResponses,
+    compare_modes,
     correct_means,
     correlation,
     dialogues,
     draw_by_panel_size,
     judge_settings,
     kappa,
-    paired_modes,
     pairs,
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Ballot = Mapping[str, Any]
 
 
-THEIRS = (
+PUBLISHED_NOTE = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
     "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They are comparable only with rows "
     "measured on those files, in modes with the same numbers of roles and turns; by default, `paper:` modes have 2 "
@@ -54,14 +54,14 @@ def report(views: Sequence[RunView]) -> Section:
     comparing = [judge for judge in judges if len(pairs(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
-        _about(views),
-        _on_pairs(comparing),
-        *paired_modes(views),
-        _by_category(comparing),
-        *dialogue_tables(judges),
-        _make_strategies(comparing),
+        _make_preface(views),
+        _tabulate_pairs(comparing),
+        *compare_modes(views),
+        _tabulate_by_category(comparing),
+        *tabulate_dialogues(judges),
+        _tabulate_strategies(comparing),
         *draw_by_panel_size(comparing),
-        changed_minds(judges),
+        tabulate_changed_minds(judges),
         bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
         agreement_table("Agreement among the judges", named),
         corrected_table("Means corrected with few labels", correct_means(named)),
@@ -70,21 +70,21 @@ def report(views: Sequence[RunView]) -> Section:
     return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))
 
 
-def _about(views: Sequence[RunView]) -> Passage:
+def _make_preface(views: Sequence[RunView]) -> Passage:
     sources = "; ".join(dict.fromkeys(f"{view.label}: {view.source}" for view in views if view.source))
     return Passage(
         "What is measured",
         f"The model under test is the judge; people's verdicts and ratings are the right answers. {UNPARSED}"
         + (f" Samples: {sources}." if sources else "")
-        + f"\n\n{THEIRS}",
+        + f"\n\n{PUBLISHED_NOTE}",
     )
 
 
-def _on_pairs(judges: Sequence[JudgeSetting]) -> Table | None:
+def _tabulate_pairs(judges: Sequence[JudgeSetting]) -> Table | None:
     if not judges:
         return None
-    theirs = [_theirs(row) for row in (*published.PEOPLE, *published.JUDGES)]
-    return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_ours, judges)])
+    theirs = [_make_published_row(row) for row in (*published.PEOPLE, *published.JUDGES)]
+    return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, judges)])
 
 
 PAIR_COLUMNS = (
@@ -96,18 +96,18 @@ PAIR_COLUMNS = (
 )
 
 
-def _theirs(row: OnPairs) -> tuple[Cell, ...]:
+def _make_published_row(row: OnPairs) -> tuple[Cell, ...]:
     return (row.name, row.accuracy, row.kappa, None, 80)
 
 
-def _ours(judge: JudgeSetting) -> tuple[Cell, ...]:
+def _make_judge_row(judge: JudgeSetting) -> tuple[Cell, ...]:
     compared = pairs(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
     return (judge.name, compared.estimate("accuracy"), kappa(judge.tally), silent, len(compared))
 
 
-def _by_category(judges: Sequence[JudgeSetting]) -> Table | None:
+def _tabulate_by_category(judges: Sequence[JudgeSetting]) -> Table | None:
     by_judge = {judge.name: pairs(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in by_judge.values() for category in groups})
     if not categories:
@@ -124,19 +124,22 @@ def _by_category(judges: Sequence[JudgeSetting]) -> Table | None:
     )
 
 
-def _make_strategies(judges: Sequence[JudgeSetting]) -> Table | None:
+def _tabulate_strategies(judges: Sequence[JudgeSetting]) -> Table | None:
     panels = [judge for judge in judges if judge.mode.strategy]
     if not panels:
         return None
     rows: list[tuple[Cell, ...]] = []
     for strategy, theirs in published.STRATEGIES.items():
-        rows += [_theirs(theirs), *(_ours(judge) for judge in panels if _plain(judge, strategy))]
+        rows += [
+            _make_published_row(theirs),
+            *(_make_judge_row(judge) for judge in panels if _has_different_roles(judge, strategy)),
+        ]
     same = [judge for judge in panels if judge.mode.same_role]
-    rows += [_theirs(published.SAME_ROLE), *map(_ours, same)] if same else []
+    rows += [_make_published_row(published.SAME_ROLE), *map(_make_judge_row, same)] if same else []
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 
-def _plain(judge: JudgeSetting, strategy: str) -> bool:
+def _has_different_roles(judge: JudgeSetting, strategy: str) -> bool:
     return judge.mode.strategy == strategy and not judge.mode.same_role
 
 
@@ -147,7 +150,7 @@ DIALOGUE_COLUMNS = (
     Column("No verdict", "percent"),
     Column("Responses", "count"),
 )
-SOUGHT = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
+ASPECT_GROUPS = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
 DIALOGUE_NOTE = (
     "Correlation at turn level with the mean of people's ratings. ROUGE-L, BLEU and BERTScore need no judge: they "
     "compare each response with the conversation's own response, which is left out. G-Eval's scores are weighted by "
@@ -156,17 +159,17 @@ DIALOGUE_NOTE = (
 )
 
 
-def dialogue_tables(judges: Sequence[JudgeSetting]) -> list[Table]:
+def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> list[Table]:
     """Make a table per coefficient, or an empty list if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
-    return [_table(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
+    return [_tabulate_dialogues(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
 
 
-def _table(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
+def _tabulate_dialogues(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
     rows = [
         *_make_published_rows(sign),
-        *_without_judge(rated[0].tally, sign),
-        *(_make_row(judge, sign) for judge in rated),
+        *_make_metric_rows(rated[0].tally, sign),
+        *(_make_dialogue_row(judge, sign) for judge in rated),
     ]
     return Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
@@ -175,19 +178,19 @@ def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
     return [(name, *row[sign], fmean(row[sign]), None, 360) for name, row in published.DIALOGUES.items()]
 
 
-def _without_judge(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
+def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
     """Make the rows of metrics without a judge; all judges have the same responses, so one tally suffices."""
     metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
     measured = {name: RatedResponses.by_metric(tally, name) for name in metrics}
     return [
-        (name, *(responses.correlation(sign, names) for names in SOUGHT), None, len(responses.rows))
+        (name, *(responses.correlation(sign, names) for names in ASPECT_GROUPS), None, len(responses.rows))
         for name, responses in measured.items()
     ]
 
 
-def _make_row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
+def _make_dialogue_row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
     name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
-    return (name, *(correlation(judge.tally, sign, names) for names in SOUGHT), *_make_coverage(judge.tally))
+    return (name, *(correlation(judge.tally, sign, names) for names in ASPECT_GROUPS), *_make_coverage(judge.tally))
 
 
 def _make_coverage(tally: Tally) -> tuple[Cell, Cell]:
@@ -227,15 +230,15 @@ class TwoBallots:
         return bool(self.before != self.after)
 
 
-def changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
+def tabulate_changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
     """Make a row for each judge with secret ballots, task and turn; None if no judge has secret ballots."""
-    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_rows(judge, task)]
+    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_change_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
 
-def _make_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
+def _make_change_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
-    ballots = [two for row in cases for two in two_ballots(row, judge.mode.turns)]
+    ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns)]
     for turn in sorted({two.turn for two in ballots}):
         some = [two for two in ballots if two.turn == turn]
         samples = [two.sample for two in some]
@@ -246,7 +249,7 @@ def _make_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
         yield (judge.name, task, f"{turn} to {turn + 1}", share(changed, samples), *compared, len(some))
 
 
-def two_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
+def pair_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
     """Pair every two successive ballots of one debater for one order of the answers."""
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:

@@ -50,7 +50,7 @@ PAPER_MIX = {
 }
 
 
-def domain_differences(asked: Tally, domain: str) -> list[str]:
+def list_differences(asked: Tally, domain: str) -> list[str]:
     """List how a run's cases in one mode and domain, errors included, differ from the paper's; empty if they do not."""
     mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
     if not tags:
@@ -97,7 +97,7 @@ def models() -> list[str]:
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
     """Compare accuracy in one mode with similar published runs; `judge` is None if exact match decides."""
-    by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
+    by_domain = {domain: list_differences(asked, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in asked), "")
     if mode != MODE:

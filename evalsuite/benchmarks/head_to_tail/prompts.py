@@ -98,9 +98,9 @@ class PromptSolver:
     paper: PaperPrompts | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        return await self.generate(replace(sample, input=self._find_conversation(sample)), model)
+        return await self.generate(replace(sample, input=self._make_input(sample)), model)
 
-    def _find_conversation(self, sample: Sample) -> str | tuple[Message, ...]:
+    def _make_input(self, sample: Sample) -> str | tuple[Message, ...]:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
         example = Example(**sample.metadata["example"]) if "example" in sample.metadata else None
         if self.paper and mode in PAPER_MODES:

@@ -41,9 +41,9 @@ def report(views: Sequence[RunView]) -> Section:
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _by_verdict(lines),
-        _by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
-        _by_tag("By domain", "Domain", "domain", _list_domains(lines), lines),
+        _tabulate_by_verdict(lines),
+        _tabulate_by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
+        _tabulate_by_tag("By domain", "Domain", "domain", _list_domains(lines), lines),
         _tabulate_rules_by_popularity(lines),
         *(_make_domain_by_bucket(rate, lines) for rate in _RATES[:2]),
         _draw_figure(lines),
@@ -80,12 +80,14 @@ def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     return [len(scored), *(each and each.within(0.0, 1.0) for each in estimates)]
 
 
-def _by_verdict(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_by_verdict(lines: Sequence[LabelledCases]) -> Table:
     rows = _make_rows(VERDICTS, lines, lambda verdict, line: _make_cells(line.tally, VERDICTS[verdict]))
     return Table("Right, made up, missing", _make_columns("Right by", lines, [COUNT, *RATES]), rows)
 
 
-def _by_tag(title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_by_tag(
+    title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]
+) -> Table:
     def cells(value: str, line: LabelledCases) -> list[Cell]:
         return _make_cells(line.tally.where(lambda row: row.tags.get(tag) == value))
 
@@ -117,11 +119,11 @@ def _make_domain_by_bucket(rate: str, lines: Sequence[LabelledCases]) -> Table:
 
 def _draw_figure(lines: Sequence[LabelledCases]) -> Chart:
     """Draw Figure 1 of the paper; a single run is also drawn by domain, without intervals."""
-    series = [Series(line.label, _by_bucket(line.tally)) for line in lines]
+    series = [Series(line.label, _estimate_by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
         tally = lines[0].tally
         series += [
-            Series(domain, [each and each.value for each in _by_bucket(tally.where(domain=domain))])
+            Series(domain, [each and each.value for each in _estimate_by_bucket(tally.where(domain=domain))])
             for domain in _list_domains(lines)
         ]
     return Chart(
@@ -137,7 +139,7 @@ def _draw_figure(lines: Sequence[LabelledCases]) -> Chart:
     )
 
 
-def _by_bucket(tally: Tally) -> list[Estimate | None]:
+def _estimate_by_bucket(tally: Tally) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
 
@@ -177,23 +179,23 @@ _FEWEST_RUNS = 3
 def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
     """Return all studies that these runs allow and, unless all asked the shipped pack, the published results."""
     tables = (
-        rule_against_judge(views),
+        compare_rules_with_judge(views),
         stability(views),
         prompts(views),
-        very_popular(views),
+        tabulate_very_popular(views),
         predicates(views),
-        natural_questions(views, shipped=shipped),
+        tabulate_natural_questions(views, shipped=shipped),
     )
     blocks: list[Block] = [table for table in tables if table]
     if not shipped:
-        for line in _lines(views):
+        for line in _list_lines(views):
             judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
         blocks += make_published_tables()
     return blocks
 
 
-def rule_against_judge(views: Sequence[RunView]) -> Table | None:
+def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     """Compare how rules and the judge rank and rate models (Table 8); None with fewer than three judged runs.
 
     For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
@@ -227,7 +229,7 @@ def stability(views: Sequence[RunView]) -> Table | None:
             for row in tally.scored("accuracy"):
                 by_sample[row.sample].append(row)
             if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
-                differ = sum(len({_answer(view, row) for row in asked}) > 1 for asked in repeated)
+                differ = sum(len({_read_answer(view, row) for row in asked}) > 1 for asked in repeated)
                 verdicts = sum(len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated)
                 shares = [_compute_share(count, len(repeated)) for count in (differ, verdicts)]
                 rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
@@ -238,7 +240,7 @@ def stability(views: Sequence[RunView]) -> Table | None:
         "asked neither to be brief nor to say unsure (mode neither), 4% when only asked to be brief (brief_only), and "
         "1% when asked for both with examples (few_shot)."
     )
-    return _table("Stability of answers", columns, rows, note)
+    return _make_run_table("Stability of answers", columns, rows, note)
 
 
 def prompts(views: Sequence[RunView]) -> Table | None:
@@ -249,7 +251,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
                 part, base = (_select(each, "bucket", bucket) for each in (tally, first))
-                changes = [_change(base, part, rate) for rate in ("accuracy", "hallucination")]
+                changes = [_compute_change(base, part, rate) for rate in ("accuracy", "hallucination")]
                 rows.append([view.label, bucket or "all", mode, *_make_rates(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
     columns += _make_percentages(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
@@ -260,13 +262,13 @@ def prompts(views: Sequence[RunView]) -> Table | None:
         "place of 51.3, 46.4 and 6.4% of head, torso and tail movies (Table 11). Asked for its best guess about the "
         "top tenth of the head's movies, GPT-4 had 68.8% right and 16.7% made up in place of 63.5 and 13.5% (Table 13)."
     )
-    return _table("Robustness of prompts", columns, rows, note)
+    return _make_run_table("Robustness of prompts", columns, rows, note)
 
 
-def very_popular(views: Sequence[RunView]) -> Table | None:
+def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
-    for line in _lines(views):
+    for line in _list_lines(views):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
             part, head = (_select(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
@@ -278,26 +280,26 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
         "above), so great popularity helps little (Table 5)."
     )
-    return _table("The top tenth of the head", columns, rows, note)
+    return _make_run_table("The top tenth of the head", columns, rows, note)
 
 
 def predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on a predicate's own popularity (Table 6); None if it is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_rates(line.tally.where(predicate=f"{bucket} predicate"))]
-        for line in _lines(views)
+        for line in _list_lines(views)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
     ]
     columns = [Column("Run"), Column("Predicates"), COUNT, *RATES]
     note = "The paper found no common pattern over models (Table 6, where head and torso are one)."
-    return _table("Predicates by their own popularity", columns, rows, note)
+    return _make_run_table("Predicates by their own popularity", columns, rows, note)
 
 
-def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
+def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
     """Tabulate questions that people are likely to ask (Table 10); None if all are natural or nothing is recorded."""
     rows: list[list[Cell]] = []
-    for line in _lines(views):
+    for line in _list_lines(views):
         kinds = line.tally.groups("natural")
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
@@ -325,7 +327,7 @@ def _default_mode(view: RunView) -> Tally:
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
-def _lines(views: Sequence[RunView]) -> list[LabelledCases]:
+def _list_lines(views: Sequence[RunView]) -> list[LabelledCases]:
     return [line for view in views for line in lines_of(view, alone=False)]
 
 
@@ -337,7 +339,7 @@ def _select(tally: Tally, tag: str, value: str | None) -> Tally:
     return tally.groups(tag).get(value, Tally()) if value else tally
 
 
-def _table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
+def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
     """Make a table whose rows begin with their run; drop this column for a single run."""
     if len({row[0] for row in rows}) == 1:
         columns, rows = columns[1:], [row[1:] for row in rows]
@@ -372,7 +374,7 @@ def _list_combinations(
                 yield [judge for judge, _ in both], [rule for _, rule in both]
 
 
-def _answer(view: RunView, row: Row) -> str:
+def _read_answer(view: RunView, row: Row) -> str:
     from evalsuite.metrics.text import normalise
 
     transcript = view.read(row.case).transcript
@@ -386,11 +388,11 @@ def _compute_share(count: int, whole: int) -> Estimate:
     return Estimate(count / whole, interval.low, interval.high, whole)
 
 
-def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
+def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
     """Compute the paired change of a rate on the questions of both modes; None if there are none."""
     from evalsuite import stats
 
-    before, after = (_by_question(tally, rate) for tally in (base, part))
+    before, after = (_map_by_question(tally, rate) for tally in (base, part))
     shared = [question for question in before if question in after]
     if base is part or base == part or not shared:
         return None
@@ -403,7 +405,7 @@ def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
     return Estimate(change.difference, low, high, len(shared))
 
 
-def _by_question(tally: Tally, rate: str) -> dict[tuple[str, int], float]:
+def _map_by_question(tally: Tally, rate: str) -> dict[tuple[str, int], float]:
     """Map question and epoch to scores; the question is the sample's id without the mode at its end."""
     return {
         (row.sample.removesuffix(f"-{row.tags.get('mode', '')}"), row.epoch): row.scores[rate]

@@ -70,7 +70,7 @@ def is_real(call: Mapping[str, Any]) -> bool:
     return not _UNREAL & set(call["faults"])
 
 
-def steps_of(transcript: Transcript) -> list[Step]:
+def read_steps(transcript: Transcript) -> list[Step]:
     """Read the model's turns with their calls from a transcript."""
     calls: dict[int, list[Mapping[str, Any]]] = {}
     for event in transcript.events:
@@ -137,7 +137,7 @@ def load(setup: Setup) -> Dataset:
     """Load one sample per query and mode."""
     if setup.data:
         path = _find_queries(setup.data)
-        documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY)
+        documents: Mapping[str, Sequence[ToolDocument]] = read_documents(setup.data / LIBRARY)
         source = path.name
     else:
         path, documents, source = SHIPPED, _make_shipped_documents(), "shipped queries"
@@ -147,10 +147,10 @@ def load(setup: Setup) -> Dataset:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
     options = ToolEyesOptions.of(setup)
-    chosen = _first_of_each(_runnable(queries, options), options.queries)
+    chosen = _select_first(_select_runnable(queries, options), options.queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
-    samples = [_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
+    samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
     return Dataset(samples, source)
 
 
@@ -166,7 +166,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
     return {subject: (*documents_of(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
 
 
-def _runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
+def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
     """Leave out queries whose live tools execute code of the model, if the options say so."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
@@ -179,7 +179,7 @@ def _runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Qu
     return [query for query in queries if query.subject not in executing]
 
 
-def _first_of_each(queries: Iterable[Query], count: int | None) -> list[Query]:
+def _select_first(queries: Iterable[Query], count: int | None) -> list[Query]:
     seen: dict[str, int] = {}
     chosen = []
     for query in queries:
@@ -189,7 +189,7 @@ def _first_of_each(queries: Iterable[Query], count: int | None) -> list[Query]:
     return chosen
 
 
-def _sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
+def _make_sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
     category, subcategory = query.subject.split("/")
     tags = {"scenario": query.scenario, "category": category, "subcategory": subcategory, "mode": mode}
     return Sample(
@@ -242,7 +242,7 @@ def read_queries(path: Path) -> list[Query]:
     counts: dict[str, int] = {}
     queries: dict[str, Query] = {}
     for number, record in enumerate(read_json(path, list), 1):
-        query = _query(expect(record, dict, path, f"record {number}"), path, f"record {number}", counts)
+        query = _read_query(expect(record, dict, path, f"record {number}"), path, f"record {number}", counts)
         if query.id in queries:
             raise DatasetError(path, f"record {number}, field 'id'", repr(query.id), "an id of its own")
         queries[query.id] = query
@@ -251,7 +251,7 @@ def read_queries(path: Path) -> list[Query]:
     return list(queries.values())
 
 
-def _query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, int]) -> Query:
+def _read_query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, int]) -> Query:
     text, scenario = (take(record, name, str, path, where) for name in ("query", "scenario"))
     if not text.strip():
         raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
@@ -277,7 +277,7 @@ def _write_subject(written: str, path: Path, where: str) -> str:
     return "/".join(parts[-2:])
 
 
-def read_library(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
+def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
     """Read the documents of each subject from `<category>/<subcategory>/config_gpt4.json`; names may repeat."""
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:

@@ -58,7 +58,7 @@ class ToolEyesSolver:
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationLibrary(kept)
         )
         self.executor, self.user = self._make_players(shipped=setup.data is None)
-        self.loops = {mode: self._loop(mode) for mode in setup.modes}
+        self.loops = {mode: self._make_loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         transcript = await self.loops[sample.tags["mode"]](sample, model)
@@ -89,15 +89,15 @@ class ToolEyesSolver:
                 simulated = Simulated(self.simulator)
                 return (lambda _: simulated), simulated_user
             case "recorded":
-                recording = Recording(_folder(self.options.recording, "recording", kind))
+                recording = Recording(_require_folder(self.options.recording, "recording", kind))
                 return (lambda sample: Recorded(recording, str(sample.input))), RecordedUser(recording)
             case "live":
-                folder = _folder(self.options.library, "library", kind)
+                folder = _require_folder(self.options.library, "library", kind)
                 library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
                 return (lambda _: Live(library)), simulated_user
         raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
-    def _loop(self, mode: str) -> ToolLoop:
+    def _make_loop(self, mode: str) -> ToolLoop:
         options = self.options
         shared: dict[str, Any] = {
             "user": self.user,
@@ -128,7 +128,7 @@ class ToolEyesSolver:
         return [Tool(ToolDocument(**document, origin=subject), executor) for document in sample.metadata["documents"]]
 
 
-def _folder(name: str | None, option: str, kind: str) -> Path:
+def _require_folder(name: str | None, option: str, kind: str) -> Path:
     if name is None:
         raise SettingsError(f"tool_eyes with executor={kind!r} needs {option}=<folder>")
     return Path(name)

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, steps_of
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Message, Score
 from evalsuite.solvers.episode import Call, Turn
@@ -87,7 +87,7 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
         _write_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
         _find_reminder(_parse_code(runner), runner),
-        _given_up(_parse_code(runner), runner),
+        _find_given_up(_parse_code(runner), runner),
         {name: _read_question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
     )
 
@@ -112,24 +112,24 @@ def _parse_code(path: Path) -> ast.Module:
 
 def _find_reminder(module: ast.Module, path: Path) -> str:
     """Find the value of the key `format` in the runner's dict for arguments that it cannot read."""
-    for key, value in _pairs(module):
+    for key, value in _list_text_pairs(module):
         if key == "format":
             return value
     raise DatasetError(path, "", "no text under the key 'format'", "the code as it was released")
 
 
-def _given_up(module: ast.Module, path: Path) -> str:
+def _find_given_up(module: ast.Module, path: Path) -> str:
     """Find the message that the runner adds in the model's name when an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
             for statement in node.body:
-                for key, value in _pairs(statement):
+                for key, value in _list_text_pairs(statement):
                     if key == "value":
                         return value
     raise DatasetError(path, "", "no message for an episode that reaches max_turn", "the code as it was released")
 
 
-def _pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
+def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield the keys and values of all dicts below a node that are both constant texts."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Dict):
@@ -191,7 +191,7 @@ class ReleasedReAct:
 
     def said(self, completion: Completion) -> Message:
         """Rebuild a message as the released code repeats it in later requests."""
-        parts = parts_of(completion.text)
+        parts = split_message(completion.text)
         closing = '"}' if parts.action.lower() == FINISH.name and not parts.input.endswith('"}') else ""
         return Message("assistant", parts.text + closing)
 
@@ -221,10 +221,10 @@ class Parts:
     text: str
 
 
-def parts_of(message: str) -> Parts:
+def split_message(message: str) -> Parts:
     """Split a message as the released code does; a missing part is empty, a missing input is `{}`."""
-    thought = _between(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
-    action = _between(message, ACTION, INPUT) or f"{ACTION} \n"
+    thought = _cut_between(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
+    action = _cut_between(message, ACTION, INPUT) or f"{ACTION} \n"
     at = message.find(INPUT)
     written = message[at:].replace("\n ", "").replace("\n", "") if at >= 0 else f"{INPUT} {{}}"
     return Parts(
@@ -235,7 +235,7 @@ def parts_of(message: str) -> Parts:
     )
 
 
-def _between(message: str, start: str, end: str) -> str:
+def _cut_between(message: str, start: str, end: str) -> str:
     first = message.find(start)
     last = message.find(end, first + len(start)) if first >= 0 else -1
     return message[first:last] if last >= 0 else ""
@@ -247,7 +247,7 @@ def read_turn(text: str) -> Turn:
     The thought may be missing, and a call of `finish` is well-formed whatever its input is. The input of any other
     call must be a Python literal, so JSON's true, false and null are refused.
     """
-    parts = parts_of(text)
+    parts = split_message(text)
     if not parts.action:
         fault = "empty_action" if ACTION in text else "keywords"
         return Turn(parts.thought, (), fault, "The message names no tool.")
@@ -290,18 +290,18 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
     """Return the scores that need no judge, each in [0, 1].
 
     In `format_alignment`, an unfinished episode has one more turn, which the runner adds and which is malformed.
-    `finished` is 1 if the model called finish within the limit. See `reality_of` for `reality`.
+    `finished` is 1 if the model called finish within the limit. See `compute_reality` for `reality`.
     """
-    steps, finished = steps_of(transcript), is_finished(transcript)
+    steps, finished = read_steps(transcript), is_finished(transcript)
     turns = len(steps) if finished else len(steps) + 1
     return {
         "format_alignment": sum(step.valid for step in steps) / turns,
-        "reality": reality_of(sample, steps[:-1] if finished else steps),
+        "reality": compute_reality(sample, steps[:-1] if finished else steps),
         "finished": float(finished),
     }
 
 
-def reality_of(sample: Sample, steps: Sequence[Step]) -> float:
+def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
     """Compute 1 - (calls of unknown tools + calls with wrong parameters) / valid turns; 0 without a valid turn.
 
     `steps` excludes the turn that finishes. After the first unknown tool, parameters are no longer checked. A required
@@ -375,14 +375,14 @@ class _JudgeQuestions:
         self.judge, self.prompts = judge, prompts
         self.common = {"document": documents_json(sample), "query": str(sample.input)}
         written = [message.content for message in transcript.messages if message.role == "assistant"]
-        self.steps = steps_of(transcript)
+        self.steps = read_steps(transcript)
         self.answer = transcript.answer
         if not is_finished(transcript):
-            added = parts_of(prompts.given_up)
+            added = split_message(prompts.given_up)
             written.append(prompts.given_up)
             self.steps.append(Step(added.thought, "added", ()))
             self.answer = answer_of(added.input)
-        self.tools = [parts_of(text).action for text in written]
+        self.tools = [split_message(text).action for text in written]
         self.answers: dict[str, list[Mapping[str, Any]]] = {}
 
     async def ask(self, criterion: str, place: str = "", **values: str) -> float:

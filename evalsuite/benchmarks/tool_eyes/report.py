@@ -62,10 +62,10 @@ def report(views: Sequence[RunView]) -> Section:
     failures, failures_chart = _show_failures(lines)
     shown: list[Block] = [
         _make_preface(views, lines),
-        _by_scenario("Overall score by scenario", OVERALL, lines),
-        _tabulate_metrics_table("Five capabilities", (*CAPABILITIES, OVERALL), lines),
+        _tabulate_by_scenario("Overall score by scenario", OVERALL, lines),
+        _tabulate_metrics("Five capabilities", (*CAPABILITIES, OVERALL), lines),
         radars[0],
-        _tabulate_metrics_table(
+        _tabulate_metrics(
             "Tool selection: reality and match", ("reality", "match", "tool_selection"), lines, _SELECTION_NOTE
         ),
         failures,
@@ -75,18 +75,16 @@ def report(views: Sequence[RunView]) -> Section:
         _count_asked(lines),
         *radars[1:],
         _make_rules(lines),
-        _tabulate_metrics_table(
-            "Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE
-        ),
+        _tabulate_metrics("Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE),
         *(
-            _by_scenario(f"{_write_heading(metric)} by scenario", metric, lines)
+            _tabulate_by_scenario(f"{_write_heading(metric)} by scenario", metric, lines)
             for metric in dict.fromkeys((*RULES, *CAPABILITIES))
             if any(line.tally.values(metric) for line in lines)
         ),
         _test_anova(lines),
-        *_turns(lines),
+        *_show_turns(lines),
         *(block for number, line in enumerate(lines, 1) for block in _make_correlations(line, number)),
-        *_correlate_correlations_over_runs(lines),
+        *_correlate_over_runs(lines),
         failures_chart,
     ]
     return Section(_TITLE, [*shown, *(replace(block, folded=True) for block in folded)])
@@ -101,12 +99,12 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {number_of(len(line.tally), 'case')}, left out" if lost else ""
-        remarks = "".join((_doubt(line.tally), _write_variant(line.tally)))
-        paragraphs.append(f"{line.label}: {_who_ran(line.tally)}{errors}.{remarks}")
+        remarks = "".join((_warn_of_hidden_tools(line.tally), _write_variant(line.tally)))
+        paragraphs.append(f"{line.label}: {_describe_executors(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
 
-def _who_ran(tally: Tally) -> str:
+def _describe_executors(tally: Tally) -> str:
     executors: Counter[str] = Counter()
     for row in _list_episodes(tally):
         executors.update(row.facts["executors"])
@@ -125,7 +123,7 @@ def _write_variant(tally: Tally) -> str:
     return " Scored as the authors' released code scores, which is not as the paper says (docs/tool_eyes.md)."
 
 
-def _doubt(tally: Tally) -> str:
+def _warn_of_hidden_tools(tally: Tally) -> str:
     """Warn if no message in mode functions called a tool: the server may hide the tools from the model."""
     rows = [row.facts for row in _list_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
@@ -148,7 +146,7 @@ def _list_scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
-def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Table:
     """Tabulate a metric by scenario, as Table 2 of the paper does."""
     present = _list_scenarios_of(lines)
     columns = [Column("Run"), *(Column(name, "percent") for name in (*present, "all"))]
@@ -159,9 +157,7 @@ def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Tab
     return Table(title, columns, rows)
 
 
-def _tabulate_metrics_table(
-    title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = ""
-) -> Table:
+def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
     """Tabulate metrics over all cases: the five capabilities (Figure 5), tool selection (Table 4) and parts."""
     columns = [Column("Run"), *(Column(_write_heading(name), "percent") for name in metrics)]
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
@@ -229,7 +225,7 @@ def _make_rules(lines: Sequence[LabelledCases]) -> Table:
     return Table("What the rules say", columns, rows, note)
 
 
-def _turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+def _show_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show how many episodes took how many turns: Figure 4 of the paper, and its numbers."""
     longest = max((row.facts["turns"] for line in lines for row in _list_episodes(line.tally)), default=0)
     numbers = range(1, longest + 1)
@@ -295,7 +291,7 @@ def _show_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     return Table("What went wrong", columns, rows, note), chart
 
 
-def by_sample(tally: Tally, metric: str) -> dict[str, float]:
+def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
     """Average a metric over the repetitions of each sample."""
     scores: dict[str, list[float]] = {}
     for row in tally.scored(metric):
@@ -310,7 +306,7 @@ def _test_anova(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = []
     for line in lines:
         for metric in (OVERALL, *CAPABILITIES):
-            groups = [list(by_sample(line.tally.where(scenario=name), metric).values()) for name in SCENARIOS]
+            groups = [list(average_by_sample(line.tally.where(scenario=name), metric).values()) for name in SCENARIOS]
             present = [group for group in groups if group]
             if len(present) > 1:
                 test = welch_anova(*present)
@@ -327,15 +323,15 @@ def _make_correlations(line: LabelledCases, number: int) -> Sequence[Table | Cha
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:
         return ()
-    return _correlate_matrix(
-        {name: by_sample(line.tally, name) for name in measured},
+    return _correlate_pairs(
+        {name: average_by_sample(line.tally, name) for name in measured},
         f"tool_eyes_correlation_{number}",
         f"Correlation of capabilities: {line.label}",
         "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal.",
     )
 
 
-def _correlate_correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
+def _correlate_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
     """Correlate the capabilities over models: Figure 6 of the paper; needs three runs with a judge."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     if len(judged) < 3:
@@ -345,10 +341,10 @@ def _correlate_correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequenc
         for name in CAPABILITIES
     }
     note = f"Pearson's r over the means of {len(judged)} runs. A dash: all means are equal."
-    return _correlate_matrix(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
+    return _correlate_pairs(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
 
 
-def _correlate_matrix(
+def _correlate_pairs(
     values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
 ) -> tuple[Table, Chart]:
     """Correlate all pairs of metrics over units (samples or runs), as a table and a picture."""
@@ -391,12 +387,12 @@ def _show_episode_tables(line: LabelledCases) -> list[Table]:
         record = read(row.case)
         rows = [("request", _one_line(record.input), "")]
         if record.transcript:
-            rows += _turn_rows(record.transcript)
+            rows += _make_turn_rows(record.transcript)
         tables.append(Table(f"{title}, {line.label}: {row.sample}", columns, rows))
     return tables
 
 
-def _turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
+def _make_turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
     turns = [event for event in transcript.events if event["kind"] == "turn"]
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     cells = [_make_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]

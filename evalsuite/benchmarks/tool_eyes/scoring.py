@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes import released
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, is_finished, is_real, is_released, steps_of
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, is_finished, is_real, is_released, read_steps
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
@@ -69,7 +69,7 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # 
     `format_alignment` is N_valid / N. `reality` is the mean over the valid turns, or 0 without any. `finished` is 1
     if the model called finish within the limit of turns.
     """
-    steps = steps_of(transcript)
+    steps = read_steps(transcript)
     valid = [step for step in steps if step.valid]
     return {
         "format_alignment": len(valid) / len(steps),
@@ -116,7 +116,7 @@ class _Questions:
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
         self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
         self.request = str(sample.input)
-        self.steps, self.judge = steps_of(transcript), judge
+        self.steps, self.judge = read_steps(transcript), judge
         # With function calling, a call needs no thought.
         self.native = sample.tags["mode"] == "functions"
         self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}

@@ -59,8 +59,8 @@ class Dbpedia(DumpSource):
         values, ambiguous = self._load_values(), self._find_ambiguous()
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if entity not in ambiguous and not _is_list(name := _name_of(entity)):
-                yield self._questions[template].replace("_", name), _find_answers_of(values[template.id, entity])
+            if entity not in ambiguous and not _is_list(name := _read_name(entity)):
+                yield self._questions[template].replace("_", name), _list_names(values[template.id, entity])
 
         return ask
 
@@ -144,7 +144,7 @@ def dropped_templates(path: Path) -> dict[str, str]:
     return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
-def _name_of(entity: str) -> str:
+def _read_name(entity: str) -> str:
     return unquote(entity).replace("_", " ").strip()
 
 
@@ -152,11 +152,11 @@ def _is_list(name: str) -> bool:
     return name.startswith(("List of ", "Lists of ", "Index of ", "Outline of "))
 
 
-def _find_answers_of(objects: list[str | None]) -> list[str | None]:
+def _list_names(objects: list[str | None]) -> list[str | None]:
     """Return all names of all values; an empty list if a value is not an entity with a name."""
-    if any(each is None or "__" in each or _is_list(_name_of(each)) for each in objects):
+    if any(each is None or "__" in each or _is_list(_read_name(each)) for each in objects):
         return []
-    names = [_name_of(each) for each in objects if each]
+    names = [_read_name(each) for each in objects if each]
     return [variant for name in names for variant in (_BRACKETS.sub("", name), name)]
 
 

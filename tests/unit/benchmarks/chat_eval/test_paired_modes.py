@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.benchmarks.chat_eval.agreement import paired_modes
+from evalsuite.benchmarks.chat_eval.agreement import compare_modes
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
 from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.stats import spearman
@@ -26,7 +26,7 @@ def test_the_other_modes_gain_is_measured_on_the_same_comparisons() -> None:
     people = ["first", "second"] * 8
     single = [row("paper:single", at, said, "first") for at, said in enumerate(people)]
     panel = [row("paper:one_by_one", at, said, said) for at, said in enumerate(people)]
-    (table,) = paired_modes([view(*single, *panel)])
+    (table,) = compare_modes([view(*single, *panel)])
     ((one, other, gained, p, kappa, kappa_p, n),) = table.rows
     found: Any = kappa
     assert (one, other) == ("m, paper:one_by_one", "m, paper:single")
@@ -38,7 +38,7 @@ def test_the_other_modes_gain_is_measured_on_the_same_comparisons() -> None:
 
 
 def test_one_mode_alone_is_compared_with_nothing() -> None:
-    assert paired_modes([view(row("single", 1, "first", "first"))]) == []
+    assert compare_modes([view(row("single", 1, "first", "first"))]) == []
 
 
 def response(mode: str, at: int, human: float, score: float) -> Row:
@@ -58,7 +58,7 @@ def test_the_gain_in_rank_correlation_is_the_difference_on_the_same_responses_by
     noisy = [float(at * 3 % 10) for at in range(40)]
     rows = [response("mec", at, human, human + (at % 3)) for at, human in enumerate(people)]
     rows += [response("single", at, human, noise) for at, (human, noise) in enumerate(zip(people, noisy, strict=True))]
-    (table,) = paired_modes([view(*rows, response("mec", 99, 1.0, 1.0))])
+    (table,) = compare_modes([view(*rows, response("mec", 99, 1.0, 1.0))])
     ((*_, rho, p, n),) = table.rows
     gain: Any = rho
     expected = (

@@ -9,13 +9,13 @@ import pytest
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
 from evalsuite.benchmarks.head_to_tail.report import (
-    natural_questions,
+    compare_rules_with_judge,
     predicates,
     prompts,
-    rule_against_judge,
     stability,
     studies,
-    very_popular,
+    tabulate_natural_questions,
+    tabulate_very_popular,
 )
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
@@ -82,7 +82,7 @@ def test_rule_and_judge_are_correlated_over_runs_for_each_domain_and_bucket() ->
         judged("b", {("movie", "head"): (0.2, 0.4), ("open", "tail"): (0.2, 0.2)}),
         judged("c", {("movie", "head"): (0.4, 0.5), ("open", "tail"): (0.3, 0.4)}),
     ]
-    found = cells(rule_against_judge(runs))
+    found = cells(compare_rules_with_judge(runs))
     assert [line[:3] for line in found] == [
         [rate, rule, 2] for rate in ("Accuracy", "Hallucination") for rule in ("exact match", "token F1", "ROUGE-L")
     ]
@@ -96,13 +96,13 @@ def test_a_combination_in_which_all_runs_are_equal_has_no_correlation() -> None:
     runs = [
         judged(name, {same: (0.5, 0.5), other: (rate, rate)}) for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0.3))
     ]
-    assert cells(rule_against_judge(runs))[0][2:] == [1, *[pytest.approx(1.0)] * 4]
+    assert cells(compare_rules_with_judge(runs))[0][2:] == [1, *[pytest.approx(1.0)] * 4]
 
 
 def test_two_runs_or_runs_without_a_judge_have_no_correlation() -> None:
     one = {("movie", "head"): (0.1, 0.2)}
-    assert rule_against_judge([judged("a", one), judged("b", one)]) is None
-    assert rule_against_judge([view([row(n, 1.0) for n in TEN], name) for name in "abc"]) is None
+    assert compare_rules_with_judge([judged("a", one), judged("b", one)]) is None
+    assert compare_rules_with_judge([view([row(n, 1.0) for n in TEN], name) for name in "abc"]) is None
 
 
 def test_the_modes_of_one_run_are_one_model_to_rule_and_judge() -> None:
@@ -112,8 +112,8 @@ def test_the_modes_of_one_run_are_one_model_to_rule_and_judge() -> None:
         for right, mode in enumerate(("few_shot", "zero_shot", "in_domain"))
     ]
     run = view([one for mode in modes for one in mode.tally])
-    assert rule_against_judge([run]) is None
-    three = rule_against_judge([run, judged("b", rates), judged("c", rates)])
+    assert compare_rules_with_judge([run]) is None
+    three = compare_rules_with_judge([run, judged("b", rates), judged("c", rates)])
     assert three is not None
     assert three.note.startswith("Over 3 runs")
 
@@ -163,11 +163,11 @@ def test_the_top_tenth_of_the_head_is_held_against_the_whole_head() -> None:
     rows += [row(n, float(n < 6)) for n in range(4, 10)]
     rows += [row(n, float(n < 6), domain="open") for n in TEN]
     rows += [row(n, 0.0, bucket="tail") for n in TEN]
-    assert cells(very_popular([view(rows)])) == [
+    assert cells(tabulate_very_popular([view(rows)])) == [
         ["all", 4, 1.0, 0.0, 0.0, pytest.approx(0.4)],
         ["movie", 4, 1.0, 0.0, 0.0, pytest.approx(0.4)],
     ]
-    assert very_popular([view([row(n, 1.0) for n in TEN])]) is None
+    assert tabulate_very_popular([view([row(n, 1.0) for n in TEN])]) is None
 
 
 def test_predicates_are_grouped_by_their_own_popularity() -> None:
@@ -195,12 +195,12 @@ def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
 
 def test_natural_questions_stand_by_domain_beside_the_published_ones() -> None:
     rows = [row(n, float(n < 5), natural="yes" if n < 8 else "no", domain="book") for n in TEN]
-    own = cells(natural_questions([view(rows)], shipped=True))
+    own = cells(tabulate_natural_questions([view(rows)], shipped=True))
     assert own == [["a", None, None, 5 / 8, 3 / 8, None, None]]
-    beside = cells(natural_questions([view(rows)], shipped=False))
+    beside = cells(tabulate_natural_questions([view(rows)], shipped=False))
     assert beside[:2] == [own[0], ["GPT-4 (published)", 0.438, 0.126, 0.391, 0.246, 0.112, 0.098]]
     assert len(beside) == 17
-    assert natural_questions([view([row(n, 1.0) for n in TEN])], shipped=False) is None
+    assert tabulate_natural_questions([view([row(n, 1.0) for n in TEN])], shipped=False) is None
 
 
 def test_the_report_holds_the_studies_that_its_runs_allow() -> None:

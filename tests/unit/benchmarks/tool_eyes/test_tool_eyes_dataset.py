@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import DOCUMENTS, LIBRARY, SCENARIOS, ToolEyesOptions, load, read_library
+from evalsuite.benchmarks.tool_eyes.dataset import DOCUMENTS, LIBRARY, SCENARIOS, ToolEyesOptions, load, read_documents
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Registry, Tool, ToolDocument
@@ -38,7 +38,7 @@ def is_control(document: ToolDocument) -> bool:
 
 @needs_published
 def test_the_published_files_are_counted_as_the_paper_counts_them() -> None:
-    subjects = read_library(PUBLISHED / LIBRARY)
+    subjects = read_documents(PUBLISHED / LIBRARY)
     tools = [document for subject in subjects.values() for document in subject if not is_control(document)]
     categories = {subject.split("/")[0] for subject in subjects}
     assert (len(tools), len(subjects), len(categories)) == (568, 95, 41)
@@ -146,7 +146,7 @@ def test_queries_whose_live_tools_execute_code_are_refused_run_or_left_out(tmp_p
 
 def test_two_tools_of_one_name_are_counted_and_the_first_is_offered(tmp_path: Path) -> None:
     other = {**TOOL, "description": "Looks elsewhere."}
-    (documents,) = read_library(folder(tmp_path, tools=[TOOL, other]) / LIBRARY).values()
+    (documents,) = read_documents(folder(tmp_path, tools=[TOOL, other]) / LIBRARY).values()
     tools = [document for document in documents if not is_control(document)]
     assert len(tools) == 2
     executor: Any = None

@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.released import answer_of, parts_of, read_prompts, read_score, read_turn
+from evalsuite.benchmarks.tool_eyes.released import answer_of, read_prompts, read_score, read_turn, split_message
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Score
@@ -225,8 +225,8 @@ def test_turns_are_read_as_the_released_code_reads_them(text: str, fault: str | 
 
 
 def test_a_message_is_put_together_from_its_parts() -> None:
-    assert parts_of("hm").text == "Thought: \nAction: \nAction Input: {}"
-    assert parts_of(f"Well. {LOOK}").text == LOOK
+    assert split_message("hm").text == "Thought: \nAction: \nAction Input: {}"
+    assert split_message(f"Well. {LOOK}").text == LOOK
     assert answer_of('{"answer": 5, "why": "x"}') == "5"
     assert answer_of('{"Answer": "x"}') == '{"Answer": "x"}'
 

@@ -10,7 +10,7 @@ from scipy.stats import f_oneway, pearsonr
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
-from evalsuite.benchmarks.tool_eyes.report import FAULTS, by_sample
+from evalsuite.benchmarks.tool_eyes.report import FAULTS, average_by_sample
 from evalsuite.benchmarks.tool_eyes.scoring import rule_scores
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
@@ -129,7 +129,7 @@ def test_correlations_are_those_of_scipy() -> None:
 
 def test_repetitions_of_a_sample_count_once() -> None:
     tally = Tally.of([row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), epoch=2), row("b", "TG", rule(0.3))])
-    assert by_sample(tally, "format_alignment") == {"a": 0.5, "b": 0.3}
+    assert average_by_sample(tally, "format_alignment") == {"a": 0.5, "b": 0.3}
 
 
 def test_each_scenario_has_a_radar_and_each_capability_a_table_by_scenario() -> None:
