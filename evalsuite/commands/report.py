@@ -15,7 +15,7 @@ from evalsuite.commands import add_reports_folder, add_run, own_declarations, wr
 from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.json_codec import encode_record
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import note_estimates, number_of
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder
 from evalsuite.results.runs import load_run
@@ -134,9 +134,10 @@ def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]
     yield for_terminal(f"{record.case}: {record.outcome}")
     yield case_block(record, most=None if full else 1000)
     usage = record.usage
+    estimates = note_estimates(usage.estimated, usage.calls)
     yield (
         f"{'took':10}{record.seconds:.1f} s, {number_of(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens read, "
-        f"{usage.completion_tokens:,} written, ${usage.cost:.4f}"
+        f"{usage.completion_tokens:,} written, ${usage.cost:.4f}{f' ({estimates})' if estimates else ''}"
     )
     if full and record.transcript is not None:
         for message in record.transcript.messages:

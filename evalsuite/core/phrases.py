@@ -10,6 +10,12 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def note_estimates(estimated: int, calls: int) -> str:
+    """Say how many of some calls have estimated tokens; empty if none has."""
+    share = f"{estimated:,} of {number_of(calls, 'call')}"
+    return f"tokens estimated in {share}, because the server did not count them" if estimated else ""
+
+
 def beginning(text: str, longest: int) -> str:
     """Shorten a text to its beginning and a mark, together at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"

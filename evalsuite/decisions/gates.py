@@ -24,9 +24,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import note_estimates, number_of
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, score_of, select
-from evalsuite.results.built_in import AMOUNTS, built_in
+from evalsuite.results.built_in import AMOUNTS, built_in, count_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -197,7 +197,13 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
         reason = f"errors in {errors} of {number_of(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.metrics() if gate.metric == "*" else (gate.metric,)
-    return [_decide_metric(gate, place, metric, measured, cases) for metric in metrics]
+    decisions = [(metric, _decide_metric(gate, place, metric, measured, cases)) for metric in metrics]
+    return [_note_estimates(decision, metric, cases) for metric, decision in decisions]
+
+
+def _note_estimates(decision: GateDecision, metric: str, cases: Tally) -> GateDecision:
+    reasons = (decision.reason, note_estimates(*count_estimates(metric, cases)))
+    return replace(decision, reason="; ".join(filter(None, reasons)))
 
 
 def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, cases: Tally) -> GateDecision:

@@ -69,6 +69,14 @@ AMOUNTS: dict[str, Callable[[Row], float]] = {
 RESOURCES = _Resources()
 
 
+def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
+    """Count the calls of a metric of tokens or costs whose tokens are estimated, and all its calls."""
+    prefix, _, part = name.rpartition("_")
+    whose = _USAGES.get(f"{prefix}_" if prefix else "")
+    usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
+    return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
+
+
 def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
     """Find the built-in metric of this name; None if it does not exist."""
     if name in AMOUNTS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,7 @@ from evalsuite.core.settings import Settings
 from evalsuite.engine.checks import find_unpriced
 
 if TYPE_CHECKING:
+    from tests.conftest import ChatServer, Reply
     from tests.plugin.conftest import Suite
 
 LENIENT = """
@@ -60,7 +61,7 @@ def test_scores_that_went_missing_since_the_baseline_leave_the_comparison_undone
     suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {'right': 1.0}"))
     suite.run("test_numbers.py", "--run=before")
     suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {}"))
-    ended = suite.run("test_numbers.py", "--baseline=before")
+    ended = suite.run("test_numbers.py", "--baseline=before", "-oevalsuite_accept_changes=scorers")
     assert ended.ret == 12
     ended.stdout.fnmatch_lines(["*7 of 10 questions that the baseline scored have no score in this run*"])
 
@@ -177,12 +178,14 @@ def test_one_benchmark_in_two_files_is_refused_unless_both_pool_their_cases(
 
 
 UNASSERTED = LENIENT.replace("RESULT", "return {'right': 0.0}").replace("assert scores\n", "scores\n")
+PRINTS = "print(f\"{scores['right']:.2f}\", len(scores))\n"
 
 
+@pytest.mark.parametrize("body", ["scores\n", PRINTS])
 def test_a_gate_on_the_pass_rate_of_a_test_that_asserts_nothing_is_refused(
-    suite: Suite, workers: tuple[str, ...]
+    suite: Suite, workers: tuple[str, ...], body: str
 ) -> None:
-    suite.pytester.makepyfile(test_numbers=UNASSERTED)
+    suite.pytester.makepyfile(test_numbers=UNASSERTED.replace("scores\n", body))
     ended = suite.run(*workers, "test_numbers.py", "--gate=numbers.pass_rate >= 0.5")
     assert ended.ret != 0
     assert "the test of numbers asserts nothing" in ended.stdout.str() + ended.stderr.str()
@@ -193,6 +196,27 @@ def test_every_metric_of_a_benchmark_whose_test_asserts_nothing_leaves_out_the_p
     assert suite.run("test_numbers.py", "--gate=numbers.* <= 0.5").ret == 0
     assert main(["gate", "last", "--gate=numbers.pass_rate >= 0.5"]) == 12
     assert main(["gate", "last", "--gate=numbers.pass_at_1 >= 0.5"]) == 12
+
+
+def test_estimated_tokens_are_marked_in_gates_and_wherever_they_are_shown(
+    suite: Suite, chat_server: ChatServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(body: dict[str, Any]) -> Reply:
+        text = body["messages"][-1]["content"]
+        message = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": text}}]}
+        return chat_server.say(text, body=message if text == "Paris" else None)
+
+    chat_server.reply = answer
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    server = ("--model=gpt-test", f"--model-base-url={chat_server.url}", "--price=gpt-test=1/1")
+    ended = suite.run(*server, "--gate=capitals.cost <= 1", "--gate=capitals.calls <= 1", "--run=r", model=False)
+    mark = "tokens estimated in 1 of 3 calls, because the server did not count them"
+    lines = [line for line in ended.stdout.lines if "  capitals.c" in line]
+    assert [mark in line for line in lines] == [True, False]
+    assert f"written in 3 calls; {mark}" in suite.report("r")
+    capsys.readouterr()
+    assert main(["report", "case", "fr"]) == 0
+    assert "(tokens estimated in 1 of 1 call, because" in capsys.readouterr().out
 
 
 RANGED = """

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.phrases import both_ends, number_of
+from evalsuite.core.phrases import both_ends, note_estimates, number_of
 from evalsuite.core.types import SHARE, Usage
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.output.reports.generic import attempts_table, generic_section, judges_cut_off
@@ -141,7 +141,8 @@ def _tokens(usage: Mapping[str, Any]) -> str:
     if not usage:
         return "unknown"
     calls = number_of(usage["calls"], "call")
-    return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
+    counted = f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
+    return "; ".join(filter(None, (counted, note_estimates(usage.get("estimated", 0), usage["calls"]))))
 
 
 def _make_gates(decisions: Sequence[GateDecision]) -> Section:
