@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 EMPHASIS = re.compile(r"(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1")
 ESCAPE = re.compile(r"\\([*_`~#|<>&%$\[\](){}+.!-])")
-FORMULA = re.compile(r"\$[^$]+\$|\\[a-zA-Z(\[]|[_^]\{")
-DELIMITER = re.compile(r"\$+|\\[()\[\]]")
+FORMULA = re.compile(r"""\$[^$]+\$|\\[a-zA-Z(\[]|\\['"`^]\{?[a-zA-Z]|[_^]\{""")
 POWER = re.compile(r"(?<=\d)\s?[×·]\s?10\s?\^\s?\{?([-+−]?\d{1,2})\b\}?")
 SCRIPT = re.compile(r"[_^](?=\S)")
 SUPERSCRIPT = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b]+")
@@ -27,7 +26,14 @@ SUBSCRIPT = re.compile("[\u2080-\u2089]+")
 BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-SAME_SIGN = str.maketrans("∗⋆ˆ⁄∕µ✔✘✖✕○◦", "**^//μ✓✗✗✗∘∘")  # Maps characters that look alike to one of them.
+LOOK_ALIKE = (
+    "-‐‑‒–—―−﹘﹣", "'’‘ʼ′´", '"“”„‟', "✓✔☑✅🗸", "✗✘✖✕☒❌❎╳🗙", "∘○◦⚬◯", "·•⋅∙‧●", "→➔➜➝⟶", "←⟵", "↑⬆", "↓⬇", "⇒⟹",
+    "⇐⟸", "*∗⋆", "^ˆ", "/⁄∕", "μµ", "Δ∆", "×⨯", "∥‖", "|∣", ":∶", "~∼˜", "≤⩽≦", "≥⩾≧", "⟨〈", "⟩〉",
+)  # fmt: skip
+"""Characters that look alike; the first of each group stands for all."""
+SAME_SIGN = str.maketrans(
+    {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
+)
 LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 
@@ -66,7 +72,8 @@ def _strip_markup(text: str) -> str:
     text = EMPHASIS.sub(r"\2", text)
     if not text.isascii():
         text = SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text).translate(SAME_SIGN)
+        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text)
+        text = text.replace("^′", "′").translate(SAME_SIGN)
     return POWER.sub(r"e\1", text) if "^" in text else text
 
 
@@ -74,7 +81,7 @@ def _read_formula(text: str) -> str:
     from evalsuite.metrics.tables.latex_text import LatexSource, TextReader
 
     # Outside of LaTeX, a percent sign does not begin a comment.
-    source = LatexSource(re.sub(r"(?<!\\)%", r"\%", DELIMITER.sub("", text)))
+    source = LatexSource(re.sub(r"(?<!\\)%", r"\%", text))
     return TextReader(source).read_all(0, len(source.tokens))
 
 
@@ -93,13 +100,14 @@ NUMBER_WORDS = (
 )
 """Number words from zero to ninety-nine, with their digits."""
 
+ACCENT = r"[\u0300-\u036f\u20d0-\u20f0]"  # Characters that combine with the letter before them.
 TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
     r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?(?:e|\s?e\s?[-+\u2212]\s?)\d{1,2}(?![\w.]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
     # Marks such as grades: A+ is different from A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
-    rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|[^\W\d_]+)"
+    rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|(?:[^\W\d_]|{ACCENT})+)"
     r"|(?P<bound>[<>\u2264\u2265])"
 )
 SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
@@ -129,7 +137,7 @@ def value_of(cell: str) -> str:
         return cell.lstrip("0") or "0"
     # The value of a cell with neither words nor numbers, such as a tick, is its text.
     ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
-    return " ".join(_split_tokens(ungrouped)) or " ".join(cell.split())
+    return " ".join(_split_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
 
 
 def same_form(one: str, other: str) -> bool:
@@ -193,8 +201,13 @@ wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: b
 MISSING_SIGN = 0.5
 """The similarity of two cells if one lacks a sign: its value is right, but the statement is incomplete."""
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
-SIGNS = (re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"), re.compile(r"[*†‡]+(?!\w)"), re.compile("[%‰#$€£¥₹]"))
-"""Arrows, marks of significance, and units: two different signs of the same group contradict each other."""
+SIGNS = (
+    re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"),
+    re.compile(r"[*†‡]+(?!\w)"),
+    re.compile("[%‰#$€£¥₹]"),
+    re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"),
+)
+"""Arrows, marks of significance, units, primes of letters: two different signs of one group contradict each other."""
 IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
 """A number in parentheses, which is negative in accounting."""
 POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
@@ -210,7 +223,7 @@ def judge_cell(predicted: str, wanted: str) -> CellVerdict:
     if value in blank and target not in blank:
         return "missing"
     if value != target:
-        return "sign missing" if target in blank else "differs"
+        return "sign missing" if _lacks_sign(value, target) else "differs"
     signs = _compare_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
@@ -223,14 +236,22 @@ def judge_cell(predicted: str, wanted: str) -> CellVerdict:
 def cell_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cells, from 0 to 1: by value, then by sign.
 
-    Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a
-    power, the parentheses of accounting), the cells count `MISSING_SIGN`. If the signs of both sides contradict
-    each other, the cells count 0.0, because their meanings differ.
+    Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a power, a
+    prime, all accents, the parentheses of accounting), the cells count at least `MISSING_SIGN`. If the signs of both
+    sides contradict each other, the cells count 0.0, because their meanings differ.
     """
     value, target = cell_value(one), cell_value(other)
     if value == target:
         return _compare_signs(one, other)
-    return MISSING_SIGN if {value, target} == {"", ABSENT_VALUE} else _compare_values(value, target)
+    return max(MISSING_SIGN if _lacks_sign(value, target) else 0.0, _compare_values(value, target))
+
+
+def _lacks_sign(value: str, target: str) -> bool:
+    """Tell whether two different values are equal without the accents, or the word for a missing value, of one side."""
+    plain = {
+        side if side.isascii() else re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)
+    }
+    return plain in ({value}, {target}, {"", ABSENT_VALUE})
 
 
 def _compare_signs(one: str, other: str) -> float:

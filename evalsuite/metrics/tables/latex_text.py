@@ -107,6 +107,9 @@ ACCENTS = {
     "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
 }  # fmt: skip
 LETTER_ACCENTS = {
+    "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "widetilde": "\u0303", "bar": "\u0304",
+    "overline": "\u0304", "vec": "\u20d7", "dot": "\u0307", "ddot": "\u0308", "acute": "\u0301", "grave": "\u0300",
+    "check": "\u030c", "breve": "\u0306", "mathring": "\u030a",
     "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a", "d": "\u0323",
 }  # fmt: skip
 """Accents by the sign or letter of their macro, as Unicode characters that combine with the character before them."""
@@ -128,6 +131,11 @@ TOKEN = re.compile(
     |(?P<text>[^\\%{}&$~\s\[\]()]+|[\[\]()]|\\)
     """,
     re.VERBOSE | re.DOTALL,
+)
+FORMULA = re.compile(r"(?<!\\)\$[^$&]+\$|\\\((?:[^&\\]|\\(?!\))){0,200}\\\)|\\math[a-z]+\s*\{[^{}&]*\}")
+SPACED_NUMBER = re.compile(r"(?<![\w.,])[\d.,](?:\s+[\d.,])+(?![\w.,])")
+SPACE_IN_FORMULA = re.compile(
+    r"(?<=[_^{])\s+|\s+(?=[_^}])|(?<=[${(])\s+(?=[-+\u2212])|(?<=[${(][-+\u2212])\s+(?=[\d.])"
 )
 IGNORED = frozenset({"comment", "dollar"})
 PAIRED = frozenset({"begin", "end", "open", "close"})
@@ -153,6 +161,7 @@ class LatexSource:
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        self.text = FORMULA.sub(_remove_spaces, self.text)
         self.tokens = list(_tokens(self.text))
         self._pair()
 
@@ -257,6 +266,12 @@ class LatexSource:
     def after_blank(self, place: int) -> int:
         """Return this place, or the next place if there is white space here."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
+
+
+def _remove_spaces(formula: re.Match[str]) -> str:
+    """Remove the spaces within numbers and around scripts of a formula, which TeX does not print."""
+    joined = SPACED_NUMBER.sub(lambda number: "".join(number[0].split()), formula[0])
+    return SPACE_IN_FORMULA.sub("", SPACE_IN_FORMULA.sub("", joined))
 
 
 def _tokens(text: str) -> Iterator[Token]:

@@ -21,6 +21,8 @@ SIGNED = st.text(st.sampled_from("0123456789.,()%$*\u2191\u2193#_^-\u20ac x"), m
         ("12%", "12\u2030"),
         ("x_1", "x^1"),
         ("Cases #", "Cases %"),
+        (r"$\hat{y}$", r"$\tilde{y}$"),
+        ("x\u2032", "x\u2033"),
     ],
 )
 def test_cells_whose_signs_contradict_each_other_differ(one: str, other: str) -> None:
@@ -29,7 +31,17 @@ def test_cells_whose_signs_contradict_each_other_differ(one: str, other: str) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("50%", "50"), ("(1,234)", "1,234"), ("10^3", "103"), ("NA", ""), ("0.04*", "0.04")]
+    ("one", "other"),
+    [
+        ("50%", "50"),
+        ("(1,234)", "1,234"),
+        ("10^3", "103"),
+        ("NA", ""),
+        ("0.04*", "0.04"),
+        (r"$\bar{x}$", "x"),
+        (r"$f^\prime$", "f"),
+        ("Jos\u00e9", "Jose"),
+    ],
 )
 def test_a_cell_that_lacks_a_sign_counts_half(one: str, other: str) -> None:
     assert cell_similarity(one, other) == cell_similarity(other, one) == MISSING_SIGN

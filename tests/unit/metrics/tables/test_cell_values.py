@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables.cells import Text, is_blank, same_form, value_of
+from evalsuite.metrics.tables.cells import LOOK_ALIKE, Text, cell_value, is_blank, same_form, value_of
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 CELLS = st.text(max_size=30)
 WORDS = st.text(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
@@ -157,3 +162,33 @@ def test_thousands_are_parted_by_fixed_spaces_in_a_text_and_by_any_in_a_cell() -
     assert all(text.holds(cell) for cell in ("5,400", "5 400", "7", "100", "7 100"))
     assert not any(text.holds(cell) for cell in ("5", "400", "7,100"))
     assert Text("x1\u202f000").holds("x1\u202f000")
+
+
+@given(st.decimals(0, 10**6, places=2), st.sampled_from(["$%s$", r"\(%s\)", r"\mathbf { %s }", r"$\mathrm{%s}$"]))
+def test_spaces_within_a_number_of_a_formula_do_not_matter(number: Decimal, formula: str) -> None:
+    assert cell_value(formula % " ".join(f"{number:,}")) == cell_value(str(number))
+
+
+def test_numbers_beside_each_other_stay_apart_outside_of_formulas() -> None:
+    assert cell_value("1 2") != cell_value("12")
+    assert cell_value("$1$ $2$") != cell_value("12")
+
+
+@pytest.mark.parametrize("group", LOOK_ALIKE)
+def test_symbols_that_look_alike_have_one_value(group: str) -> None:
+    assert len({cell_value(f"{char} b") for char in group}) == 1
+    assert len({cell_value(char) for char in group}) == 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (r"$\hat{y}$", "y\u0302"),
+        (r"$\bar x$", "x\u0304"),
+        (r"\'{e}", "\u00e9"),
+        ("$1 0 ^ { 3 }$", "10^3"),
+        ("$- 0 . 5$", "-0.5"),
+    ],
+)
+def test_accents_and_scripts_of_formulas_are_kept(formula: str, text: str) -> None:
+    assert cell_value(formula) == cell_value(text)
