@@ -326,7 +326,7 @@ class Gateway:
     def rates(self) -> list[float]:
         """Requests per second that servers allow, for those that refused any."""
         limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
-        return [limiter.rate for limiter in limiters if limiter.rate]
+        return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
 
     def outages(self) -> list[str]:
         """Describe each server that is down: since when, and when it is tried again."""

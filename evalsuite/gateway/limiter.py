@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import math
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.gateway.pacing import Pacing
@@ -31,19 +31,8 @@ SERVED = 2.0
 """A probe counts as accepted once it has taken so many times as long as a refusal, because answers may take minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class DownTime:
-    """The state of a server that is down."""
-
-    seconds: float  # Seconds since the first failed call.
-    next_try: float | None  # Seconds until the next probe; None while one is in flight.
-
-
 class Breaker:
     """Pauses all requests to a server while it refuses everything, but for one probe.
-
-    Args:
-        clock: seconds that only go forward.
 
     Attributes:
         on_change: called with one line when the server turns out to be down, and when it is back.
@@ -54,29 +43,26 @@ class Breaker:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.on_change: Callable[[str], None] = lambda _: None
-        self.probes = self._row = 0
-        self.try_at = 0.0
-        self._row_since = self._row_began = 0.0
+        self.probes = self._refusals = 0
+        self.try_at = self._refused_since = self._first_refused_sent = self._next_try = 0.0
         self._open = self._down = False
-        self._next_try = 0.0
         self._probe: PacedCall | None = None
         self._refusal_seconds = FIRST_PROBE
 
     @property
     def dry_since(self) -> float | None:
         """Time since which the server refuses everything, so that calls wait; None if it does not."""
-        return self._row_since if self._open else None
+        return self._refused_since if self._open else None
+
+    @property
+    def down_for(self) -> float | None:
+        """Seconds since the first failed call to a server that is down; None if the server is up."""
+        return self._clock() - self._refused_since if self._open and self._down else None
 
     @property
     def next_try_in(self) -> float | None:
         """Seconds until the next probe; None while one is under way, or while the circuit is closed."""
         return max(0.0, self._next_try - self._clock()) if self._open and self._probe is None else None
-
-    def outage(self) -> DownTime | None:
-        """Return how long the server has been down and when it is tried again; None where it is up."""
-        if not self._open or not self._down:
-            return None
-        return DownTime(self._clock() - self._row_since, self.next_try_in)
 
     def delay(self) -> float:
         """Return the seconds until the next call may go."""
@@ -86,10 +72,10 @@ class Breaker:
         if self._probe is None:
             return self._next_try - now
         served_at = self._probe.sent + SERVED * self._refusal_seconds
-        if now >= served_at - 1e-9:
-            self.close()
-            return 0.0
-        return served_at - now
+        if now < served_at - 1e-9:
+            return served_at - now
+        self.close()
+        return 0.0
 
     def send(self, call: PacedCall) -> None:
         """Note the call that probes."""
@@ -102,18 +88,18 @@ class Breaker:
 
     def note_answer(self, call: PacedCall) -> None:
         """Note that a call was answered; one that was sent before the refusals says nothing of the time since then."""
-        if call.sent >= self._row_began:
+        if call.sent >= self._first_refused_sent:
             self.close()
 
     def close(self) -> None:
         """Let all calls go."""
-        was_down = self._open and self._down
-        self.probes = self._row = 0
+        seconds = self.down_for
+        self.probes = self._refusals = 0
         self._open, self._probe = False, None
-        if was_down:
-            self.on_change(f"the server is back after {self._clock() - self._row_since:.0f} s")
+        if seconds is not None:
+            self.on_change(f"the server is back after {seconds:.0f} s")
 
-    def note_refusal(self, call: PacedCall, wait: float | None, longest_row: int, words: str, least: float) -> None:
+    def note_refusal(self, call: PacedCall, wait: float | None, longest_row: float, words: str, least: float) -> None:
         """Note a call that was refused or did not reach the server.
 
         Args:
@@ -123,19 +109,18 @@ class Breaker:
         """
         now = self._clock()
         self._refusal_seconds = max(0.01, now - call.sent)
-        self._row += 1
-        if self._row == 1:
-            self._row_since = now
-            self._row_began = call.sent
+        self._refusals += 1
+        if self._refusals == 1:
+            self._refused_since, self._first_refused_sent = now, call.sent
         if call is self._probe:
             self.probes += 1
-        elif self._open or self._row < longest_row:
+        elif self._open or self._refusals < longest_row:
             return
         if not self._open:
             self._open, self._down = True, bool(words)
             if words:
                 self.on_change(f"all calls wait, and one at a time tries again: {words}")
-        pause = min(LONGEST_PROBE, max(FIRST_PROBE, least, DRY_SHARE * (now - self._row_since)))
+        pause = min(LONGEST_PROBE, max(FIRST_PROBE, least, DRY_SHARE * (now - self._refused_since)))
         self._next_try = now + (pause if wait is None else wait)
         if now < self.try_at < self._next_try:
             self._next_try = self.try_at
@@ -145,24 +130,15 @@ PRECISION = 1e-6  # seconds that a timer may fire early
 
 
 class Pace:
-    """Spaces amounts evenly: at most `rate` per second, with no credit for idle time.
+    """Spaces amounts evenly: at most `rate` per second, with no credit for idle time."""
 
-    Args:
-        rate: amount per second; None for no limit.
-    """
-
-    def __init__(self, rate: float | None) -> None:
+    def __init__(self, rate: float = math.inf) -> None:
         self.rate = rate
         self.free_at = 0.0
 
-    def delay(self, now: float) -> float:
-        """Return the seconds until the next amount may go."""
-        return self.free_at - now if self.rate else 0.0
-
     def take(self, amount: float, now: float) -> None:
         """Book an amount that goes now; a negative one returns what was booked in excess."""
-        if self.rate:
-            self.free_at = max(self.free_at, now) + amount / self.rate
+        self.free_at = max(self.free_at, now) + amount / self.rate
 
 
 class Connections:
@@ -200,6 +176,10 @@ class Limiter:
         rpm: maximum of requests per minute; None for no limit.
         tpm: maximum of tokens per minute, prompt and answer together; None for no limit.
         clock: seconds that only go forward.
+
+    Attributes:
+        most: calls that the server can serve at once, if it says so.
+        waiting: calls that wait for their turn.
     """
 
     def __init__(
@@ -211,10 +191,8 @@ class Limiter:
     ) -> None:
         self.places = connections if isinstance(connections, Connections) else Connections(connections)
         self._rpm, self._tpm, self._clock = rpm, tpm, clock
-        self._requests = Pace(rpm / 60 if rpm else None)
-        self._tokens = Pace(tpm / 60 if tpm else None)
+        self._requests, self._tokens = (Pace(limit / 60 if limit else math.inf) for limit in (rpm, tpm))
         self.pacing, self.breaker = Pacing(self.places.most), Breaker(clock)
-        # Calls that the server can serve at once, if it says so.
         self.most: int | None = None
         self._queue: list[tuple[bool, int, int, asyncio.Future[PacedCall]]] = []
         self._numbers = itertools.count()
@@ -224,16 +202,6 @@ class Limiter:
     def another(self) -> Limiter:
         """Return a limiter for another model of the run, with the same connections and its own paces."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
-
-    @property
-    def rate(self) -> float | None:
-        """Requests per second that the server allows, as far as is known; None if it does not limit them."""
-        return self.pacing.rate
-
-    @property
-    def paused_for(self) -> float:
-        """Seconds for which nothing is sent, as the server refuses everything; 0.0 without a pause."""
-        return self.breaker.next_try_in or 0.0
 
     async def admit(self, tokens: int, *, again: bool = False) -> PacedCall:
         """Wait for a place, which the call holds until `release`."""
@@ -266,11 +234,14 @@ class Limiter:
                 self.places.waiters[self._admit_more] = None
                 return
             now = self._clock()
-            delay = self._delay(now, fresh=fresh)
-            if delay is None:
-                return
+            delay = max(
+                max(self._requests.free_at, self._tokens.free_at) - now,
+                self.breaker.delay(),
+                self.pacing.delay(now, self._backing_off if fresh else None),
+            )
             if delay > PRECISION:
-                self._timer = asyncio.get_running_loop().call_later(delay, self._admit_more)
+                if delay < math.inf:
+                    self._timer = asyncio.get_running_loop().call_later(delay, self._admit_more)
                 return
             heapq.heappop(self._queue)
             self._requests.take(1, now)
@@ -282,16 +253,6 @@ class Limiter:
                 self.breaker.send(call)
                 self.pacing.searching = True
             turn.set_result(call)
-
-    def _delay(self, now: float, *, fresh: bool) -> float | None:
-        """Return the seconds until the next call may go; None until another has ended."""
-        delays = [
-            self._requests.delay(now),
-            self._tokens.delay(now),
-            self.breaker.delay(),
-            self.pacing.delay(now, self._backing_off if fresh else None),
-        ]
-        return None if None in delays else max(delay for delay in delays if delay is not None)
 
     def release(self, call: PacedCall) -> None:
         """Count a call that has ended, whatever came of it."""

@@ -16,22 +16,20 @@ from collections import deque
 from dataclasses import dataclass
 
 FLOOR = 0.5  # Lowest rate, in requests per second: plain back-off with four workers asks as often.
-FEW, TOLERATED = 2.0, 0.02  # refusals that say nothing yet: a number, and a share of the requests since the last change
+FEW, TOLERATED = 2.0, 0.02  # Refusals that are no evidence yet: a number, and a share of the requests since a change.
 DEVIATIONS = 3.0
 """Standard deviations above the share refused by chance: each refusal is tested, so two would be passed soon."""
 
 DOUBLING = 0.35
-"""Seconds in which the rate doubles in a search, or three refusals' time: what is under way then is at most doubled."""
+"""Seconds in which the rate doubles in a search, or three refusals' time: calls in flight then are at most doubled."""
 
-CALM, CALM_SECONDS, LONG_CALM = 12, 1.5, 40
-"""Calls without a refusal, for so long, or many of them, after which a search begins, because a limit may be lifted."""
-
-ENOUGH = 8  # accepted calls that make a share: fewer are a chance
+CALM = 24  # Calls without a refusal after which a search begins, because a limit may have been lifted.
+ENOUGH = 8  # Accepted calls that make a share: fewer may be chance.
 MUCH_LOWER = 4.0
-"""A rate is compared with those so many times as high: a leaky bucket refuses half at once and at twice its rate."""
+"""A rate is compared with rates so many times as high: a leaky bucket refuses half at once and at twice its rate."""
 
 COMPARED, COMPARED_SECONDS, COMPARED_LATENCIES = 24, 2.0, 4.0
-"""A way of sending is judged by so many answers, for so many seconds and latencies at least: a burst says nothing."""
+"""A way of sending is judged by so many answers, for so many seconds and latencies at least: a burst is not enough."""
 
 FALLEN, BETTER, FADING, TRIAL_SHARE = 0.7, 1.1, 0.95, 8.0
 """Below FALLEN of the best, the other way is tried, and kept if it is BETTER than chance; the best fades, because
@@ -40,12 +38,12 @@ servers change; a trial is an eighth of the time, because the bound is 1.3."""
 INSTANT = 1e-3  # Seconds within which calls may reach the server in another order than they were sent in.
 MOMENT = 0.02  # Shortest time in seconds that a rate is computed from, because a burst takes none.
 MILD_CUT, DEEPEST_CUT = 0.85, 0.25
-"""A refusal leaves at least so much of a rate, where up to half are refused (a leaky bucket does, just above its rate),
-and in any case, because the first samples are small."""
+"""A refusal leaves at least MILD_CUT of a rate where up to half are refused, as a leaky bucket does just above its
+rate; it leaves at least DEEPEST_CUT in any case, because the first samples are small."""
 
-HELPED = 0.8  # A lower rate has helped where at most so much of the share refused is left: eight calls tell no less.
-RISE = 0.001  # Each call raises the rate by this share, which has about 4% refused before the next cut.
-REMEMBERED = 32  # Outcomes from which a limit at once is told: so many calls at once are usual.
+HELPED = 0.8  # A lower rate has helped if at most this part of the share refused is left: eight calls show no less.
+RISE = 0.001  # Each call raises the rate by this share, so that about 4% are refused before the next cut.
+REMEMBERED = 32  # Outcomes from which a limit of calls at once is inferred: limits up to this number are usual.
 MISFITS = 1 / 8
 """Share of the refusals that a limit at once need not explain: answers on their way have others refused too early."""
 
@@ -57,11 +55,10 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 
 @dataclass(eq=False, slots=True)
-class AcceptedShare:
-    """Counts of accepted and refused calls between two changes of the rate."""
+class Sample:
+    """The calls between two changes of the limit."""
 
-    rate: float | None  # Requests per second that were allowed; None for no limit.
-    began: float  # The time at which this rate began.
+    began: float  # The time at which this limit began.
     sent: int = 0  # Calls that were sent.
     refused: int = 0  # Calls that were refused.
     asked: float = 0.0  # Requests sent per second, known at the end.
@@ -72,10 +69,15 @@ class AcceptedShare:
 class Burst:
     """Calls that were sent at one instant, in whatever order they reached the server."""
 
-    sent: float  # When.
+    sent: float  # The instant.
     ahead: int  # Calls that the server was serving when the burst was sent.
     served: int = 0  # Calls of the burst that were not refused.
     freed: int = 0  # Places that may have become free before the burst reached the server.
+
+    @property
+    def fewest_ahead(self) -> int:
+        """Calls that the server was certainly still serving when the burst arrived."""
+        return self.ahead - self.freed
 
 
 @dataclass(eq=False, slots=True)
@@ -84,7 +86,7 @@ class PacedCall:
 
     sent: float  # The time at which the call was sent.
     burst: Burst  # The calls that were sent together with this call.
-    sample: AcceptedShare  # The calls since the latest change.
+    sample: Sample  # The calls since the latest change.
     again: bool = False  # Whether the request was refused before.
 
 
@@ -101,7 +103,7 @@ class Trial:
 
 
 class Pacing:
-    """The known facts about one server's rate limit.
+    """The known facts about one server's limit, and the way of sending that follows from them.
 
     Attributes:
         rate: requests per second; None for no limit.
@@ -113,57 +115,51 @@ class Pacing:
 
     def __init__(self, connections: int) -> None:
         self._connections = connections
-        self.plain = False
-        self.trial = Trial(0.0)
+        self.plain = self.searching = False
         self.rate: float | None = None
         self.at_once: int | None = None
         self.background = 0.0
-        self._free_at = -math.inf
+        self.trial, self._sample = Trial(0.0), Sample(0.0)
         self._calls: dict[PacedCall, None] = {}
         self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
         self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
+        self._cuts: deque[Sample] = deque(maxlen=16)
         self._judge_at: float | None = None
-        self._sample = AcceptedShare(None, 0.0)
-        self._clean = 0
-        self._cuts: deque[AcceptedShare] = deque(maxlen=16)
-        self.searching, self._clean_since = False, 0.0
-        self._try_after, self._since_try = FIRST_TRY, 0
+        self._free_at = -math.inf
+        self._clean, self._try_after, self._since_try = 0, FIRST_TRY, 0
         self._refusal_seconds = self._latency = self._sent_at = 0.0
         # Requests that were accepted at their first try, and at a later one.
         self._accepted = {False: 0, True: 0}
 
     @property
-    def longest_row(self) -> int:
+    def longest_row(self) -> float:
         """Refusals in a row that may be chance."""
         if self.plain:
-            return 10**9
-        if self.background < 0.05:
-            return LEAST_ROW
-        return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, self.background))))
+            return math.inf
+        return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self.background)))))
 
     @property
     def in_flight(self) -> int:
         """Calls in flight."""
         return len(self._calls)
 
-    def delay(self, now: float, backing_off: int | None) -> float | None:
-        """Return the seconds until the next call may go; None until another has ended."""
+    def delay(self, now: float, backing_off: int | None) -> float:
+        """Return the seconds until the next call may go; infinite if another has to end first."""
         if self.trial.ends_at <= now:
             self._compare(now)
         if self.plain:
-            return None if backing_off is not None and len(self._calls) + backing_off >= self._connections else 0.0
+            full = backing_off is not None and len(self._calls) + backing_off >= self._connections
+            return math.inf if full else 0.0
         if self._judge_at is not None:
             if now < self._judge_at:
                 return self._judge_at - now
             self._judge_at = None
             self._judge(now)
-        if self.at_once is not None:
-            if len(self._calls) > self.at_once:
-                return None
-            if len(self._calls) == self.at_once:
-                # Apart from other calls, or a limit of the rate would refuse it.
-                apart = self._sent_at + self._latency / 2 / self.at_once - now
-                return max(0.0, apart) if self._since_try >= self._try_after else None
+        if self.at_once is not None and len(self._calls) >= self.at_once:
+            if len(self._calls) > self.at_once or self._since_try < self._try_after:
+                return math.inf
+            # Apart from other calls, or a limit of the rate would refuse it.
+            return max(0.0, self._sent_at + self._latency / 2 / self.at_once - now)
         return 0.0 if self.rate is None else self._free_at - now
 
     def send(self, now: float, *, again: bool = False) -> PacedCall:
@@ -180,28 +176,23 @@ class Pacing:
         self._sent_at = now
         self._sample.sent += 1
         if self.rate is not None:
-            self._pass_on(now, self.rate)
+            self._book_next(now, self.rate)
         return call
 
-    def _pass_on(self, now: float, rate: float) -> None:
+    def _book_next(self, now: float, rate: float) -> None:
         """Book the next instant, and raise the rate."""
         self._clean += 1
-        if self._clean == 1:
-            self._clean_since = now
-        calm = self._clean >= CALM and now - self._clean_since >= CALM_SECONDS
-        if calm or self._clean >= LONG_CALM:
-            self.searching = True
-        # A request that left late is made up for by half a gap: a whole one would let the next two leave together.
+        self.searching = self.searching or self._clean >= CALM
+        # A late request may catch up by at most half an interval: after a whole one, the next two would leave together.
         instant = max(self._free_at, now - 0.5 / rate)
         in_use = now <= self._free_at + 1.0 / rate
-        if self.searching and in_use:
+        gap = 1.0 / rate
+        if in_use and self.searching:
             doubling = max(DOUBLING, 3 * self._refusal_seconds)
             gap = doubling / math.log(2) * math.log(1.0 + math.log(2) / (doubling * rate))
             self.rate = rate * 2.0 ** (gap / doubling)
-        else:
-            gap = 1.0 / rate
-            if in_use:
-                self.rate = rate * (1.0 + RISE)
+        elif in_use:
+            self.rate = rate * (1.0 + RISE)
         self._free_at = instant + gap
 
     def drop(self, call: PacedCall) -> None:
@@ -224,7 +215,7 @@ class Pacing:
         if self.trial.answered >= COMPARED and now - self.trial.began >= seconds:
             self._compare(now)
         self._since_try += 1
-        if self.at_once is not None and call.burst.ahead - call.burst.freed >= self.at_once:
+        if self.at_once is not None and call.burst.fewest_ahead >= self.at_once:
             self._outgrow(now, self.at_once)
 
     def _compare(self, now: float) -> None:
@@ -249,7 +240,7 @@ class Pacing:
     def _outgrow(self, now: float, at_once: int) -> None:
         """Raise the number at once, or look for a rate, as more than that number was accepted."""
         self._try_after = max(FIRST_TRY, self._try_after // 2)
-        if self._limit_at_once(0) is not None:
+        if self._infer_at_once(0) is not None:
             self.at_once = at_once + 1
         else:
             self._change(now, max(FLOOR, at_once / max(self._latency, MOMENT)), None)
@@ -272,13 +263,13 @@ class Pacing:
             self._switch(now)
         if probing:
             call.sample.sent -= 1
-        else:
-            call.sample.refused += 1
-            if self.at_once is not None and call.burst.ahead >= self.at_once:
-                self._try_after, self._since_try = min(LAST_TRY, 2 * self._try_after), 0
-            if self._judge_at is None and call.sample is self._sample and self._is_too_many() and not self.plain:
-                # Others that were sent with it are answered at about the same time.
-                self._judge_at = now + max(INSTANT, self._refusal_seconds / 4)
+            return
+        call.sample.refused += 1
+        if self.at_once is not None and call.burst.ahead >= self.at_once:
+            self._try_after, self._since_try = min(LAST_TRY, 2 * self._try_after), 0
+        if self._judge_at is None and call.sample is self._sample and self._is_too_many() and not self.plain:
+            # Others that were sent with it are answered at about the same time.
+            self._judge_at = now + max(INSTANT, self._refusal_seconds / 4)
 
     def _is_too_many(self) -> bool:
         """Return whether more calls were refused than chance explains."""
@@ -290,16 +281,13 @@ class Pacing:
     def _judge(self, now: float) -> None:
         """Lower the limit that the refusals since the latest change are due to."""
         sample = self._sample
-        known_since = now - self._refusal_seconds * 1.25
-        young = 0
-        for later in reversed(self._calls):
-            if later.sent < known_since:
-                break
-            young += 1
-        known = max(1, sample.sent - young)
         if not self._is_too_many():
             return
-        at_once = self._limit_at_once(len(self._calls) - young)
+        # The outcomes of the latest calls are not known yet.
+        sent_late = now - self._refusal_seconds * 1.25
+        unknown = sum(1 for _ in itertools.takewhile(lambda call: call.sent >= sent_late, reversed(self._calls)))
+        known = max(1, sample.sent - unknown)
+        at_once = self._infer_at_once(len(self._calls) - unknown)
         if at_once is not None:
             if at_once != self.at_once:
                 self._change(now, None, at_once)
@@ -312,12 +300,12 @@ class Pacing:
             asked = self.rate if known < 8 else min(1.5 * asked, self.rate)
         sample.asked, sample.searched = asked, self.searching
         self._cuts.append(sample)
+        share = sample.refused / known
         if self._is_slowing_useless(known):
-            self.background = sample.refused / known
+            self.background = share
             self._cuts.clear()
             self._change(now, None, None)
             return
-        share = sample.refused / known
         mild = share <= 0.55 or self.searching
         self.searching = not mild
         rate = max(1.0 - share, MILD_CUT if mild else DEEPEST_CUT) * asked
@@ -325,10 +313,10 @@ class Pacing:
 
     def _is_slowing_useless(self, known: int) -> bool:
         """Return whether the rate is a quarter of what it was, and as many are refused."""
-        refused = self._cuts[-1].refused
-        fastest = self._cuts[-1].asked
-        before: list[AcceptedShare] = []
-        for cut in itertools.islice(reversed(self._cuts), 1, None):
+        latest, *earlier = reversed(self._cuts)
+        refused, fastest = latest.refused, latest.asked
+        before: list[Sample] = []
+        for cut in earlier:
             if cut.searched:
                 continue
             if known - refused < ENOUGH or known < 2 * ENOUGH:
@@ -342,15 +330,14 @@ class Pacing:
 
     def _change(self, now: float, rate: float | None, at_once: int | None) -> None:
         self.rate, self.at_once = rate, at_once
-        self._sample = AcceptedShare(rate, now)
+        self._sample = Sample(now)
         if rate is not None:
-            self._free_at = max(self._free_at, now) if self._free_at > -math.inf else now
-            self._free_at = min(self._free_at, now + 1.0 / rate)
+            self._free_at = min(max(self._free_at, now), now + 1.0 / rate)
 
-    def _limit_at_once(self, known_calls: int) -> int | None:
+    def _infer_at_once(self, known_calls: int) -> int | None:
         """Return the number of calls at once that explains the latest outcomes, if one does."""
-        answered = [burst.ahead - burst.freed for burst, was_refused in self._outcomes if not was_refused]
-        answered += [call.burst.ahead - call.burst.freed for call in itertools.islice(self._calls, known_calls)]
+        answered = [burst.fewest_ahead for burst, was_refused in self._outcomes if not was_refused]
+        answered += [call.burst.fewest_ahead for call in itertools.islice(self._calls, known_calls)]
         refused = sorted(burst.ahead + burst.served for burst, was_refused in self._outcomes if was_refused)
         if not refused:
             return None
@@ -358,6 +345,4 @@ class Pacing:
         # The last one sent may have raised the number.
         more = sum(ahead >= most for ahead in answered)
         fewer = sum(ahead < most for ahead in refused)
-        if most and answered and more <= 1 and fewer <= MISFITS * len(refused):
-            return most
-        return None
+        return most if most and answered and more <= 1 and fewer <= MISFITS * len(refused) else None

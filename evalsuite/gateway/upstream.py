@@ -138,16 +138,16 @@ class Upstream:
 
     def outage(self) -> str:
         """Describe an outage: its start and the next probe; empty while the server is up."""
-        down = self.limiter.breaker.outage()
-        if down is None:
+        down_for, next_try = self.limiter.breaker.down_for, self.limiter.breaker.next_try_in
+        if down_for is None:
             return ""
-        since = time.strftime("%H:%M", time.localtime(time.time() - down.seconds)).removeprefix("0")
-        following = "trying again" if down.next_try is None else f"next try in {down.next_try:.0f} s"
+        since = time.strftime("%H:%M", time.localtime(time.time() - down_for)).removeprefix("0")
+        following = "trying again" if next_try is None else f"next try in {next_try:.0f} s"
         return f"{self._host} refused since {since}, {following}"
 
     def pause(self) -> str:
         """Describe a pause of more than a second or two, during which nothing is sent; empty without one."""
-        seconds = self.limiter.paused_for
+        seconds = self.limiter.breaker.next_try_in or 0.0
         if seconds < WORTH_TELLING or not self.limiter.waiting:
             return ""
         return f"{self._host} is at its limit, goes on in {seconds:.0f} s"
