@@ -15,15 +15,12 @@ class Sender(Protocol):
     @property
     def still(self) -> bool:
         """Whether all requests are in batches that are not finished."""
-        ...
 
     def waits(self, now: float) -> list[str]:
         """Describe each unfinished batch in a few words."""
-        ...
 
     def let_go(self, reason: str) -> None:
         """End all waiting; the batches go on."""
-        ...
 
 
 class PendingBatches:

@@ -23,12 +23,10 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model as the user names it."""
-        ...
 
     @property
     def overrides(self) -> Mapping[str, Any]:
         """Generation parameters that the user set for the whole run; they take precedence over a call's own."""
-        ...
 
     async def chat(
         self,
@@ -48,7 +46,6 @@ class Model(Protocol):
         Raises:
             ModelError: the call failed for good.
         """
-        ...
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Model:
         """Return another model, called through the same gateway on behalf of the same case.
@@ -59,7 +56,6 @@ class Model(Protocol):
             epoch: the repetition that its requests belong to; None keeps the case's epoch. A simulated tool
                 uses epoch 1 for every case, so that the same call gets the same answer.
         """
-        ...
 
 
 class Solver(Protocol):
@@ -73,7 +69,6 @@ class Solver(Protocol):
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Solve one sample; any exception becomes the case's error."""
-        ...
 
 
 AnySolver = Callable[["Sample", Any], Any]
@@ -91,7 +86,6 @@ class Scorer(Protocol):
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores | Score | float:
         """Scores one transcript; any exception becomes the case's error."""
-        ...
 
 
 @runtime_checkable
@@ -100,7 +94,6 @@ class JudgedScorer(Protocol):
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Scores one transcript with the judge's help."""
-        ...
 
 
 @runtime_checkable
@@ -109,7 +102,6 @@ class ModelScorer(Protocol):
 
     def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
         """Scores one transcript; `model` is the model under test."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,9 @@ class Channel(Protocol):
 
     def send(self, item: str) -> None:
         """Send text to the other side."""
-        ...
 
     def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
         """Has a thread of execnet's call with each text, and with None at the end."""
-        ...
 
 
 class ChannelAsker:

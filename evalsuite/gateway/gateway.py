@@ -400,41 +400,32 @@ class Store(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether nothing can be kept, as in a replay."""
-        ...
 
     @property
     def holds_older(self) -> bool:
         """Whether it contains answers under keys without draws; see `request_keys`."""
-        ...
 
     @property
     def outcomes(self) -> Outcomes | None:
         """Requests of cases that have no answer; None if no case runs here."""
-        ...
 
     @property
     def tool_calls(self) -> ToolCalls:
         """What cases called besides models."""
-        ...
 
     def get(self, key: str) -> Completion | None:
         """Read the completion stored under a key, if there is one."""
-        ...
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store a completion; returns the one that is stored under this key now, as it will be read."""
-        ...
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
         """Record that a call is made; returns the attempt's number."""
-        ...
 
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """Record how a call ended."""
-        ...
 
     def close(self) -> None:
         """Close it; what was put is in it."""
-        ...

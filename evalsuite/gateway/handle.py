@@ -193,7 +193,6 @@ class Asker(Protocol):
 
     async def ask(self, request: Request) -> Completion:
         """Answer a request."""
-        ...
 
 
 class CaseAsker(Asker, Keeper, Protocol):
@@ -201,7 +200,6 @@ class CaseAsker(Asker, Keeper, Protocol):
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         """Store that the case cancelled a request after so many seconds."""
-        ...
 
 
 class CallTimes:

@@ -16,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 
 FLOOR = 0.5  # Lowest rate, in requests per second: plain back-off with four workers asks as often.
-FEW, TOLERATED = 2.0, 0.02  # Refusals that are no evidence yet: a number, and a share of the requests since a change.
+FEW, TOLERATED = 2.0, 0.02  # Refusals too few to count: a number, and a share of the requests since a change.
 DEVIATIONS = 3.0
 """Standard deviations above the share refused by chance: each refusal is tested, so two would be passed soon."""
 

@@ -71,7 +71,6 @@ class Backend(Protocol):
         Raises:
             BackendUnavailable: an extra, a key or a file is missing; the message says what to do.
         """
-        ...
 
     async def complete(self, request: Request) -> Completion:
         """Ask once, without retries; `usage.cost` is left to the gateway.
@@ -82,8 +81,6 @@ class Backend(Protocol):
             RequestRefused: this request can never succeed.
             BackendUnavailable: no request can.
         """
-        ...
 
     async def aclose(self) -> None:
         """Close connections and ends processes."""
-        ...

@@ -30,14 +30,12 @@ class Upcoming(Protocol):
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Receive, in the main thread, the item that begins."""
-        ...
 
     def __call__(self, most: int) -> Iterator[Case]:
         """Yield the cases among the `most` items after the current one, each of them once; called in another thread.
 
         A case that the caller does not take is yielded by the next call.
         """
-        ...
 
 
 class SessionQueue:

@@ -28,15 +28,12 @@ class ServiceStore(Store, Protocol):
 
     def paid(self) -> dict[str, float]:
         """US dollars that each client has paid or may have to pay, without what this gateway has under way."""
-        ...
 
     def under_way_elsewhere(self) -> dict[str, float]:
         """US dollars among `paid`, by client, that calls under way at other gateways may yet give back."""
-        ...
 
     def check_up(self) -> None:
         """Check whether the store answers."""
-        ...
 
 
 def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> ServiceStore:
