@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands import write_lines
-from evalsuite.commands.baseline import write_baseline
+from evalsuite.commands.baseline import refuse_unfit, write_baseline
+from evalsuite.core.errors import RunError
 from evalsuite.models.scripted import MODEL, SCRIPT
 from evalsuite.results.run_folders import RunFolder
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 BASELINE = "evals/baseline"
 """The folder of the first baseline, from the project's root: not in `reports/`, which Git often ignores."""
 
+
+AGAINST = (f"--baseline={BASELINE}", "-oevalsuite_on_undecided=fail")
+"""Options of the workflow that compare with the baseline; too few cases to see a loss fail the job."""
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}
@@ -178,7 +182,13 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
         if status not in {0, 1, 10} or not RunFolder(made).summary():
             yield f"failed   {target}: pytest ended with status {status}:\n{_last_lines(shown)}"
             return
-        write_baseline(RunFolder(made), target, RunFolder(made).info())
+        info = RunFolder(made).info()
+        try:
+            refuse_unfit(RunFolder(made), info)
+        except RunError as error:
+            yield f"failed   {target}: {error}"
+            return
+        write_baseline(RunFolder(made), target, info)
     yield f"written  {target}: the answers of {model}; commit it"
 
 
@@ -206,7 +216,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
             comment=comment,
         )
 
-    compared = text(f"--baseline={BASELINE}") if (root / BASELINE).is_dir() else text()
+    compared = text(*AGAINST) if (root / BASELINE).is_dir() else text()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == text() != compared:
         # An earlier call wrote this workflow before there was a baseline.

@@ -40,6 +40,7 @@ def shown(result: pytest.RunResult) -> str:
         (["--resume=last"], "no run 'last' in"),
         (["--resume=a", "--replay=b"], "exclude each other"),
         (["--model="], "names no model. A model is one of"),
+        (["--model=function:app:echo", "--model", "gpt-4"], "--model names gpt-4 and function:app:echo"),
         (["--run="], "'': a run's name is letters"),
         (["--run=../escape"], "a run's name is letters"),
         ([f"--run={'x' * 300}"], "a run's name is letters"),

@@ -42,6 +42,12 @@ def project(
     return suite
 
 
+def know_kenya(project: Suite) -> None:
+    """Give the model the answer that it lacks."""
+    app = project.path / "my_app.py"
+    app.write_text(app.read_text().replace('"Tokyo"', '"Tokyo", "Kenya": "Nairobi"'))
+
+
 def test_the_start_page_is_true(project: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
     result = project.run("evals", "--run", "first")
@@ -51,8 +57,7 @@ def test_the_start_page_is_true(project: Suite, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert main(["report", "case", "ke"]) == 0
     assert "answer    I do not know.\ntarget    Nairobi\nscore     contains 0.0000" in capsys.readouterr().out
-    app = project.path / "my_app.py"
-    app.write_text(app.read_text().replace('"Tokyo"', '"Tokyo", "Kenya": "Nairobi"'))
+    know_kenya(project)
     assert project.run("evals", "--run", "better", fresh=True).ret == 0
     capsys.readouterr()
     assert main(["compare", "cases", "first", "better"]) == 0
@@ -124,14 +129,27 @@ def test_init_ci_with_a_model_writes_the_first_baseline_and_compares_with_it(
     project: Suite, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["init"]) == 0
+    know_kenya(project)
     assert main(["init", "--ci", "--model=function:my_app:answer"]) == 0
     assert files_of(project.path / "evals") == {
         "test_first.py", "baseline/run.json", "baseline/records.jsonl", "baseline/summary.json"
     }  # fmt: skip
     command = decide_step(project.path / ".github" / "workflows" / "evals.yml")
-    assert command == "pytest evals/ --model=function:my_app:answer --run=pr --baseline=evals/baseline"
-    assert project.run(*command.split()[1:], model=False, fresh=True).ret == 10
+    assert command == (
+        "pytest evals/ --model=function:my_app:answer --run=pr --baseline=evals/baseline -oevalsuite_on_undecided=fail"
+    )
+    # Three questions cannot show that nothing was lost.
+    ended = project.run(*command.split()[1:], model=False, fresh=True)
+    assert ended.ret == 11
+    ended.stdout.fnmatch_lines(["undecided against the baseline*; too few cases to see a loss of 0.02*needed*"])
     assert "Against baseline" in project.report("pr")
+
+
+def test_init_ci_takes_no_red_run_for_the_first_baseline(project: Suite, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init"]) == 0
+    assert main(["init", "--ci", "--model=function:my_app:answer"]) == 0
+    assert "only a run that passed becomes a baseline" in capfd.readouterr().out
+    assert not (project.path / "evals" / "baseline").exists()
 
 
 def test_init_ci_that_cannot_be_proven_says_why(project: Suite, capfd: pytest.CaptureFixture[str]) -> None:

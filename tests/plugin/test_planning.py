@@ -23,7 +23,9 @@ def test_a_plan_says_what_cases_take_and_which_loss_they_show(suite: Suite) -> N
     assert suite.run("--run=before", "--epochs=2", "test_letters.py").ret == 1
     result = suite.run("--plan", "--baseline=before", "--epochs=2", "-oevalsuite_detect=0.05", "test_letters.py")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["letters *80 *80 *", "letters.exact_match *40 *2 *", "*questions instead of 40*"])
+    result.stdout.fnmatch_lines(
+        ["letters *80 *80 *", "letters.exact_match *40 *2 *", "*0.05 needs * more questions (* instead of 40)*"]
+    )
     assert [run.name for run in suite.runs()] == ["before"]
 
 
