@@ -160,7 +160,8 @@ class Sandbox:
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
             host = script_host(self.tiers[0], self.limits) if len(self.tiers) == 1 else None
-            self._state = _LoopState(loop, asyncio.Semaphore(host.at_once if host else _count_cores()))
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+            self._state = _LoopState(loop, asyncio.Semaphore(host.at_once if host else cores))
         state = self._state
         async with state.cores:
             if self._state is not state:
@@ -194,10 +195,6 @@ class Sandbox:
             else:
                 return warm
         raise SandboxUnavailable(explain_failures(failures))
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 class ProgramSession:
@@ -290,7 +287,7 @@ class ProgramSession:
         self._write_payload(
             encode_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         )
-        self._key = warm.new_key()
+        self._key = next(warm.keys)
         with _open_for_program(self._files) as files:
             return await warm.start_program(self._key, files, seconds, once=self._once)
 
@@ -318,16 +315,14 @@ def _check_begun(ending: str, stderr: bytes, timeout: float) -> None:
     """Raise if the program's own code was never reached, because this says nothing about the program."""
     message = stderr.decode("utf-8", "replace").strip()
     kind, _, detail = ending.partition(" ")
-    if kind == "refused":
-        raise SandboxError(f"a program could not be started: {detail}")
-    if kind == "unfit":
-        raise SandboxError(f"a program could not be isolated: {message}")
-    if kind == "table":
-        raise SandboxError(f"the program's tables could not be loaded: {message}")
-    if kind == "early":
-        raise SandboxError(
-            f"the program's tables could not be loaded within its {timeout:g} s and its limits ({detail})"
-        )
+    reasons = {
+        "refused": f"a program could not be started: {detail}",
+        "unfit": f"a program could not be isolated: {message}",
+        "table": f"the program's tables could not be loaded: {message}",
+        "early": f"the program's tables could not be loaded within its {timeout:g} s and its limits ({detail})",
+    }
+    if kind in reasons:
+        raise SandboxError(reasons[kind])
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import socket
@@ -64,7 +65,7 @@ class WarmInterpreter:
         }
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[RoundEnd]] = {}
-        self.programs = 0
+        self.keys = itertools.count(1)  # The numbers of programs.
         # Bytes of each session that waits between two rounds.
         self.waiting: dict[int, int] = {}
         self._memory_freed = asyncio.Event()
@@ -103,11 +104,6 @@ class WarmInterpreter:
         if modules:
             self._loaded.update(modules)
             await self._send({"op": "load", "modules": modules})
-
-    def new_key(self) -> int:
-        """Return the number of the next program."""
-        self.programs += 1
-        return self.programs
 
     async def start_program(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> RoundEnd:
         """Fork a program and wait for the end of its first round."""

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsuite.benchmarks.treb.averages import columns_of
-from evalsuite.benchmarks.treb.report import published_results
+from evalsuite.benchmarks.treb.report import columns_of, published_results
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "published"
 FILES = {

@@ -1,8 +1,7 @@
 """TReB: 26 subtasks of table reasoning in three modes (arXiv 2506.18421). See docs/treb.md."""
 
-from evalsuite.benchmarks.treb.averages import OVERALLS
 from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
-from evalsuite.benchmarks.treb.report import report
+from evalsuite.benchmarks.treb.report import OVERALLS, report
 from evalsuite.benchmarks.treb.scoring import scorers
 from evalsuite.benchmarks.treb.solving import solver
 from evalsuite.core.protocols import Benchmark

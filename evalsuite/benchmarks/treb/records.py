@@ -39,7 +39,7 @@ TEXT_MODES = ("tcot_markdown", "tcot_html")
 class Subtask:
     """A subtask of TReB."""
 
-    file: str  # the stem of its official file and the first part of its records' ids
+    file: str  # The stem of its official file and the first part of its records' ids.
     skill: str
     table: bool = True
     programs: bool = True  # Whether the subtask also runs in PoT and ICoT, where the model writes programs.
@@ -47,28 +47,27 @@ class Subtask:
 
     @property
     def name(self) -> str:
-        """Return the name for readers: `Table Fact Checking`."""
+        """The name for readers: `Table Fact Checking`."""
         return self.file.replace("_", " ")
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """Return the modes that it runs in, as tags of samples."""
+        """The modes in which the subtask runs, as tags of samples."""
         if not self.table:
             return ("tcot",)
         return TABLE_MODES if self.programs else TEXT_MODES
 
 
-def _make_language(file: str) -> Subtask:
-    return Subtask(file, "NLU", table=False, programs=False)
-
-
+_LANGUAGE = (
+    "Understanding",
+    "Instruction_Following",
+    "Hallucination_Evaluation",
+    "Robustness_Evaluation",
+    "Code_Generation",
+    "Mathematical_Reasoning",
+)
 SUBTASKS = (
-    _make_language("Understanding"),
-    _make_language("Instruction_Following"),
-    _make_language("Hallucination_Evaluation"),
-    _make_language("Robustness_Evaluation"),
-    _make_language("Code_Generation"),
-    _make_language("Mathematical_Reasoning"),
+    *(Subtask(file, "NLU", table=False, programs=False) for file in _LANGUAGE),
     Subtask("Table_Retrieval", "TU", titled=True),
     Subtask("Table_Summary", "TU", programs=False, titled=True),
     Subtask("Table_Column_Naming", "TU", programs=False),
@@ -135,14 +134,14 @@ class QuestionRecord:
 
     id: str
     subtask: Subtask
-    question: str  # the question, with the tables' titles if the subtask shows them
+    question: str  # The question, with the tables' titles if the subtask shows them.
     answer: str
     number: str | None  # The reference as a number, with the sign of a percentage; None for a text.
-    # For each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
+    # The `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "") of each table.
     tables: tuple[Mapping[str, Any], ...]
-    # the rules that an answer must keep, see `rules.py`; None if the record has none
+    # The rules that an answer must keep (see `rules.py`); None if the record has none.
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""  # the id in the file, which its modes and its translation share
+    cluster: str = ""  # The id in the file, which the record's modes and its translation share.
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
@@ -151,29 +150,29 @@ def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]
     A table's text longer than `shown`, the most characters in a prompt, is dropped if the record also has a CSV file.
     """
     for where, raw in raw_records(path):
-        yield _record(raw, RecordSource(root, path, where), shown)
+        yield _read_record(raw, RecordSource(root, path, where), shown)
 
 
-def _record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> QuestionRecord:
+def _read_record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> QuestionRecord:
     name = take(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
         raise source.fault("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
     question = take(raw, "question", str, source.path, source.where)
-    titles = [title for title in _list_texts(raw, "title", source) if title]
-    answer = _answer(raw, source)
+    titles = filter(None, _list_texts(raw, "title", source))
+    answer = _read_answer(raw, source)
     return QuestionRecord(
         id=name,
         subtask=subtask,
         question="\n".join([question, *titles] if subtask.titled else [question]),
         answer=answer,
-        number=_number(raw.get("number_answer"), answer, source),
-        tables=_tables(raw, source, shown) if subtask.table else (),
-        rules=_list_rules(raw, source),
+        number=_read_number(raw.get("number_answer"), answer, source),
+        tables=_read_tables(raw, source, shown) if subtask.table else (),
+        rules=_read_rules(raw, source),
     )
 
 
-def _list_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str, Any]] | None:
+def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str, Any]] | None:
     if "rules" not in raw:
         return None
     place = f"{source.where}, field 'rules'"
@@ -187,11 +186,11 @@ def _list_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
 
 def _list_texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
     value = raw.get(field, [])
-    several = value if isinstance(value, list) else [value]
-    return [expect(text, str, source.path, f"{source.where}, field {field!r}") for text in several]
+    texts = value if isinstance(value, list) else [value]
+    return [expect(text, str, source.path, f"{source.where}, field {field!r}") for text in texts]
 
 
-def _answer(raw: Mapping[str, Any], source: RecordSource) -> str:
+def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
     if "answer" not in raw:
         # The leaderboard's test set has no references, so its answers are not scored.
         if raw.get("number_answer") in {None, ""}:
@@ -204,7 +203,7 @@ def _answer(raw: Mapping[str, Any], source: RecordSource) -> str:
     return ", ".join(map(str, parts))
 
 
-def _number(value: Any, answer: str, source: RecordSource) -> str | None:
+def _read_number(value: Any, answer: str, source: RecordSource) -> str | None:
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
     number = parse_number(value) if isinstance(value, (str, int, float)) else None
@@ -216,14 +215,13 @@ def _number(value: Any, answer: str, source: RecordSource) -> str | None:
     return str(value)
 
 
-def _tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tuple[Mapping[str, Any], ...]:
+def _read_tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tuple[Mapping[str, Any], ...]:
     files, markdown, html = (_list_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
     count = max(len(files), len(markdown))
-    headers = raw.get("columnslable", [])
     tables = [
         {
             "csv": _find_csv(_nth(files, index), source),
-            "header_rows": _compute_header_rows(headers, index, source),
+            "header_rows": _read_header_rows(raw.get("columnslable", []), index, source),
             "markdown": _nth(markdown, index, shown if _nth(files, index) else None),
             "html": _nth(html, index, shown),
         }
@@ -240,11 +238,10 @@ def _nth(texts: Sequence[str], index: int, longest: int | None = None) -> str:
     return text if longest is None or len(text) <= longest else ""
 
 
-def _compute_header_rows(headers: Any, index: int, source: RecordSource) -> int:
-    several = expect(headers, list, source.path, f"{source.where}, field 'columnslable'")
-    if index >= len(several):
-        return 1
-    rows = expect(several[index], int, source.path, f"{source.where}, field 'columnslable'")
+def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
+    place = f"{source.where}, field 'columnslable'"
+    of_tables = expect(headers, list, source.path, place)
+    rows = expect(of_tables[index], int, source.path, place) if index < len(of_tables) else 1
     if rows < 0:
         raise source.fault("columnslable", str(rows), "a number of header rows, 0 for none")
     return rows

@@ -1,5 +1,8 @@
 """TReB's section of the report: the paper's tables, the leaderboard, a table by kind of model, and details.
 
+The paper averages over cases, then over subtasks, then over columns of skill and mode. Its printed numbers show that
+the overall score is the plain mean of the columns, and a column the mean of its subtasks (docs/treb.md).
+
 The leaderboard has five skills over twenty subtasks about tables; each subtask counts in its best mode, by
 the judge's marks. The authors' numbers fit this rule. QwQ-32B has 81.98 in TBO, more than in any single mode
 in the paper's Table 3 (80.57, 78.23, 74.00). It has 83.22 in TU, less than its ICoT there (91.02), because
@@ -10,18 +13,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+import statistics
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_json
-from evalsuite.benchmarks.treb.averages import METRICS, RELEASED, column_mean, columns_of, overall
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.generic import cut_off
 from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
 from evalsuite.results.record_file import FOLDER
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +34,84 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
     from evalsuite.output.reports.section import Block, Cell, ChartKind
     from evalsuite.results.tally import Row, RunView, Tally
+
+AverageColumn = tuple[str, str]
+# The metrics of the paper's tables, with their titles.
+METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
+# The same metrics as computed by the authors' code, which was used for the published rows.
+RELEASED = {
+    "rouge_l_released": "ROUGE-L as released",
+    "bleu_released": "BLEU as released",
+    "exact_match_released": "Exact match as released",
+}
+
+
+def columns_of(metric: str) -> tuple[AverageColumn, ...]:
+    """List a metric's columns (skill, mode) in the paper's table; exact match has none for NLU."""
+    return tuple(column for column in COLUMNS if not metric.startswith("exact_match") or column[0] != "NLU")
+
+
+def column_of(row: Row) -> AverageColumn:
+    """Return the column to which a case belongs."""
+    return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
+
+
+def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | None:
+    """Average the subtasks of a column that have a measured case; None if no subtask has one."""
+    scored = tally.scored(metric).where(lambda row: column_of(row) == column)
+    return _mean(cases.mean(metric) for cases in scored.groups("subtask").values())
+
+
+def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
+    """Average the measured columns, with a normal interval that is never of zero width.
+
+    The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary
+    only within their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the
+    estimate has no interval.
+
+    If all records of each subtask score alike, the observed spread is zero, although the true spread may not
+    be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 -
+    p)). With a weight of at most w per record, a true mean lower by w ln(2 / (1 - confidence)) or more
+    therefore has at most half of the error probability; the same holds upwards. Every interval of 0/1 scores
+    reaches at least that far, so a wrong answer never narrows it.
+    """
+    columns = columns_of(metric)
+    scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
+    if not len(scored):
+        return None
+    weighted = list(zip(scored, _weights(scored), strict=True))
+    value = math.fsum(weight * row.scores[metric] for row, weight in weighted)
+    # The cases and their weights by subtask and record.
+    records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
+    for row, weight in weighted:
+        records[row.tags["subtask"]][row.cluster].append((row, weight))
+    if any(len(cases) < 2 for cases in records.values()):
+        return Estimate(value, n=len(scored))
+    totals = [
+        [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in by_record.values()]
+        for by_record in records.values()
+    ]
+    error = math.sqrt(math.fsum(len(parts) * statistics.variance(parts) for parts in totals))
+    reach = statistics.NormalDist().inv_cdf((1 + confidence) / 2) * error
+    if error == 0 or all(row.scores[metric] in {0, 1} for row in scored):
+        heaviest = max(math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values())
+        reach = max(reach, heaviest * math.log(2 / (1 - confidence)))
+    return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
+
+
+# For gates (`treb.overall_judge`), because a plain mean over cases would weight subtasks by their size.
+OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
+
+
+def _weights(scored: Iterable[Row]) -> list[float]:
+    """Weight each case by 1 / (columns x subtasks in its column x cases of its subtask in that column)."""
+    cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in scored:
+        cells[column_of(row)][row.tags["subtask"]] += 1
+    return [
+        1 / (len(cells) * len(cells[column_of(row)]) * cells[column_of(row)][row.tags["subtask"]]) for row in scored
+    ]
+
 
 RULES = "instruction_following"
 # Titles of the counts, by the fact `program`.
@@ -60,14 +143,17 @@ def report(views: Sequence[RunView]) -> Section:
         _make_subtask_table(views),
         *_count_programs(views),
         *_list_files(views),
-        *(word for view in views for word in cut_off(view.label, view.tally, "TREB")),
+        *(passage for view in views for passage in cut_off(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
 
 
 def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
     columns = columns_of(metric)
-    rows: list[list[Cell]] = [_own_row(view, metric) for view in views]
+    rows: list[list[Cell]] = [
+        [view.label, *(column_mean(view.tally, metric, column) for column in columns), overall(view.tally, metric)]
+        for view in views
+    ]
     note = _note(views, metric)
     if _shows_published(views) and (metric in RELEASED or metric == "judge"):
         if paper := published_results().get(metric.removesuffix("_released")):
@@ -82,11 +168,6 @@ def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
 
 def _shows_published(views: Sequence[RunView]) -> bool:
     return any(row.tags.get("published") for view in views for row in view.tally)
-
-
-def _own_row(view: RunView, metric: str) -> list[Cell]:
-    means = [column_mean(view.tally, metric, column) for column in columns_of(metric)]
-    return [view.label, *means, overall(view.tally, metric)]
 
 
 def _note(views: Sequence[RunView], metric: str) -> str:
@@ -248,11 +329,9 @@ def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]
 
 def _make_leaderboard_row(view: RunView) -> list[Cell]:
     scores = [skill_score(view.tally, skill) for skill in RANKED]
-    measured = [score for score in scores if score is not None]
-    overall = math.fsum(measured) / len(measured) if len(measured) == len(scores) else None
     best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := best_mode(view.tally, subtask.name))]
     counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
-    return [view.label, *scores, overall, counts if best else None]
+    return [view.label, *scores, None if None in scores else _mean(scores), counts if best else None]
 
 
 PUBLISHED_KINDS = Path(__file__).parent / "data" / "published_kinds.json"

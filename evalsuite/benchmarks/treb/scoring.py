@@ -67,7 +67,7 @@ def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
 
 def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
     """Return `rouge_l` and `bleu`, except for Instruction Following and for samples without a reference."""
-    if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
+    if not _has_reference(sample):
         return {}
     if note := failed_program(sample, transcript):
         return {"rouge_l": Score(0.0, note), "bleu": Score(0.0, note)}
@@ -106,16 +106,14 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
 
 
 class AnswerJudge:
-    """Scores `judge`: a judge's read_mark from 0 to 10 for agreement with the reference, divided by ten."""
+    """Scores `judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Ask the judge for a read_mark; a missing answer is zero without asking."""
-        if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
+        """Ask the judge for a mark; a missing answer scores zero without a request."""
+        if not _has_reference(sample):
             return {}
-        mark_given = await self._ask(sample, transcript, judge)
-        return sign_scores(
-            {"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS)
-        )
+        score = await self._ask(sample, transcript, judge)
+        return sign_scores({"judge": score}, signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS))
 
     async def _ask(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         if note := failed_program(sample, transcript) or ("no answer" if not transcript.answer.strip() else ""):
@@ -134,14 +132,14 @@ class AnswerJudge:
 
 
 def _has_reference(sample: Sample) -> bool:
-    """Tell whether the sample has a reference; some test sets have none."""
-    return bool(str(sample.target).strip())
+    """Tell whether answers are compared with a reference: not by rules, nor in test sets without references."""
+    return sample.tags["subtask"] != RULES_SUBTASK and bool(str(sample.target).strip())
 
 
 def read_mark(text: str) -> float:
-    r"""Read the read_mark in the last `\boxed{...}` of a judge's answer, with or without `/10`, or named as the score.
+    r"""Read the mark in a judge's last `\boxed{...}`, with or without `/10`, or else a labelled score.
 
-    A ValueError's message tells the judge how to give a read_mark.
+    The message of a ValueError tells the judge how to give a mark.
     """
     text = remove_thoughts(text)
     boxed = last_boxed_answer(text)
@@ -161,18 +159,17 @@ def failed_program(sample: Sample, transcript: Transcript) -> str:
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""
-    package = transcript.facts.get("package", "that is not there")
     return {
         "missing": "the model wrote no program",
         "printed nothing": "its program printed nothing",
-        "package missing": f"its program needed the package {package}",
+        "package missing": f"its program needed the package {transcript.facts.get('package', 'that is missing')}",
         "timed out": "its program took too long",
     }.get(state, "its program failed")
 
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WORDS = re.compile(r"[a-z0-9]+")
-# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation read_mark. A blank
+# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation mark. A blank
 # line counts as one empty word.
 _ENDS = (
     re.compile(r"([\u3002\uff01\uff1f?])([^\u201d\u2019])"),
@@ -180,25 +177,17 @@ _ENDS = (
     re.compile(r"(\u2026{2})([^\u201d\u2019])"),
     re.compile(r"([\u3002\uff01\uff1f?][\u201d\u2019])([^\uff0c\u3002\uff01\uff1f?])"),
 )
-NAMES = ("rouge_l_released", "bleu_released", "exact_match_released")
 
 
 def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
     """Return `rouge_l_released`, `bleu_released` and `exact_match_released`; nothing without a reference."""
-    target = str(sample.target)
-    if sample.tags["subtask"] == RULES_SUBTASK or not target.strip():
+    if not _has_reference(sample):
         return {}
-    if note := failed_program(sample, transcript):
-        names = NAMES if sample.metadata["number"] is not None else NAMES[:2]
-        return {name: Score(0.0, note) for name in names}
-    answer = transcript.answer
-    scores: dict[str, float | Score] = {
-        "rouge_l_released": released_rouge_l(answer, target),
-        "bleu_released": released_bleu(answer, target),
-    }
-    if sample.metadata["number"] is not None:
-        scores["exact_match_released"] = released_exact_match(answer, target)
-    return scores
+    is_number = sample.metadata["number"] is not None
+    measured = {name: MEASURES[name] for name in MEASURES if is_number or name != "exact_match_released"}
+    note = failed_program(sample, transcript)
+    answer, target = transcript.answer, str(sample.target)
+    return {name: Score(0.0, note) if note else measure(answer, target) for name, measure in measured.items()}
 
 
 def released_exact_match(prediction: str, reference: str) -> float:
@@ -241,3 +230,10 @@ def _compute_f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing
     common = round(Levenshtein.ratio(answered, wanted) * (len(answered) + len(wanted)) / 2)
     precision, recall = common / len(answered), common / len(wanted)
     return 2 * precision * recall / (precision + recall + smoothing) if common else 0.0
+
+
+MEASURES = {
+    "rouge_l_released": released_rouge_l,
+    "bleu_released": released_bleu,
+    "exact_match_released": released_exact_match,
+}

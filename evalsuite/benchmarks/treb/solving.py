@@ -160,7 +160,7 @@ COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data,
 
 
 def asks_for_json(sample: Sample) -> bool:
-    """Tell whether a TCoT answer should be a JSON object: only with a table, and not for a summary."""
+    """Tell whether a TCoT answer must be a JSON object: only with a table, and not for a summary."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 

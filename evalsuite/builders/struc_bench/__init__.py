@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.struc_bench import files, ratings, rotowire, table_sizes, texts
+from evalsuite.builders.struc_bench import files, ratings, rotowire, texts
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -20,7 +20,7 @@ STEPS: dict[str, BuildStep] = {
     "files": (files.WHAT, files.ABOUT, files.add_arguments, files.run),
     "texts": (texts.TEXTS_WHAT, texts.TEXTS_ABOUT, texts.add_text_arguments, texts.run_texts),
     "format-cot": (texts.FORMAT_COT_WHAT, texts.FORMAT_COT_ABOUT, texts.add_format_cot_arguments, texts.run_format_cot),
-    "statistics": (table_sizes.WHAT, table_sizes.ABOUT, table_sizes.add_arguments, table_sizes.run),
+    "statistics": (files.STATISTICS_WHAT, files.STATISTICS_ABOUT, files.add_statistics_arguments, files.run_statistics),
     "sheet": (ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet),
     "ratings": (ratings.RATINGS_WHAT, ratings.RATINGS_ABOUT, ratings.add_ratings_arguments, ratings.run_ratings),
 }

@@ -62,7 +62,10 @@ def run_sheet(args: Namespace) -> int:
     if args.to.suffix != ".csv" or args.to.exists():
         problem = "exists and may contain ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; choose another name")
-    records = {_make_id(name, record): record for name, record in _read_answers(args.reports, args.runs)}
+    records = {
+        hashlib.sha256(f"{run}\n{record.case}".encode()).hexdigest()[:10]: record
+        for run, record in _read_answers(args.reports, args.runs)
+    }
     if not records:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
     chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
@@ -81,10 +84,6 @@ def _read_answers(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Re
             # Only the first epoch is rated, because ratings belong to an item and a mode.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
                 yield folder.name, record
-
-
-def _make_id(run: str, record: Record) -> str:
-    return hashlib.sha256(f"{run}\n{record.case}".encode()).hexdigest()[:10]
 
 
 def _write_sheet(records: Iterable[tuple[str, Record]]) -> str:

@@ -116,12 +116,6 @@ PAIR = re.compile(
 )
 
 
-def _split_sentences(tokens: Sequence[str]) -> list[str]:
-    """Split a report into sentences, without their final tokens."""
-    groups = groupby(tokens, key=ENDS.__contains__)
-    return [" ".join(sentence) for ends, sentence in groups if not ends]
-
-
 def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the sentences about each row; a sentence without a name continues the sentence before it."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
@@ -198,15 +192,15 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 def _read_box_scores(path: Path) -> Iterator[Game]:
     """Read the games of a JSON file, with tables of the values that their reports mention."""
     for place, record in enumerate(read_json(path, list)):
-        where = f"item {place}"
-        yield _read_game(expect(record, dict, path, where), path, where)
+        yield _read_game(expect(record, dict, path, f"item {place}"), path, f"item {place}")
 
 
 def _read_game(record: dict[str, Any], path: Path, where: str) -> Game:
     tokens = take(record, "summary", list, path, where)
     for place, token in enumerate(tokens):
         expect(token, str, path, f"{where}, field 'summary', token {place}")
-    report = _split_sentences(tokens)
+    # The sentences, without their final tokens.
+    report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
     tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
     return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
 
@@ -234,14 +228,21 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
 
 
 def _take_line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
-    fields = take(record, f"{side}_line", dict, path, where)
-    values = {key: _read_value(value, path, f"{where}, {side}_line, {key!r}") for key, value in fields.items()}
+    return _read_values(take(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
+
+
+def _read_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
+    """Return the values of a line as text without absent ones; whole numbers may be JSON numbers."""
+    values = {
+        key: str(value) if type(value) is int else expect(value, str, path, f"{where}, {key!r}").strip()
+        for key, value in line.items()
+    }
     return {key: value for key, value in values.items() if value not in ABSENT}
 
 
 def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
     rows = _read_players(take(record, "box_score", dict, path, where), path, f"{where}, box_score")
-    last_names = {row: _find_last_name(row) for row in rows}
+    last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
     mentioned = {
@@ -252,36 +253,17 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
 
 def _read_players(columns: dict[str, Any], path: Path, where: str) -> Rows:
     named = take(columns, "PLAYER_NAME", dict, path, where)
+    figures = {key: expect(columns[key], dict, path, f"{where}, {key!r}") for key in PLAYER_KEYS & columns.keys()}
     rows: Rows = {}
     for number, name in named.items():
         player = expect(name, str, path, f"{where}, 'PLAYER_NAME', row {number!r}").strip()
-        values = {
-            key: _read_value(_take_entry(column, number, path, f"{where}, {key!r}"), path, f"{where}, {key!r}")
-            for key, column in columns.items()
-            if key in PLAYER_KEYS
-        }
+        if lacking := sorted(key for key, column in figures.items() if number not in column):
+            expected = "a value for every row of 'PLAYER_NAME'"
+            raise DatasetError(path, f"{where}, {lacking[0]!r}", f"no row {number!r}", expected)
+        values = _read_values({key: column[number] for key, column in figures.items()}, path, where)
         if player:
-            rows[player] = {key: value for key, value in values.items() if value not in ABSENT}
+            rows[player] = values
     return rows
-
-
-def _take_entry(column: Any, number: str, path: Path, where: str) -> Any:
-    values = expect(column, dict, path, where)
-    if number not in values:
-        raise DatasetError(path, where, f"no row {number!r}", "a value for every row of 'PLAYER_NAME'")
-    return values[number]
-
-
-def _read_value(value: Any, path: Path, where: str) -> str:
-    """Return a value as text; whole numbers may be JSON numbers."""
-    return str(value) if type(value) is int else expect(value, str, path, where).strip()
-
-
-def _find_last_name(name: str) -> str:
-    words = name.split()
-    while len(words) > 1 and words[-1] in SUFFIXES:
-        words.pop()
-    return words[-1]
 
 
 NAMES = ("Team", "Player")
@@ -356,13 +338,13 @@ def run(args: Namespace) -> int:
     """Build the items, and report their number."""
     check_file_name(args.to, "markdown")
     files = _list_source_files(args.source)
-    wanted = A_LARGE_TABLE if args.large_only else A_TABLE
+    wanted, larger_than = (A_LARGE_TABLE, LARGER_THAN) if args.large_only else (A_TABLE, 0)
     items, passed_over = list[TableItem](), 0
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
         for path in files:
             progress.begin(path.name)
             for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
-                if any(_is_wanted(table, large_only=args.large_only) for table in game.tables):
+                if any(any(table.cells) and min(len(table.rows), table.width) > larger_than for table in game.tables):
                     items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))
                 else:
                     passed_over += 1
@@ -375,12 +357,6 @@ def run(args: Namespace) -> int:
         f"{number_of(passed_over, 'game')} passed over for lack of {wanted}\n"
     )
     return 0
-
-
-def _is_wanted(table: CellGrid, *, large_only: bool) -> bool:
-    if large_only:
-        return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
-    return any(table.cells)
 
 
 def _list_source_files(source: Path) -> list[Path]:

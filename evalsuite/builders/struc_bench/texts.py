@@ -217,19 +217,16 @@ def find_code(description: str, table: str, written: Format) -> str:
 def _find_row(description: str, table: str, written: Format) -> str:
     """Return a line in which bars or ampersands separate at least two cells of one of the table's rows."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
-    cells_of = _split_latex_cells if written == "latex" else _split_raw_cells
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
-        cells = cells_of(line)
+        cells = _split_cells(line, written)
         if any(_has_cells_of(cells, row) for row in rows):
             return line.strip()
     return ""
 
 
-def _split_raw_cells(line: str) -> list[str]:
-    return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")] if "|" in line else []
-
-
-def _split_latex_cells(line: str) -> list[str]:
+def _split_cells(line: str, written: Format) -> list[str]:
+    if written == "markdown":
+        return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")]
     if not AMPERSAND.search(line):
         return []
     tables = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")

@@ -25,7 +25,13 @@ from evalsuite.builders.treb.lookups import (
     same_answer,
     speaks_chinese,
 )
-from evalsuite.builders.treb.model_pairs import SUBTASKS, BuiltPairs, add_model_pairs, add_panel_options, make_record
+from evalsuite.builders.treb.model_questions import (
+    SUBTASKS,
+    BuiltPairs,
+    add_model_pairs,
+    add_panel_options,
+    make_record,
+)
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.phrases import number_of
@@ -76,10 +82,10 @@ def run(args: argparse.Namespace) -> int:
         write(built, args.out)
     except OSError as error:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
-    counts = Counter(make_record["id"].split("|")[0] for make_record in built.records)
-    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    counts = Counter(record["id"].split("|")[0] for record in built.records)
+    by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
     pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.tables), "table")
-    sys.stdout.write(f"{pairs} from {tables} in {args.out}: {listed}\n")
+    sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
     return 0
 
 
@@ -108,7 +114,7 @@ def write(built: BuiltPairs, out: Path) -> None:
     for name, text in (built.tables | built.renamed).items():
         (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
     for subtask in (*TEMPLATES, *SUBTASKS):
-        records = [make_record for make_record in built.records if make_record["id"].startswith(f"{subtask}|")]
+        records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
         if records or subtask in TEMPLATES:
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
@@ -134,15 +140,13 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
 def _read_sheet(path: Path, built: BuiltPairs) -> Sheet | None:
     try:
         if path.stat().st_size > MOST_BYTES:
-            built.skipped[path.name] = f"it has more than {LONGEST} characters of content"
-            return None
+            raise ValueError(f"it has more than {LONGEST} characters of content")
         text = read_text(path)
         table = from_csv(text, 1)
+        if fault := find_fault(table, len(text)):
+            raise ValueError(fault)
     except (DatasetError, ValueError) as error:
         built.skipped[path.name] = str(error)
-        return None
-    if reason := find_fault(table, len(text)):
-        built.skipped[path.name] = reason
         return None
     built.tables[path.name] = text
     return Sheet(path.stem, table)

@@ -169,8 +169,7 @@ IMPORT = "from scipy import stats\n"
 
 def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the verdict of Shapiro and Wilk's test of normality."""
-    chosen = _choose_column(sheet, random)
-    if chosen is None:
+    if not (chosen := _choose_column(sheet, random)):
         return None
     from scipy import stats
 
@@ -182,8 +181,7 @@ def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the statistic W of Shapiro and Wilk."""
-    chosen = _choose_column(sheet, random)
-    if chosen is None:
+    if not (chosen := _choose_column(sheet, random)):
         return None
     from scipy import stats
 
@@ -195,8 +193,7 @@ def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for Kolmogorov and Smirnov's test against the uniform distribution over the column's range."""
-    chosen = _choose_column(sheet, random)
-    if chosen is None:
+    if not (chosen := _choose_column(sheet, random)):
         return None
     from scipy import stats
 
@@ -214,8 +211,7 @@ def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the adjusted Fisher-Pearson skewness, as pandas computes it."""
-    chosen = _choose_column(sheet, random)
-    if chosen is None:
+    if not (chosen := _choose_column(sheet, random)):
         return None
     name, values = chosen
     count, mean = len(values), math.fsum(values) / len(values)

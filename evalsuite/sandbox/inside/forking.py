@@ -36,9 +36,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import Limits, kernel, program
+from .isolation import LandlockIsolation, NamespaceIsolation
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, keep_only
-from .landlock import LandlockIsolation
-from .namespaces import NamespaceIsolation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,14 +56,20 @@ class ForkingInterpreter:
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
-        _raise_descriptor_limit()
+        # Each waiting session needs three descriptors; programs have a limit of their own.
+        most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         setup = json.loads(control.recv(1 << 16))
         # Programs import from their own folder; this package's modules are all loaded already.
         sys.path[:1] = [""]
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
         try:
-            self.isolation = make_isolation(setup, self.limits)
+            self.isolation: Isolation = (
+                LandlockIsolation(self.limits, setup["readable"], setup["scratch"])
+                if setup["isolation"] == "landlock"
+                else NamespaceIsolation(self.limits, setup["hidden"])
+            )
         except OSError as error:
             sys.exit(str(error))
         self._load(setup["preload"])
@@ -165,17 +170,14 @@ class ForkingInterpreter:
         if pid == 0:
             try:  # the child must never return into the loop
                 keep_only(descriptors)
-                self._confine(key)
+                try:
+                    self.isolation.confine(key)
+                except OSError as error:
+                    program.report_unfit(error)
                 program.serve()
             finally:
                 os._exit(1)
         return pid
-
-    def _confine(self, key: int) -> None:
-        try:
-            self.isolation.confine(key)
-        except OSError as error:
-            program.report_unfit(error)
 
     def _handle_event(self, forked: ForkedProgram, descriptor: int) -> None:
         if descriptor == forked.pidfd:
@@ -258,12 +260,6 @@ class ForkingInterpreter:
         self.control.send(json.dumps(facts).encode())
 
 
-def _raise_descriptor_limit() -> None:
-    """Allow three descriptors for each waiting session; programs have a limit of their own."""
-    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 def _keep_spare_descriptors() -> None:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     lowest_free = os.dup(0)
@@ -276,7 +272,11 @@ def _import(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        warm_up(name)
+        # Run common operations, so that forked programs inherit what these load and cache.
+        if name == "pandas":
+            _use_pandas()
+        elif name == "matplotlib.pyplot":
+            _use_matplotlib()
     except Exception:  # noqa: BLE001 - a program that needs the module gets the error
         # A half-imported module would fail differently from one that was never imported.
         for half_imported in set(sys.modules) - before:
@@ -365,14 +365,6 @@ class ForkedProgram:
         return f"signal {os.WTERMSIG(status)}"
 
 
-def warm_up(module: str) -> None:
-    """Run common operations of a module, so that forked programs inherit what these load and cache."""
-    if module == "pandas":
-        _use_pandas()
-    elif module == "matplotlib.pyplot":
-        _use_matplotlib()
-
-
 @contextmanager
 def write_to(folder: str) -> Iterator[None]:
     """Let packages write caches and temporary files to a folder while they are imported."""
@@ -417,13 +409,6 @@ def _use_pandas() -> None:
         frame["a"].apply(str),
     ]
     "".join(map(str, results))
-
-
-def make_isolation(setup: dict[str, Any], limits: Limits) -> Isolation:
-    """Make the isolation that the host requested; an OSError says why this kernel does not support it."""
-    if setup["isolation"] == "landlock":
-        return LandlockIsolation(limits, setup["readable"], setup["scratch"])
-    return NamespaceIsolation(limits, setup["hidden"])
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ def test_cpu_time_is_limited_whatever_the_number_of_threads(bare: Lab) -> None:
 def test_the_limit_that_a_program_exceeds_is_found(cpu_deadline: float, memory: int, printed: int, limit: str) -> None:
     """Here without a sandbox: on one core no program can be made to spend its CPU time before its wall time."""
     from evalsuite.sandbox.inside.forking import ForkedProgram, ForkingInterpreter
-    from evalsuite.sandbox.inside.namespaces import NamespaceIsolation
+    from evalsuite.sandbox.inside.isolation import NamespaceIsolation
 
     isolation = object.__new__(NamespaceIsolation)
     interpreter = object.__new__(ForkingInterpreter)

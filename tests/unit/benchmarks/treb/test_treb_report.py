@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import TREB
-from evalsuite.benchmarks.treb.averages import column_mean, overall
 from evalsuite.benchmarks.treb.report import (
     LEADERBOARD_TITLE,
     RANKED,
     best_mode,
     choose_rows,
+    column_mean,
     leaderboard,
+    overall,
     report,
     skill_score,
     write_line,

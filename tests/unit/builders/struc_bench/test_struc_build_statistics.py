@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.items import TableItem
-from evalsuite.builders.struc_bench.table_sizes import count_items
+from evalsuite.builders.struc_bench.files import count_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb import TEMPLATES, _add, _pairs, add_arguments, build, lookups, run
 from evalsuite.builders.treb.lookups import in_chinese
-from evalsuite.builders.treb.model_pairs import BuiltPairs
+from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_fault
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
