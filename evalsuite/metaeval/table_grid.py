@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import read_wanted, table_score
-from evalsuite.metrics.tables.readings import write_table
+from evalsuite.metrics.tables.plain_data import write_table
 from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:

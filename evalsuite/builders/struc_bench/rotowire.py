@@ -19,7 +19,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import number_of
 from evalsuite.metrics.tables import CellGrid, read_tables
 from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
-from evalsuite.metrics.tables.readings import write_table
+from evalsuite.metrics.tables.plain_data import write_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.readings import MarkupReading
 
 
-MARKUP_NAMES = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX"}
+MARKUP_NAMES = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX", "json": "JSON", "mediawiki": "MediaWiki"}
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 REFERENCE = re.compile(r"\\(?:[cC]ref|ref|autoref|cite[a-z]*)\*?(?:\[[^\]]*\])*\s*\{([^{}]*)\}")
 LINK = re.compile(r"""<a\b[^<>]*?\bhref\s*=\s*["']?([^"'\s<>]+)""", re.IGNORECASE)

@@ -1,24 +1,25 @@
-"""Read the tables of a text in any markup, strip other text from answers, and write frames and lists as markup."""
+"""Read the tables of a text in any markup, and strip other text from answers."""
 
 from __future__ import annotations
 
 import csv
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from itertools import groupby, pairwise, zip_longest
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.metrics.tables.cells import cell_value
 from evalsuite.metrics.tables.grid import FORMATS, CellGrid, tidy
 from evalsuite.metrics.tables.html import LIST_TAGS, WHITELIST, PageTables
 from evalsuite.metrics.tables.latex import read_latex
+from evalsuite.metrics.tables.plain_data import find_json_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evalsuite.metrics.tables.grid import Format
 
@@ -30,7 +31,7 @@ HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.c
 class MarkupReading:
     """The tables that were read from a text."""
 
-    markup: Format  # The markup of the tables.
+    markup: Format | Literal["json", "mediawiki"]  # The markup of the tables.
     text: str  # The markup alone, without the text around it.
     tables: tuple[CellGrid, ...]  # The tables in order.
     is_list: bool = False  # Whether the text has no table, and its items or texts were read as one column.
@@ -50,18 +51,67 @@ def _read_as(text: str, markup: Format) -> MarkupReading:
 
 def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
     """Read an answer in each possible markup, the wanted one first; skip readings without tables."""
-    readings = (
+    readings = [
         _read_as(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
-    )
-    return [reading for reading in readings if reading.tables]
+    ]
+    return [reading for reading in (*readings, *_read_others(answer)) if reading.tables]
+
+
+ESCAPED_TAG = re.compile(r"&(?:amp;)*lt;(?:t[rdh]|table)\b", re.IGNORECASE)
+JSON_START = re.compile(r"[\[{]\s*[\[{\"]")
+
+
+def _read_others(text: str) -> Iterator[MarkupReading]:
+    """Read markup that is never asked for: JSON, MediaWiki, and HTML whose tags are escaped."""
+    if JSON_START.search(text):
+        yield MarkupReading("json", text.strip(), tuple(find_json_tables(text)))
+    if "{|" in text:
+        yield MarkupReading("mediawiki", text.strip(), tuple(read_tables(_write_wiki_as_html(text), "html")))
+    if ESCAPED_TAG.search(text):
+        before = ""
+        while before != text and ESCAPED_TAG.search(text):
+            before, text = text, html.unescape(text)
+        yield _read_as(strip_answer(text, "html"), "html")
+
+
+WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+WIKI_SPAN = re.compile(r"""\b((?:col|row)span)\s*=\s*["']?([0-9]{1,6})""")
+WIKI_ATTRIBUTES = re.compile(r"""\s*(?:[\w-]+\s*=\s*(?:"[^"|]*"|'[^'|]*'|[^\s"'|=]+)(?:\s+|(?=\|)))+\|(?!\|)""")
+
+
+def _write_wiki_as_html(text: str) -> str:
+    """Write the tables of MediaWiki as HTML; of the cells' attributes, only spans matter."""
+    written, is_inside, has_row = list[str](), False, False
+    for line in map(str.strip, WIKI_LINK.sub(r"\1", text).replace("'''", "").replace("''", "").splitlines()):
+        if line.startswith("{|"):
+            written, is_inside, has_row = [*written, "<table>"], True, False
+        elif is_inside and line.startswith("|}"):
+            written, is_inside = [*written, "</table>"], False
+        elif is_inside and line.startswith("|+"):
+            written.append(f"<caption>{line[2:]}</caption>")
+        elif is_inside and line.startswith("|-"):
+            written, has_row = [*written, "<tr>"], True
+        elif is_inside and line[:1] in {"|", "!"}:
+            written += [] if has_row else ["<tr>"]
+            has_row, tag = True, "td" if line[0] == "|" else "th"
+            for cell in re.split(r"\|\|" if tag == "td" else r"\|\||!!", line[1:]):
+                attributes = WIKI_ATTRIBUTES.match(cell)
+                spans = WIKI_SPAN.findall(attributes[0]) if attributes else []
+                start = "".join(f' {name}="{count}"' for name, count in spans)
+                written.append(f"<{tag}{start}>{cell[attributes.end() :] if attributes else cell}")
+        elif is_inside:
+            written.append(f" {line}")
+    return "".join(written)
 
 
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without tables, the list items or texts become one column."""
     reading = _read_as(reference, markup)
+    if not reading.tables:
+        reading = next((other for other in _read_others(reference) if other.tables), reading)
     if reading.tables or markup != "html":
         return reading
     page = PageTables(reference)
@@ -144,7 +194,14 @@ def _cut_markdown(text: str) -> str:
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
-GRID_RULE = re.compile(r"\+[-=+:]+\+")
+GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
+DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A row of Jira or MoinMoin.
+BAR_IN_CODE = re.compile(r"`[^`|]*\|[^`]*`|(?<![\\$])\$[^$|]*\|[^$]*\$")
+BOX_LINES = {code: "+" for code in range(0x2500, 0x2580) if not 0x2571 <= code <= 0x2573} | {
+    **dict.fromkeys(map(ord, "│┃┆┇┊┋╎╏║╽╿"), "|"),
+    **dict.fromkeys(map(ord, "─━┄┅┈┉╌╍═╼╾"), "-"),
+}
+"""Characters that draw boxes, each with its counterpart in ASCII."""
 FENCE_START = re.compile(r"[`~]{3,}")
 QUOTED = re.compile(r"^>[> ]*+(?=\||[^|]*$)")
 NAMED_ROW = re.compile(r"([^|\\:]{1,80}:)[*_ ]*(\|.*\|)")
@@ -162,10 +219,15 @@ class _Block:
     def tables(self) -> list[CellGrid]:
         if not _is_table(self.lines):
             return []
-        split = [_split_row(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
-        separators = [_is_separator(place, row) for place, row in enumerate(split)]
+        split = [_split_row(line) for line in self.lines]
+        separators = [
+            GRID_RULE.fullmatch(line) is not None or _is_separator(place, row)
+            for place, (line, row) in enumerate(zip(self.lines, split, strict=True))
+        ]
+        split = _keep_bars_in_code(self.lines, split, separators)
         rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
-        head = sum(map(any, split[: separators.index(True)])) if True in separators else 0
+        first = separators.index(False) if False in separators else 0
+        head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
         bold = tuple(cell for row in rows for cell in row if BOLD.search(cell))
         name = tidy(self.name.lstrip("-+>").strip("#*_:` \t"))
         return [CellGrid(tuple(rows), name=name, head_rows=head, bold=bold)] if rows else []
@@ -180,6 +242,8 @@ def _read_markdown(text: str) -> list[CellGrid]:
     """
     tables: list[CellGrid] = []
     block = _Block()
+    if "│" in text or "┃" in text or "║" in text:
+        text = text.translate(BOX_LINES)
     for line in _split_lines(text):
         if _is_row(line) or (block.lines and GRID_RULE.fullmatch(line)):
             block.lines.append(line)
@@ -216,7 +280,18 @@ def _is_table(lines: list[str]) -> bool:
     return len(lines) > 1 or any(line.startswith("|") for line in lines)
 
 
+def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
+    """Split rows again without the bars in their code and formulas, if the rows are as wide as most rows then."""
+    widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
+    widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
+    width = widths.most_common(1)[0][0] if widths else 0
+    again = (_split_row(BAR_IN_CODE.sub(lambda match: match[0].replace("|", "\\|"), line)) for line in lines)
+    return [kept if len(row) > width == len(kept) else row for row, kept in zip(split, again, strict=True)]
+
+
 def _split_row(line: str) -> tuple[str, ...]:
+    if DOUBLE_BARS.fullmatch(line):
+        line = line.replace("||", "|")
     cells = PIPE.sub(r"\1\n", line).split("\n") if "\\" in line else line.split("|")
     if not cells[0].strip() and line.startswith("|"):
         cells = cells[1:]
@@ -240,36 +315,87 @@ LONGEST_FIELD = 80  # Maximum characters of a field; longer text is prose, unles
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 
+RULER = re.compile(r" *(?:={2,}|-{2,})(?: +(?:={2,}|-{2,}))+ *")  # A rule of reStructuredText's simple tables.
+LIST_CELL = re.compile(r"\s*(\* )?- ?(.*)")  # A cell of reStructuredText's list-table; a star begins a row.
+SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
+
+
 def _read_delimited(text: str) -> list[CellGrid]:
-    """Read all blocks of at least two lines that one delimiter splits into the same number of fields."""
+    """Read the blocks of which at least two lines are split into the same number of fields."""
     return [grid for block in BLANK_LINES.split(text) if (grid := _read_block(block.strip("\r\n")))]
 
 
 def _read_block(block: str) -> CellGrid | None:
     lines = block.splitlines()
-    for delimiter in "\t,;":
-        # The line above may be the name of the table.
-        for first in (0, 1):
-            rows = list(_parse_rows(lines[first:], delimiter))
-            if len(rows) > 1 and _is_delimited_table(rows, delimiter):
-                name = tidy(lines[0].strip("#*_:` \t")) if first else ""
-                return CellGrid(tuple(tuple(map(tidy, row)) for row in rows), name=name)
+    if rulers := [place for place, line in enumerate(lines) if RULER.fullmatch(line)]:
+        return _read_simple_table(lines, rulers)
+    if block.lstrip().startswith("* - "):
+        return _read_list_table(lines)
+    for delimiter in ("\t", ",", ";", "  "):
+        split = [SPACES.sub("\t", line.strip()) for line in lines] if delimiter == "  " else lines
+        parsed = list(_parse_rows(split, "\t" if delimiter == "  " else delimiter))
+        if rows := _find_rows(parsed, delimiter):
+            # The line above may be the name of the table.
+            above = parsed.index(rows[0]) - 1
+            name = tidy(delimiter.join(parsed[above]).strip("#*_:` \t")) if above >= 0 else ""
+            return CellGrid(
+                tuple(tuple(map(tidy, row)) for row in rows), name=name if len(name) <= LONGEST_NAME else ""
+            )
     return None
+
+
+def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
+    """Read a table whose rules show where the columns begin; a line above a lone rule is the head."""
+    starts = [match.start() for match in re.finditer(r"[=-]+", lines[rulers[0]])]
+    first = max(0, rulers[0] - 1) if len(rulers) < 3 else rulers[0]
+    last = rulers[-1] if len(rulers) > 1 else len(lines)
+    places = [place for place in range(first, last) if place not in rulers]
+    rows = []
+    for place in places:
+        fields = SPACES.split(lines[place].strip())
+        cut = [lines[place][start:end] for start, end in pairwise([*starts, None])]
+        rows.append(tuple(map(tidy, fields if len(fields) == len(starts) else cut)))
+    head = sum(place < rulers[len(rulers) >= 3] for place in places)
+    return CellGrid(tuple(rows), head_rows=head) if rows else None
+
+
+def _read_list_table(lines: list[str]) -> CellGrid:
+    rows: list[list[str]] = []
+    for line in lines:
+        cell = LIST_CELL.match(line)
+        if cell and (cell[1] or not rows):
+            rows.append([cell[2]])
+        elif cell:
+            rows[-1].append(cell[2])
+        elif rows:
+            rows[-1][-1] += f" {line}"
+    return CellGrid(tuple(tuple(map(tidy, row)) for row in rows))
 
 
 def _parse_rows(lines: list[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the rows above the first line that cannot be parsed, without blank ones."""
     with suppress(csv.Error):
-        yield from (row for row in csv.reader(lines, delimiter=delimiter) if row)
+        yield from (row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row)
 
 
-def _is_delimited_table(rows: list[list[str]], delimiter: str) -> bool:
-    if len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
-        return False
+def _find_rows(rows: list[list[str]], delimiter: str) -> list[list[str]]:
+    """Return the longest series of rows with the same number of fields, without prose above and below."""
+    longest: list[list[str]] = []
+    for width, series in groupby(rows, key=len):
+        run = list(series)
+        while run and _is_prose(run[0], delimiter):
+            del run[0]
+        while run and _is_prose(run[-1], delimiter):
+            del run[-1]
+        if width > 1 and max(1, len(longest)) < len(run) and not any(_is_prose(row, delimiter) for row in run):
+            longest = run
+    return longest
+
+
+def _is_prose(row: list[str], delimiter: str) -> bool:
     if delimiter == "\t":
-        return True
-    longest = max(len(field) for row in rows for field in row)
-    return longest <= LONGEST_FIELD and not any(SENTENCE_END.search(row[-1]) for row in rows)
+        return False
+    return max(map(len, row)) > LONGEST_FIELD or row[-1].endswith(":") or SENTENCE_END.search(row[-1]) is not None
 
 
 ALIASES: Mapping[str, Format] = {
@@ -278,7 +404,6 @@ ALIASES: Mapping[str, Format] = {
     "latex": "latex", "tex": "latex",
 }  # fmt: skip
 """Formats by their names in lower case."""
-ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 
 
 def read_format(name: str) -> Format:
@@ -292,60 +417,3 @@ def read_format(name: str) -> Format:
 def detect_format(text: str) -> Format:
     """Find the format of a text's tables: HTML or LaTeX if it contains their tags, else Markdown."""
     return next((markup for markup in ("html", "latex") if HINTS[markup].search(text)), "markdown")
-
-
-def as_markup(table: Any, markup: Format) -> str:
-    """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged."""
-    return table if isinstance(table, str) else write_table(_list_rows(table), markup)
-
-
-def _list_rows(table: Any) -> list[list[str]]:
-    """Return the rows of a frame or list as texts, the names of columns first."""
-    if hasattr(table, "columns") and hasattr(table, "itertuples"):
-        return _list_pandas_rows(table)
-    if hasattr(table, "columns") and hasattr(table, "rows"):
-        return [list(map(_write_cell, row)) for row in (table.columns, *table.rows())]
-    if isinstance(table, Sequence) and table and all(isinstance(row, Mapping) for row in table):
-        names = list(dict.fromkeys(name for record in table for name in record))
-        records = ([record.get(name) for name in names] for record in table)
-        return [list(map(_write_cell, row)) for row in (names, *records)]
-    if isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
-        return [list(map(_write_cell, row)) for row in table]
-    raise TypeError(
-        f"a table is a text, a pandas or polars frame, a list of rows or a list of records, not {type(table).__name__}"
-    )
-
-
-def _list_pandas_rows(frame: Any) -> list[list[str]]:
-    # An index that counts from 0 is pandas' default and not part of the table.
-    numbered = type(frame.index).__name__ == "RangeIndex"
-    filled = (frame if numbered else frame.reset_index()).astype(object)
-    filled = filled.where(filled.notna(), None)
-    return [list(map(_write_cell, row)) for row in (filled.columns, *filled.itertuples(index=False, name=None))]
-
-
-def _write_cell(value: Any) -> str:
-    if value is None or value != value:  # noqa: PLR0124 - NaN is the value that differs from itself
-        return ""
-    text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return " ".join(text.split())
-
-
-def write_table(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -> str:
-    """Write rows of cell texts as markup, with a caption if a name is given."""
-    if markup == "html":
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<table>{f'<caption>{html.escape(name)}</caption>' if name else ''}{body}</table>"
-    if markup == "latex":
-        lines = " \\\\\n".join(" & ".join(map(_escape_latex, row)) for row in rows)
-        width = max(map(len, rows), default=1)
-        caption = f"\\caption{{{_escape_latex(name)}}}\n" if name else ""
-        begin, end = f"\\begin{{table}}\n{caption}", "\\end{table}"
-        return f"{begin}\\begin{{tabular}}{{{'l' * width}}}\n{lines} \\\\\n\\end{{tabular}}\n{end}"
-    bars = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return "\n".join([*([f"{name}:"] if name else []), *bars])
-
-
-def _escape_latex(cell: str) -> str:
-    plain = cell.replace("\\", "\\textbackslash ").replace("{", "\\{").replace("}", "\\}")
-    return ESCAPED_IN_LATEX.sub(r"\\\1", plain)

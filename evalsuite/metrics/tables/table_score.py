@@ -18,9 +18,9 @@ from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import judge_cell, plain_text
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form import FormFact, form_facts
+from evalsuite.metrics.tables.plain_data import as_markup
 from evalsuite.metrics.tables.readings import (
     MarkupReading,
-    as_markup,
     detect_format,
     read_all,
     read_format,

@@ -1,0 +1,122 @@
+"""Tables as plain data: write frames, lists and records as markup, and find the tables of JSON."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.metrics.tables.grid import CellGrid, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.metrics.tables.grid import Format
+
+ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
+JSON_VALUE = re.compile(r"[\[{](?=\s*[\[{\"])")
+DEEPEST_JSON = 8
+MOST_ATTEMPTS = 100  # Maximum places at which a JSON value may begin without being valid.
+
+
+def find_json_tables(text: str) -> list[CellGrid]:
+    """Find the tables of all JSON values in a text; adjacent objects, as in JSON Lines, form one table."""
+    values, place, attempts = list[Any](), 0, 0
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    while attempts < MOST_ATTEMPTS and (start := JSON_VALUE.search(text, place)):
+        try:
+            value, place = decoder.raw_decode(text, start.start())
+            values.append(value)
+        except (ValueError, RecursionError):
+            attempts, place = attempts + 1, start.end()
+    if len(values) > 1 and all(isinstance(value, Mapping) for value in values):
+        values = [values]
+    return [table for value in values for table in _list_json_tables(value, "", DEEPEST_JSON)]
+
+
+def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
+    """Yield the tables of a JSON value: the value itself, or else those of its entries with the entries' names."""
+    rows: list[list[Any]] = []
+    if isinstance(value, list) and value and len({type(item) for item in value}) == 1:
+        rows = _list_rows(value) if isinstance(value[0], dict | list) else []
+    elif isinstance(value, dict):
+        lists = [item for item in value.values() if isinstance(item, list) and item]
+        bodies = [item for item in lists if all(isinstance(row, list) for row in item)]
+        heads = [item for item in lists if not any(isinstance(cell, dict | list) for cell in item)]
+        if len(bodies) == len(heads) == 1:
+            rows = [heads[0], *bodies[0]]
+        elif value and len(heads) == len(value):
+            width = max(map(len, heads))
+            rows = [list(value), *map(list, zip(*(item + [""] * (width - len(item)) for item in heads), strict=True))]
+        elif value and all(isinstance(item, dict) and _is_flat(item) for item in value.values()):
+            rows = _list_rows([{"": key, **item} for key, item in value.items()])
+        elif value and _is_flat(value):
+            rows = [list(pair) for pair in value.items()]
+        elif depth:
+            for key, item in value.items():
+                yield from _list_json_tables(item, key, depth - 1)
+    if rows:
+        yield CellGrid(tuple(tuple(tidy(_write_cell(cell)) for cell in row) for row in rows), name=tidy(name))
+
+
+def _is_flat(record: Mapping[str, Any]) -> bool:
+    return not any(isinstance(value, dict | list) for value in record.values())
+
+
+def as_markup(table: Any, markup: Format) -> str:
+    """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged."""
+    return table if isinstance(table, str) else write_table(_list_rows(table), markup)
+
+
+def _list_rows(table: Any) -> list[list[str]]:
+    """Return the rows of a frame or list as texts, the names of columns first."""
+    if hasattr(table, "columns") and hasattr(table, "itertuples"):
+        return _list_pandas_rows(table)
+    if hasattr(table, "columns") and hasattr(table, "rows"):
+        return [list(map(_write_cell, row)) for row in (table.columns, *table.rows())]
+    if isinstance(table, Sequence) and table and all(isinstance(row, Mapping) for row in table):
+        names = list(dict.fromkeys(name for record in table for name in record))
+        records = ([record.get(name) for name in names] for record in table)
+        return [list(map(_write_cell, row)) for row in (names, *records)]
+    if isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
+        return [list(map(_write_cell, row)) for row in table]
+    raise TypeError(
+        f"a table is a text, a pandas or polars frame, a list of rows or a list of records, not {type(table).__name__}"
+    )
+
+
+def _list_pandas_rows(frame: Any) -> list[list[str]]:
+    # An index that counts from 0 is pandas' default and not part of the table.
+    numbered = type(frame.index).__name__ == "RangeIndex"
+    filled = (frame if numbered else frame.reset_index()).astype(object)
+    filled = filled.where(filled.notna(), None)
+    return [list(map(_write_cell, row)) for row in (filled.columns, *filled.itertuples(index=False, name=None))]
+
+
+def _write_cell(value: Any) -> str:
+    if value is None or value != value:  # noqa: PLR0124 - NaN is the value that differs from itself
+        return ""
+    text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return " ".join(text.split())
+
+
+def write_table(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -> str:
+    """Write rows of cell texts as markup, with a caption if a name is given."""
+    if markup == "html":
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<table>{f'<caption>{html.escape(name)}</caption>' if name else ''}{body}</table>"
+    if markup == "latex":
+        lines = " \\\\\n".join(" & ".join(map(_escape_latex, row)) for row in rows)
+        width = max(map(len, rows), default=1)
+        caption = f"\\caption{{{_escape_latex(name)}}}\n" if name else ""
+        begin, end = f"\\begin{{table}}\n{caption}", "\\end{table}"
+        return f"{begin}\\begin{{tabular}}{{{'l' * width}}}\n{lines} \\\\\n\\end{{tabular}}\n{end}"
+    bars = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join([*([f"{name}:"] if name else []), *bars])
+
+
+def _escape_latex(cell: str) -> str:
+    plain = cell.replace("\\", "\\textbackslash ").replace("{", "\\{").replace("}", "\\}")
+    return ESCAPED_IN_LATEX.sub(r"\\\1", plain)

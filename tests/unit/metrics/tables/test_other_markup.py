@@ -1,0 +1,134 @@
+"""Tables in markup that no prompt asks for: boxes, reStructuredText, JSON, MediaWiki, delimited text within prose."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+
+import pytest
+from tabulate import tabulate
+
+from evalsuite.metrics.tables import read_tables, table_score
+
+Rows = list[list[str]]
+STYLES = [
+    "plain",
+    "simple",
+    "github",
+    "grid",
+    "simple_grid",
+    "rounded_grid",
+    "heavy_grid",
+    "mixed_grid",
+    "double_grid",
+    "fancy_grid",
+    "outline",
+    "simple_outline",
+    "rounded_outline",
+    "fancy_outline",
+    "pipe",
+    "orgtbl",
+    "jira",
+    "presto",
+    "pretty",
+    "psql",
+    "rst",
+    "mediawiki",
+    "moinmoin",
+    "youtrack",
+    "html",
+    "latex",
+    "tsv",
+    "asciidoc",
+]
+
+
+def make_rows(seed: int) -> Rows:
+    draw = random.Random(seed)
+    width = draw.randint(2, 6)
+    words = [f"{draw.choice('bdfgklmn')}{draw.choice('aeiou')}{draw.choice('rstvz')}{place}" for place in range(30)]
+    head = ["Name", *(f"{draw.choice(words)} {draw.choice(words)}" for _ in range(width - 1))]
+    return [head, *([draw.choice(words), *(f"{draw.uniform(0, 999):.2f}" for _ in head[1:])] for _ in range(4))]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_style_of_tabulate_is_read_within_prose(style: str) -> None:
+    for seed in range(5):
+        head, *rows = make_rows(seed)
+        table = tabulate(rows, head, tablefmt=style, disable_numparse=True)
+        for answer in (table, f"Here is the table, as you asked:\n\n{table}\n\nI hope that this helps, truly."):
+            assert table_score(answer, [head, *rows]).content == 1.0, answer
+
+
+def test_json_is_read_in_every_common_shape() -> None:
+    head, *rows = make_rows(11)
+    records = [dict(zip(head, row, strict=True)) for row in rows]
+    shapes = [
+        records,
+        [head, *rows],
+        {"table": records},
+        {"title": "Scores", "columns": head, "data": rows},
+        {name: [row[place] for row in rows] for place, name in enumerate(head)},
+    ]
+    for shape in shapes:
+        for answer in (json.dumps(shape), f"Sure {{1}}:\n```json\n{json.dumps(shape, indent=2)}\n```"):
+            assert table_score(answer, [head, *rows]).content == 1.0, answer
+    lines = "\n".join(map(json.dumps, records))
+    assert table_score(lines, [head, *rows]).content == 1.0
+    named = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
+    assert table_score(json.dumps(named), [["", *head[1:]], *rows]).content == 1.0
+    assert table_score('{"a": "x", "b": "y"}', [["a", "x"], ["b", "y"]]).content == 1.0
+
+
+@pytest.mark.parametrize("text", ["[{" * 50_000, '{"a":' * 50_000, '["' * 20_000, '{"a":' * 500 + "1" + "}" * 500])
+def test_hostile_json_is_not_a_table(text: str) -> None:
+    assert table_score(text, [["a"], ["b"]]).value == 0.0
+
+
+def test_spans_links_and_attributes_of_mediawiki_are_read() -> None:
+    wiki = """{| class="wikitable"
+|+ Birds
+! rowspan="2" | Name !! colspan=2 style="x" | Games
+|-
+! Won !! Lost
+|-
+| [[Otter (team)|Otters]] || '''12''' || align=right | 4
+|-
+| Gulls
+| 7
+| 9
+|}"""
+    wanted = [["Name", "Games", "Games"], ["Name", "Won", "Lost"], ["Otters", "12", "4"], ["Gulls", "7", "9"]]
+    score = table_score(f"Here it is:\n{wiki}\nDone.", wanted, format="html")
+    assert score.content == 1.0
+    assert score.match.predicted.tables[0].name == "Birds"
+    assert [fact.name for fact in score.facts if not fact.fulfilled] == ["markup"]
+    assert table_score(wiki, wiki).value == 1.0
+
+
+def test_escaped_html_is_read_even_if_escaped_twice() -> None:
+    table = "<table><tr><td>a &lt; 5</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table>"
+    for answer in (html.escape(table), html.escape(html.escape(table))):
+        assert table_score(answer, table).content == 1.0
+
+
+def test_lists_of_restructuredtext_are_tables() -> None:
+    text = ".. list-table::\n   :header-rows: 1\n\n   * - a\n     - b\n   * - 1\n     - 2,\n       3"
+    assert table_score(text, [["a", "b"], ["1", "2, 3"]]).content == 1.0
+
+
+@pytest.mark.parametrize(
+    "row", ["| $|x|$ | 2 |", "| $ |x| $ | 2 |", r"| \(y\) `a|b` | 2 |", "| `|` | $P(a|b)$ |", "| ``a || b`` | 3 |"]
+)
+def test_bars_within_code_and_formulas_of_markdown_are_text(row: str) -> None:
+    (table,) = read_tables(f"| Name | Value |\n|---|---|\n{row}\n| $5 | $7 |", "markdown")
+    assert [len(cells) for cells in table.rows] == [2, 2, 2]
+    assert table.rows[2] == ("$5", "$7")
+
+
+def test_delimited_text_within_a_paragraph_is_a_table() -> None:
+    head, *rows = make_rows(12)
+    lines = "\n".join(",".join(row) for row in (head, *rows))
+    answer = f"Here is the table, as you asked:\n{lines}\nI hope this helps, friend, with all of it, and more."
+    assert table_score(answer, [head, *rows]).content == 1.0
