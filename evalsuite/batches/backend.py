@@ -33,7 +33,6 @@ from evalsuite.models.protocol import RateLimited, Transient
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
-    from evalsuite.batches.pending import PendingBatches
     from evalsuite.batches.server import BatchState
     from evalsuite.core.types import Completion, Request
     from evalsuite.journal.batches import Batches, KeptBatch
@@ -45,8 +44,47 @@ MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20  # Limits of one batch; OpenAI takes
 FIRST_LOOK, LONGEST_PAUSE = 1.0, 60.0
 """Seconds until the first look at a batch, and at most between two looks; in between, a twentieth of its age."""
 
+FETCHES = 3  # Times that a file with unreadable lines is fetched
 
-FETCHES = 3  # times that a file with unreadable lines is fetched
+
+class PendingBatches:
+    """The unfinished batches of all backends; if detached, ends the session instead of waiting for them."""
+
+    def __init__(
+        self,
+        *,
+        detach: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
+        on_detached: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.tell, self._detach, self._on_detached = tell, detach, on_detached
+        self._senders: list[BatchBackend] = []
+        self.left = ""
+
+    def add(self, sender: BatchBackend) -> None:
+        self._senders.append(sender)
+
+    def waits(self) -> list[str]:
+        now = time.time()
+        return [words for sender in list(self._senders) for words in sender.waits(now)]
+
+    def detach_if_idle(self) -> None:
+        """End the session with `--detach` once everything is sent; called after each look at a batch."""
+        if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
+            waits = self.waits()
+            self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
+
+    def leave(self, reason: str) -> None:
+        """End all waiting, and report why."""
+        if not self.left:
+            self.left = reason
+            self._on_detached(reason)
+            self.release()
+
+    def release(self) -> None:
+        self.left = self.left or "the session has ended"
+        for sender in self._senders:
+            sender.release(self.left)
 
 
 class BatchBackend:
@@ -63,7 +101,7 @@ class BatchBackend:
         self._waiting: dict[str, asyncio.Future[str]] = {}
         self._gathered: dict[str, dict[str, bytes]] = {}
         self._size = 0
-        self._came = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._under_way: dict[int, BatchState | None] = {}
         self._since: dict[int, float] = {}
         # What earlier sessions sent.
@@ -72,7 +110,6 @@ class BatchBackend:
         pending.add(self)
 
     def check(self) -> None:
-        """Check what the server itself needs."""
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
@@ -83,13 +120,13 @@ class BatchBackend:
         keys = [key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)]
         sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
         key = next(sent, keys[0])
-        return self._read(key, request, await self._result(key, request))
+        return self._read(key, request, await self._await_result(key, request))
 
     def _begin(self) -> None:
         if self._earlier is None:
             self._earlier = self._batches.in_batches()
             for kept in self._batches.open(self._asked):
-                self._start(self._go_on(kept))
+                self._start(self._resume_batch(kept))
             self._start(self._gather())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -97,7 +134,7 @@ class BatchBackend:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _result(self, key: str, request: Request) -> str:
+    async def _await_result(self, key: str, request: Request) -> str:
         if self._earlier and key in self._earlier:
             result = self._batches.result(key)
             if result is not None:
@@ -119,7 +156,7 @@ class BatchBackend:
     def _add(self, path: str, key: str, line: bytes) -> None:
         self._gathered.setdefault(path, {})[key] = line
         self._size += len(line)
-        self._came.set()
+        self._arrived.set()
 
     def _read(self, key: str, request: Request, result: str) -> Completion:
         try:
@@ -131,43 +168,42 @@ class BatchBackend:
             raise
 
     @property
-    def still(self) -> bool:
-        """See `Sender.still`."""
+    def is_sent(self) -> bool:
+        """Whether all requests are in batches that are not finished."""
         looked = all(state is not None and not state.over for state in self._under_way.values())
         return looked and not any(self._gathered.values())
 
     def waits(self, now: float) -> list[str]:
-        """See `Sender.waits`."""
         return [
             f"{state.batch}: {_describe_progress(state)}, sent at "
-            f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} ({_age(now - self._since[number])} ago)"
+            f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} "
+            f"({_describe_age(now - self._since[number])} ago)"
             for number, state in list(self._under_way.items())
             if state is not None
         ]
 
-    def let_go(self, reason: str) -> None:
-        """See `Sender.let_go`."""
+    def release(self, reason: str) -> None:
         for waiting in list(self._waiting.values()):
             if not waiting.done():
                 waiting.set_exception(Detached(reason))
 
     async def _gather(self) -> None:
         while True:
-            await self._came.wait()
-            while self._came.is_set() and not self._full():
-                self._came.clear()
+            await self._arrived.wait()
+            while self._arrived.is_set() and not self._is_full():
+                self._arrived.clear()
                 try:
                     async with asyncio.timeout(QUIET):
-                        await self._came.wait()
+                        await self._arrived.wait()
                 except TimeoutError:
                     break
-            self._came.clear()
+            self._arrived.clear()
             gathered, self._gathered, self._size = self._gathered, {}, 0
             for path, lines in gathered.items():
                 if lines:
                     await self._send(path, lines)
 
-    def _full(self) -> bool:
+    def _is_full(self) -> bool:
         return self._size >= MOST_BYTES or sum(map(len, self._gathered.values())) >= MOST_LINES
 
     async def _send(self, path: str, lines: dict[str, bytes]) -> None:
@@ -192,14 +228,14 @@ class BatchBackend:
             state = await self._server.create(file, kept.path, kept.mark)
         except Transient:
             # The server may have created it although its answer was lost.
-            made = await self._insist(lambda: self._server.find(kept.mark))
+            made = await self._ask_until_answered(lambda: self._server.find(kept.mark))
             if made is None:
                 raise
             state = made
         self._batches.note_batch(kept.number, state.batch)
         return state
 
-    async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _ask_until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Repeat a request until the server answers, because what was sent is paid for."""
         pause, told = FIRST_LOOK, ""
         while True:
@@ -214,12 +250,12 @@ class BatchBackend:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, 2 * pause)
 
-    async def _go_on(self, kept: KeptBatch) -> None:
+    async def _resume_batch(self, kept: KeptBatch) -> None:
         """Continue a batch that an earlier session began to send."""
         self._under_way[kept.number] = None
         keys = self._batches.keys(kept.number)
         try:
-            state = await self._insist(lambda: self._found(kept))
+            state = await self._ask_until_answered(lambda: self._find_batch(kept))
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._under_way.pop(kept.number, None)
             self._give_up(kept, keys, error)
@@ -244,7 +280,7 @@ class BatchBackend:
         if self._earlier:
             self._earlier.difference_update(keys)
 
-    async def _found(self, kept: KeptBatch) -> BatchState | None:
+    async def _find_batch(self, kept: KeptBatch) -> BatchState | None:
         """Find a batch of an earlier session by its id, or by its mark where the id was never received.
 
         If the server never had the batch, it is created from the uploaded file.
@@ -275,14 +311,14 @@ class BatchBackend:
                     break
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
-                state = await self._insist(partial(self._look_up, state.batch))
+                state = await self._ask_until_answered(partial(self._look_up, state.batch))
                 self._pending.detach_if_idle()
             keys = await self._collect(kept, state)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._give_up(kept, keys, error)
         else:
             self._disown(keys)
-            self._leave_out(keys, state)
+            self._report_missing(keys, state)
         finally:
             self._under_way.pop(kept.number, None)
 
@@ -290,17 +326,17 @@ class BatchBackend:
         """Read and deliver the answers of a finished batch; return the requests without one."""
         keys = self._batches.keys(kept.number)
         for file in state.files:
-            results = await self._whole(file)
+            results = await self._fetch_results(file)
             self._batches.read(kept.number, results)
-            there = self._hand_out(results)
+            there = self._deliver(results)
             keys = [key for key in keys if key not in there]
         self._batches.close(kept.number, state.status)
         return keys
 
-    async def _whole(self, file: str) -> list[tuple[str, str]]:
+    async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
         """Fetch a file's lines; a file with unreadable lines is fetched again before they are skipped."""
         for _ in range(FETCHES):
-            content = await self._insist(partial(self._server.fetch, file))
+            content = await self._ask_until_answered(partial(self._server.fetch, file))
             if content is None:
                 raise Gone(f"{file}: the server has no such file")
             results, unreadable = read_lines(content)
@@ -310,7 +346,7 @@ class BatchBackend:
             self._pending.tell(f"{file}: {number_of(unreadable, 'line')} cannot be read; the other answers are kept")
         return results
 
-    def _hand_out(self, results: list[tuple[str, str]]) -> set[str]:
+    def _deliver(self, results: list[tuple[str, str]]) -> set[str]:
         for key, result in results:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
@@ -320,7 +356,7 @@ class BatchBackend:
             self._earlier |= {key for key, _ in results} - set(self._waiting)
         return {key for key, _ in results}
 
-    def _leave_out(self, keys: Sequence[str], state: BatchState) -> None:
+    def _report_missing(self, keys: Sequence[str], state: BatchState) -> None:
         """Report requests without an answer in any file, and fail them."""
         if state.status == "completed" and not keys:
             return
@@ -348,7 +384,7 @@ def _describe_progress(state: BatchState) -> str:
     return f"{state.done:,} of {number_of(state.total, 'request')}" if state.total else "not begun"
 
 
-def _age(seconds: float) -> str:
+def _describe_age(seconds: float) -> str:
     hours, minutes = divmod(int(seconds / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
@@ -365,15 +401,11 @@ def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
 
 def in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
     """Replace a backend by one that sends batches."""
-    from evalsuite.batches.backend import BatchBackend
-
     return BatchBackend(demand_openai(model, backend), model, batches, pending)
 
 
 def check_interface(model: str, backend: Backend) -> None:
-    """Checks, before anything is sent, that a model's server has a batch interface."""
-    from evalsuite.batches.server import BatchServer
-
+    """Check, before anything is sent, that a model's server has a batch interface."""
     asyncio.run(_probe(model, BatchServer(demand_openai(model, backend))))
 
 

@@ -56,8 +56,6 @@ class BatchServer:
         self._backend = backend.for_files()
 
     async def upload(self, name: str, content: bytes) -> str:
-        """Send a file of requests; returns the server's id of it."""
-
         async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
             uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_without_type(headers))
@@ -66,8 +64,6 @@ class BatchServer:
         return await self._backend.use(send)
 
     async def create(self, file: str, path: str, mark: str) -> BatchState:
-        """Create a batch from an uploaded file."""
-
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # The package's types name the paths of today; a server may know more.
             endpoint: Any = path
@@ -134,7 +130,6 @@ class BatchServer:
         await self._backend.use(ask)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._backend.aclose()
 
 

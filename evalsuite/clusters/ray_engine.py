@@ -71,7 +71,6 @@ class RayCluster:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def nodes(self) -> int:
-        """Count the living nodes."""
         return len(self._alive())
 
     def run(
@@ -135,11 +134,9 @@ class Collector:
         self._lines: list[str] = []
 
     def put(self, lines: list[str]) -> None:
-        """Take records of a shard."""
         self._lines += lines
 
     def take(self) -> list[str]:
-        """Return all records since the last call."""
         lines, self._lines = self._lines, []
         return lines
 

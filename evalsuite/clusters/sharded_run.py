@@ -77,7 +77,6 @@ class ShardedRun:
 
     @property
     def cases(self) -> int:
-        """How many cases have ended."""
         return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:

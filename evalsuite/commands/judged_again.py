@@ -40,7 +40,6 @@ class AnswersToJudge:
     passes: float | None = None  # The lowest score that passes; None for the scorers' own.
 
     def sample(self, record: Record) -> Sample:
-        """Restore the sample of a record."""
         return self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
 
     def find_passing_score(self, name: str) -> float | None:
@@ -121,7 +120,6 @@ class _Asking:
         )
 
     async def scores(self, records: Sequence[Record]) -> ScoresByCase:
-        """Score every case."""
         values = await asyncio.gather(*map(self._scores, records))
         if self.failures and not any(values):
             raise self.failures[0]

@@ -25,7 +25,6 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The option's name on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
@@ -35,7 +34,6 @@ class Option:
 
     @property
     def ini(self) -> str:
-        """The option's name in an ini file."""
         return f"evalsuite_{self.name}"
 
 

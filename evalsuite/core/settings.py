@@ -340,7 +340,6 @@ class Settings:
 
     @property
     def may_end_early(self) -> bool:
-        """Whether the run ends as soon as all is decided."""
         return self.stop_when_decided or self.until_decided
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evalsuite.batches.pending import PendingBatches
+    from evalsuite.batches.backend import PendingBatches
     from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.settings import Settings
     from evalsuite.gateway.channel import ChannelServer
@@ -82,7 +82,7 @@ class RunGateway:
         return backend
 
     def _make_pending(self, on_detached: Callable[[str], None]) -> PendingBatches:
-        from evalsuite.batches.pending import PendingBatches
+        from evalsuite.batches.backend import PendingBatches
 
         tell = self.gateway.notices.append
         return PendingBatches(detach=self._settings.detach, tell=tell, on_detached=on_detached)

@@ -50,7 +50,6 @@ class Vault:
         return dataclasses.replace(request, params=params, base_url=base_url)
 
     def reveal(self, request: Request) -> Request:
-        """Restore the secrets of a request before it is sent."""
         if not self._secrets:
             return request
         return dataclasses.replace(request, params=self._reveal(request.params))
@@ -76,7 +75,6 @@ class Vault:
         return text
 
     def conceal_settings(self, settings: Settings) -> Settings:
-        """Hash the secrets in settings."""
         return dataclasses.replace(
             settings,
             model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),

@@ -354,7 +354,6 @@ class Gateway:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for their turn."""
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     @property
@@ -387,7 +386,6 @@ class Gateway:
         self.store.close()
 
     async def _drain(self) -> None:
-        """Let the calls in flight finish and admits no others."""
         self.limiter.places.most = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):

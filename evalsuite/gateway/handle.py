@@ -94,14 +94,12 @@ class ModelCalls:
     CALLS: ClassVar = "model_calls"
 
     def wrap(self, result: Any) -> Any:
-        """Add these calls to a tool call's result, if there are any."""
         if not self.requests:
             return result
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
     def unwrap(cls, kept: Any) -> tuple[Any, ModelCalls]:
-        """Separate a stored result from the calls."""
         if isinstance(kept, dict) and kept.keys() == {cls.RESULT, cls.CALLS}:
             return kept[cls.RESULT], cls(**kept[cls.CALLS])
         return kept, cls()
@@ -173,7 +171,6 @@ class Effects:
         return None, result
 
     async def end(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
-        """Store the result of a call and the model calls that it made; see `once`."""
         if self._keeper is not None:
             await self._keeper.keep(effect, calls.wrap(result))
 
@@ -345,12 +342,10 @@ class ModelHandle:
 
     @property
     def name(self) -> str:
-        """The model as the user names it."""
         return self._name
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Generation parameters that the user set for the whole run."""
         return self._overrides
 
     async def chat(
@@ -360,7 +355,6 @@ class ModelHandle:
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Ask the model; see `protocols.Model.chat`."""
         params |= self._overrides
         request = Request(
             model=self._name,

@@ -204,7 +204,6 @@ class Limiter:
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
 
     async def admit(self, tokens: int, *, again: bool = False) -> PacedCall:
-        """Wait for a place, which the call holds until `release`."""
         turn: asyncio.Future[PacedCall] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
         self.waiting += 1

@@ -50,11 +50,9 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def refuse_in_child(self) -> None:
-        """Refuse to wait for the loop's thread in a forked child, which lacks it."""
         refuse_in_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and waits for its result."""
         return self.submit(work).result()
 
     def soon(self, call: Callable[..., object], *args: Any) -> None:

@@ -55,7 +55,7 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 
 @dataclass(eq=False, slots=True)
-class Sample:
+class Period:
     """The calls between two changes of the limit."""
 
     began: float  # The time at which this limit began.
@@ -86,7 +86,7 @@ class PacedCall:
 
     sent: float  # The time at which the call was sent.
     burst: Burst  # The calls that were sent together with this call.
-    sample: Sample  # The calls since the latest change.
+    period: Period  # The calls since the latest change.
     again: bool = False  # Whether the request was refused before.
 
 
@@ -119,11 +119,11 @@ class Pacing:
         self.rate: float | None = None
         self.at_once: int | None = None
         self.background = 0.0
-        self.trial, self._sample = Trial(0.0), Sample(0.0)
+        self.trial, self._period = Trial(0.0), Period(0.0)
         self._calls: dict[PacedCall, None] = {}
         self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
         self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
-        self._cuts: deque[Sample] = deque(maxlen=16)
+        self._cuts: deque[Period] = deque(maxlen=16)
         self._judge_at: float | None = None
         self._free_at = -math.inf
         self._clean, self._try_after, self._since_try = 0, FIRST_TRY, 0
@@ -140,7 +140,6 @@ class Pacing:
 
     @property
     def in_flight(self) -> int:
-        """Calls in flight."""
         return len(self._calls)
 
     def delay(self, now: float, backing_off: int | None) -> float:
@@ -163,18 +162,17 @@ class Pacing:
         return 0.0 if self.rate is None else self._free_at - now
 
     def send(self, now: float, *, again: bool = False) -> PacedCall:
-        """Book a call that goes now."""
-        if not self._sample.sent:
-            self._sample.began = now
+        if not self._period.sent:
+            self._period.began = now
         if not self._bursts or now - self._bursts[-1].sent > INSTANT:
             self._bursts.append(Burst(now, len(self._calls)))
-        call = PacedCall(now, self._bursts[-1], self._sample, again)
+        call = PacedCall(now, self._bursts[-1], self._period, again)
         call.burst.served += 1
         if self.at_once is not None and len(self._calls) >= self.at_once:
             self._since_try = 0
         self._calls[call] = None
         self._sent_at = now
-        self._sample.sent += 1
+        self._period.sent += 1
         if self.rate is not None:
             self._book_next(now, self.rate)
         return call
@@ -196,11 +194,9 @@ class Pacing:
         self._free_at = instant + gap
 
     def drop(self, call: PacedCall) -> None:
-        """Forget a call that has ended."""
         self._calls.pop(call, None)
 
     def note_answer(self, call: PacedCall, now: float) -> None:
-        """Count a call that was answered."""
         self.drop(call)
         self._outcomes.append((call.burst, False))
         for burst in reversed(self._bursts):
@@ -247,7 +243,6 @@ class Pacing:
             self.searching = True
 
     def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
-        """Count a call that was refused."""
         call.burst.served -= 1
         for burst in reversed(self._bursts):
             if burst is call.burst:
@@ -262,31 +257,31 @@ class Pacing:
             # Each request is refused once, however they are sent.
             self._switch(now)
         if probing:
-            call.sample.sent -= 1
+            call.period.sent -= 1
             return
-        call.sample.refused += 1
+        call.period.refused += 1
         if self.at_once is not None and call.burst.ahead >= self.at_once:
             self._try_after, self._since_try = min(LAST_TRY, 2 * self._try_after), 0
-        if self._judge_at is None and call.sample is self._sample and self._is_too_many() and not self.plain:
+        if self._judge_at is None and call.period is self._period and self._is_too_many() and not self.plain:
             # Others that were sent with it are answered at about the same time.
             self._judge_at = now + max(INSTANT, self._refusal_seconds / 4)
 
     def _is_too_many(self) -> bool:
         """Return whether more calls were refused than chance explains."""
-        sample = self._sample
-        chance = self.background * sample.sent
+        period = self._period
+        chance = self.background * period.sent
         few = 0.0 if self.searching else FEW
-        return sample.refused > few + TOLERATED * sample.sent + chance + DEVIATIONS * math.sqrt(chance)
+        return period.refused > few + TOLERATED * period.sent + chance + DEVIATIONS * math.sqrt(chance)
 
     def _judge(self, now: float) -> None:
         """Lower the limit that the refusals since the latest change are due to."""
-        sample = self._sample
+        period = self._period
         if not self._is_too_many():
             return
         # The outcomes of the latest calls are not known yet.
         sent_late = now - self._refusal_seconds * 1.25
         unknown = sum(1 for _ in itertools.takewhile(lambda call: call.sent >= sent_late, reversed(self._calls)))
-        known = max(1, sample.sent - unknown)
+        known = max(1, period.sent - unknown)
         at_once = self._infer_at_once(len(self._calls) - unknown)
         if at_once is not None:
             if at_once != self.at_once:
@@ -295,12 +290,12 @@ class Pacing:
         if self.at_once is not None:
             self._change(now, self.rate, None)
             return
-        asked = known / max(now - sample.began - self._refusal_seconds, MOMENT)
+        asked = known / max(now - period.began - self._refusal_seconds, MOMENT)
         if self.rate is not None:
             asked = self.rate if known < 8 else min(1.5 * asked, self.rate)
-        sample.asked, sample.searched = asked, self.searching
-        self._cuts.append(sample)
-        share = sample.refused / known
+        period.asked, period.searched = asked, self.searching
+        self._cuts.append(period)
+        share = period.refused / known
         if self._is_slowing_useless(known):
             self.background = share
             self._cuts.clear()
@@ -315,7 +310,7 @@ class Pacing:
         """Return whether the rate is a quarter of what it was, and as many are refused."""
         latest, *earlier = reversed(self._cuts)
         refused, fastest = latest.refused, latest.asked
-        before: list[Sample] = []
+        before: list[Period] = []
         for cut in earlier:
             if cut.searched:
                 continue
@@ -330,7 +325,7 @@ class Pacing:
 
     def _change(self, now: float, rate: float | None, at_once: int | None) -> None:
         self.rate, self.at_once = rate, at_once
-        self._sample = Sample(now)
+        self._period = Period(now)
         if rate is not None:
             self._free_at = min(max(self._free_at, now), now + 1.0 / rate)
 

@@ -46,7 +46,6 @@ class Price:
     cache_write: float | None = None
 
     def times(self, share: float) -> Price:
-        """Multiply the price by a share."""
         names = ("prompt", "completion", "long_prompt", "long_completion", "cached", "cache_write")
         prices = {name: getattr(self, name) for name in names}
         return replace(self, **{name: share * price for name, price in prices.items() if price is not None})
@@ -297,7 +296,6 @@ def _make_extra_body(request: Request) -> Mapping[str, Any]:
 
 
 def _walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all fields of objects, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name, inner

@@ -91,12 +91,10 @@ class Upstream:
             backend.on_exhausted = limiter.note_exhausted
 
     def give_up(self, words: str) -> None:
-        """Fail all calls that wait, and all later ones."""
         self.given_up = words
         self.limiter.abandon(BackendUnavailable(words))
 
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
-        """Make a call when it is its turn."""
         if not self._prepared:
             await self._prepare()
         call = await self.limiter.admit(tokens, again=again)
@@ -122,7 +120,6 @@ class Upstream:
         self._prepared = True
 
     def _report(self, error: Exception, call: PacedCall) -> None:
-        """Report a failure to the limiter."""
         if isinstance(error, CallFailed):
             # Nothing was sent.
             return

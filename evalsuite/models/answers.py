@@ -30,7 +30,6 @@ class AnswersBackend:
         self.identity = f"answers {Path(file).name}"
 
     def check(self) -> None:
-        """Read the file."""
         read_answers(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend

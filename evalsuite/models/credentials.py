@@ -113,7 +113,6 @@ class Address:
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def parameters(self) -> dict[str, str]:
-        """Read the query's parameters by name."""
         return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
 
 

@@ -47,7 +47,6 @@ class FunctionBackend:
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
-        """Import the function."""
         self._load()
 
     def _load(self) -> Callable[..., Any]:
@@ -72,7 +71,6 @@ class FunctionBackend:
         return self._function
 
     async def complete(self, request: Request) -> Completion:
-        """Calls the function once."""
         function = self._load()
         # A copy, which the function may change, and the same as if it had come from a worker.
         plain = json.loads(dumps(encode_request(request)))

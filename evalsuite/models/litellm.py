@@ -31,7 +31,6 @@ class LitellmBackend:
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
-        """Check that the extra is installed."""
         if importlib.util.find_spec("litellm") is None:
             raise BackendUnavailable(
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
@@ -50,7 +49,6 @@ class LitellmBackend:
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
-        """Make one call, with litellm's own retries turned off."""
         await self._import()
         body = request_body(request, self.name)
         if request.params.get("extra_headers"):
@@ -82,7 +80,6 @@ class LitellmBackend:
         return failure(status, headers, words, f"litellm:{self.name}", hint)
 
     async def aclose(self) -> None:
-        """Close litellm's connections."""
         close = getattr(self._package, "close_litellm_async_clients", None)
         if close is not None:
             await close()

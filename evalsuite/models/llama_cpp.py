@@ -55,7 +55,6 @@ class LlamaCppBackend:
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
-        """Check that the extra and the file are installed."""
         self._file()
 
     def _file(self) -> Path:
@@ -111,7 +110,6 @@ class LlamaCppBackend:
         return f"{self._server.listening_address}/v1"
 
     async def aclose(self) -> None:
-        """Stop the server."""
         if self._client is not None:
             await self._client.aclose()
         self._client = None

@@ -86,7 +86,6 @@ class OpenAIBackend:
             await self._open()
 
     async def complete(self, request: Request) -> Completion:
-        """Make one call."""
         self.check()
         # Exceptions are raised here, outside of the handlers: the client's frames hold the key, and pytest would
         # show them.
@@ -159,7 +158,6 @@ class OpenAIBackend:
         return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
 
     def read_line(self, request: Request, status: int, body: Any) -> Completion:
-        """Read a line of a batch's output."""
         content = self._mask(dumps(body).encode())
         if status != 200:
             words = redact(server_words(content))
@@ -263,7 +261,6 @@ class OpenAIBackend:
         return content
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._calls is not None:
             await self._calls.aclose()
             self._calls = None

@@ -195,7 +195,6 @@ class OpenAICalls:
     async def post(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        """Make one call."""
         # Azure's address depends on the content, and tokens of Entra ID expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
@@ -219,5 +218,4 @@ class OpenAICalls:
         return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self.client.close()

@@ -44,7 +44,6 @@ class PreparedCall:
 
     @classmethod
     def of(cls, request: httpx2.Request) -> PreparedCall:
-        """Prepare a call like a request."""
         times = request.extensions.get("timeout", {})
         return cls(
             request.method,
@@ -85,7 +84,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
     async def exchange(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
-        """Send content and reads the whole answer."""
         async with self._open().request(
             prepared.method,
             prepared.url,
@@ -123,7 +121,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return bytes(body)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 

@@ -81,7 +81,6 @@ class HookWatchers:
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
     def sections(self, run: Run, verdict: Verdict) -> list[Section]:
-        """Return the sections to add to the report."""
         sections: list[Section] = []
         with self._guard("pytest_evalsuite_report"):
             for added in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
@@ -89,7 +88,6 @@ class HookWatchers:
         return sections
 
     def verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Pass on the verdict."""
         with self._guard("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 

@@ -148,7 +148,6 @@ class Listener:
 
     @property
     def begun(self) -> bool:
-        """Whether any case asked a model or left a record."""
         return self._run is not None
 
     @property
@@ -158,7 +157,6 @@ class Listener:
 
     @property
     def failed(self) -> int:
-        """Number of failed reports of cases."""
         return sum(failed for failed, _ in self._failures.values())
 
     @property
@@ -282,7 +280,6 @@ class Listener:
             self._uncollected += 1
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Count the cases of a session without workers."""
         self._session = session
         self.planned = len(cases_of(session.items))
         self._items = [item.nodeid for item in session.items]

@@ -48,19 +48,16 @@ class StatusFile:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a line can be painted over."""
         return os.isatty(self._descriptor)
 
     @property
     def width(self) -> int:
-        """Columns of the terminal."""
         try:
             return os.get_terminal_size(self._descriptor).columns or USUAL_WIDTH
         except OSError:
             return USUAL_WIDTH
 
     def write(self, text: str) -> int:
-        """Write pytest's output."""
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
@@ -73,7 +70,6 @@ class StatusFile:
             self._painted = True
 
     def print(self, line: str) -> None:
-        """Write a separate line."""
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
@@ -105,11 +101,9 @@ class LiveLine:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Note the number of tests that the workers collected."""
         self._total = len(ids)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note the number of tests, without workers."""
         self._total = len(session.items)
 
     @pytest.hookimpl(tryfirst=True)
@@ -119,12 +113,10 @@ class LiveLine:
             self._open()
 
     def pytest_runtest_logfinish(self) -> None:
-        """Count a finished test."""
         self._done += 1
         self._begin()
 
     def pytest_runtest_logstart(self) -> None:
-        """Open the line with the first case."""
         self._begin()
 
     def _begin(self) -> None:
@@ -148,7 +140,6 @@ class LiveLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Remove the line."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

@@ -170,7 +170,6 @@ def is_looking_closer(config: pytest.Config) -> bool:
 
 
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
-    """Put the finished record on the item's last report."""
     from evalsuite.engine.case_record import KeptRecord
     from evalsuite.engine.fingerprints import planned_fingerprints
 

@@ -53,7 +53,6 @@ class SessionQueue:
             self._queue.move_to(self._positions[item])
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the next cases of the session."""
         return self._queue(most)
 
 
@@ -153,7 +152,6 @@ class Process:
             self._prefetcher.begin(solvable_case(item))
 
     def result(self, case: Case) -> Solved:
-        """Wait for the result of a case whose item has begun."""
         assert self._prefetcher is not None  # noqa: S101 - made when the first case began
         return self._prefetcher.result(case)
 
@@ -178,7 +176,6 @@ class Process:
             self._prefetcher = None
 
     def close(self) -> None:
-        """End the event loop, if there is one."""
         if self._loop is not None:
             self._loop.close()
 

@@ -86,7 +86,6 @@ def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None
 
 
 def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    """Show how to continue a run that did not come to its end."""
     info = folder.info()
     if interruption(info):
         again = f"--resume {folder.name}{options_to_repeat(info.get('settings', {}))}"

@@ -110,11 +110,9 @@ class WorkerQueue:
         self._last, self._place = -1, -1
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
-        """Note the next item, which has left the queue already."""
         self._next = nextitem
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the next case, then those in the queue."""
         coming, self._next = self._next, None
         if coming is not None and (case := solvable_case(coming)) is not None:
             yield case
@@ -147,11 +145,9 @@ class NextItem:
         self._next: pytest.Item | None = None
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
-        """Note the next item."""
         self._next = nextitem
 
     def __call__(self, most: int) -> Iterator[Case]:  # noqa: ARG002 - part of the protocol
-        """Yield one case at most."""
         if self._next is not None and (case := solvable_case(self._next)) is not None:
             yield case
 

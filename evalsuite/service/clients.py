@@ -40,7 +40,6 @@ class ServiceAddress:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request bears."""
         return {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
 
 
@@ -208,7 +207,6 @@ class SharedLedger(Ledger):
         return self.shares[client.name]
 
     async def reserve(self, amount: float) -> None:
-        """See `Ledger.reserve`."""
         share = self._own()
         try:
             await share.reserve(amount)
@@ -227,6 +225,5 @@ class SharedLedger(Ledger):
             raise
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
-        """See `Ledger.settle`."""
         self._own().settle(amount, attempt)
         super().settle(amount, attempt)

@@ -161,7 +161,6 @@ class PostgresStore:
         return {name: float(cost) for name, cost in self._run(PAID, self._gateway)}
 
     def under_way_elsewhere(self) -> dict[str, float]:
-        """See `ServiceStore.under_way_elsewhere`."""
         rows = self._run(ELSEWHERE, self._gateway, time.time() - DEAD)
         return {client: float(reserved) for client, reserved in rows}
 
@@ -195,7 +194,6 @@ class PostgresStore:
         return self.get(key) or completion
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """See `Store.sent`."""
         rows = self._run(
             "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
             "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
@@ -206,16 +204,13 @@ class PostgresStore:
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
-        """See `Store.ended`."""
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         plain = words[:500].replace("\x00", "").encode("utf-8", "replace").decode()
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        """Check whether the database answers."""
         self._run("SELECT 1")
 
     def close(self) -> None:
-        """Close the connection."""
         if self._connection is not None:
             self._connection.close()

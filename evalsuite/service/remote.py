@@ -80,7 +80,6 @@ class RemoteBackend:
         return self._session
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             # Connections over TLS end a moment later.

@@ -42,7 +42,6 @@ class Counts:
         self._models: set[str] = set()
 
     def count_answer(self, client: str, model: str, usage: Usage) -> None:
-        """Count an answer, wherever it came from."""
         if len(self._models) < MOST_MODELS:
             self._models.add(model)
         shown = model if model in self._models else "others"
@@ -51,7 +50,6 @@ class Counts:
         self.tokens[client, shown, "completion"] += usage.completion_tokens
 
     def count_failure(self, client: str, error: Exception) -> None:
-        """Count a request that failed for good."""
         self.errors[client, type(error).__name__] += 1
 
 
@@ -110,7 +108,6 @@ class OpenAIDoor:
         self._asker, self._offered = asker, offered
 
     async def answer(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Answer one HTTP request."""
         if method == "GET" and path.rstrip("/") == "/models":
             return json_answer({"object": "list", "data": [_describe(name) for name in await self._offered()]})
         name = "" if method == "GET" else read_object(content).get("model")
@@ -156,7 +153,6 @@ class GatewayServer:
         self._door = OpenAIDoor(self, upstreams.list_models)
 
     def application(self) -> web.Application:
-        """Make the aiohttp application."""
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
         application.router.add_get("/health", self._make_health)
         application.router.add_get("/metrics", self._metrics)

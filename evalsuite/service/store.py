@@ -115,12 +115,10 @@ class SqliteStore(Answers):
         return await super().put(key, request, completion)
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """See `Answers.sent`."""
         self._session = self._numbers.get(ASKING.get().name)
         return super().note_sent(key, reserved)
 
     def check_up(self) -> None:
-        """Check whether the file still answers."""
         self._database.one("SELECT 1")
 
     def close(self) -> None:

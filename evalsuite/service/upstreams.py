@@ -49,7 +49,6 @@ class Upstreams:
             open_backend(model, None, self.credentials)
 
     def open(self, model: str, base_url: str | None) -> Backend:
-        """Open the backend of an admitted request."""
         return open_backend(model, base_url, self.credentials)
 
     async def list_models(self) -> list[str]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import evalsuite.batches.backend as module
-from evalsuite.batches.backend import BatchBackend
-from evalsuite.batches.pending import PendingBatches
+from evalsuite.batches.backend import BatchBackend, PendingBatches
 from evalsuite.batches.server import read_completion
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.types import Message, Request
