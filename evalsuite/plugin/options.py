@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import OPTIONS, Settings
@@ -112,6 +113,14 @@ def refuse_second_model(config: pytest.Config) -> None:
             f"--model names {' and '.join(dict.fromkeys(named))}: a run has one model; run the cases once per model, "
             "each with a name (--run a, --run b), then: evalsuite compare a b"
         )
+
+
+def refuse_run_folders(config: pytest.Config) -> None:
+    """Refuse to collect from a run's folder, even if it is named, because it may come from anybody."""
+    for arg in config.args:
+        path = config.invocation_params.dir / arg.partition("::")[0]
+        if any(is_run(folder) for folder in (path, *path.parents) if config.rootpath in folder.parents):
+            raise SettingsError(f"{arg}: a run's folder holds data alone, so no test in it is collected")
 
 
 def gates_on_command_line(config: pytest.Config) -> list[str]:

@@ -60,8 +60,15 @@ def test_a_baseline_that_came_with_a_file_does_not_have_it_imported(artifact: Su
     assert not (artifact.path / "sprung").exists()
 
 
-def test_tests_in_a_runs_folder_are_not_collected(suite: Suite) -> None:
+@pytest.mark.parametrize("file", ["test_evil.py", "deeper/test_evil.py"])
+@pytest.mark.parametrize("arg", ["", "reports", "reports/art", "reports/art/{file}", "reports/art/{file}::test_evil"])
+def test_tests_in_a_runs_folder_are_not_collected(suite: Suite, file: str, arg: str) -> None:
     suite.run("--run=art")
-    (suite.path / "reports" / "art" / "test_evil.py").write_text(EVIL, "utf-8")
-    suite.run().assert_outcomes(passed=2, failed=1)
+    evil = suite.path / "reports" / "art" / file
+    evil.parent.mkdir(exist_ok=True)
+    evil.write_text(EVIL, "utf-8")
+    result = suite.run(*arg.format(file=file).split())
     assert not (suite.path / "sprung").exists()
+    assert ("holds data alone" in result.stderr.str()) == ("art" in arg)
+    if not arg:
+        result.assert_outcomes(passed=2, failed=1)
