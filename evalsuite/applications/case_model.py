@@ -72,7 +72,7 @@ class CallLog:
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
     # The errors of calls that failed for good; each means that nothing was measured.
     failures: list[Exception] = field(default_factory=list)
-    # numbers for the calls, taken when they are sent
+    # Numbers for the calls, taken when they are sent.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
 
     def add(self, call: LoggedCall) -> None:

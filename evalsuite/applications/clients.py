@@ -45,7 +45,6 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
     """For `AsyncOpenAI`, on whatever asyncio loop it is used."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request; one that takes longer than its own time-out is cancelled."""
         answer = self._ask(request, await request.aread())
         asked: Awaitable[HttpAnswer] = answer
         if asyncio.get_running_loop() is not self._loop:

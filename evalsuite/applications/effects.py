@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evalsuite.core.errors import SolverError
@@ -13,7 +14,7 @@ from evalsuite.core.threads import is_async
 from evalsuite.gateway.handle import DURING, OF_CASE, ModelCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
 
 P = ParamSpec("P")
@@ -54,12 +55,8 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         place, kept = await (begun if here else _await_in(begun, loop))
         if place is None:
             return kept["returned"]
-        calls = ModelCalls()
-        token = DURING.set(calls)
-        try:
+        with _count_model_calls() as calls:
             result = _require_json(await work(*args, **kwargs), f"{name}: its result")
-        finally:
-            DURING.reset(token)
         ended = effects.end(place, calls, {"returned": result})
         await (ended if here else _await_in(ended, loop))
         return result
@@ -75,16 +72,22 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
             return kept["returned"]
-        calls = ModelCalls()
-        token = DURING.set(calls)
-        try:
+        with _count_model_calls() as calls:
             result = _require_json(function(*args, **kwargs), f"{name}: its result")
-        finally:
-            DURING.reset(token)
         asyncio.run_coroutine_threadsafe(effects.end(place, calls, {"returned": result}), loop).result()
         return result
 
     return cast("Callable[P, T]", run_async if is_async(function) else run)
+
+
+@contextmanager
+def _count_model_calls() -> Iterator[ModelCalls]:
+    calls = ModelCalls()
+    token = DURING.set(calls)
+    try:
+        yield calls
+    finally:
+        DURING.reset(token)
 
 
 async def _await_in(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:

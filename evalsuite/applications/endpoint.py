@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.chat_api import HttpAnswer
 
-LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
+LARGEST_REQUEST = 256 * 2**20  # Bytes; pictures and recordings are large.
 REFUSED = "no such key: use base_url and api_key of this case's endpoint, which end with the case"
 
 

@@ -44,7 +44,7 @@ _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 class BfclOptions:
     """The arguments of `@benchmark("bfcl", ...)`."""
 
-    categories: Sequence[str] | None = None  # the categories to ask; None for all that the folder has
+    categories: Sequence[str] | None = None  # The categories to ask; None for all that the folder has.
     max_tokens: int = 1024
 
     @classmethod

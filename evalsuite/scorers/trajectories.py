@@ -132,11 +132,7 @@ def _is_control(event: Mapping[str, Any]) -> bool:
 
 
 def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Pair as many expected calls with made calls as possible; return the made call's index, or None, for each.
-
-    This is a maximum matching (Kuhn's augmenting paths), so that a lenient expected call does not take the only match
-    of a strict one. Each made call is paired at most once.
-    """
+    """Return for each expected call the index of its made call, or None, in a maximum matching (Kuhn)."""
     taken_by: dict[int, int] = {}
 
     def match(number: int, tried: set[int]) -> bool:

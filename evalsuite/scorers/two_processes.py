@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_ITEMS = 10_000  # maximum items to take from a generator
+MOST_ITEMS = 10_000  # Maximum items to take from a generator.
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 
@@ -122,7 +122,7 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
         return base(value)
     if stay is not None:
         return {"type": "object", "value": stay(value)}
-    if isinstance(value, BaseException):  # an exception of the answer must not give access to its process
+    if isinstance(value, BaseException):  # An exception of the answer must not give access to its process.
         raise TypeError("an exception cannot be passed to the answer")
     raise NotPlainError(f"a value of the type {type(value).__name__} is not plain data")
 
@@ -261,7 +261,7 @@ class Remote:
         return bool(states[0] is not None and states[0] == states[1])
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__bases))  # equal objects may have different indexes
+        return hash(tuple(self.__bases))  # Equal objects may have different indexes.
 
 
 def _read_own(remote: Remote, name: str) -> Any:
@@ -272,7 +272,7 @@ def _read_own(remote: Remote, name: str) -> Any:
 def _add_operation(name: str, *, between_objects: bool) -> None:
     def operation(self: Remote, *args: Any) -> Any:
         if between_objects and not isinstance(args[0], Remote):
-            return NotImplemented  # the tests may expect this value, which the answer must not see
+            return NotImplemented  # The tests may expect this value, which the answer must not see.
         return _read_own(self, "process").ask(name, [self, *args], {})
 
     setattr(Remote, f"__{name}__", operation)
@@ -302,7 +302,6 @@ class CheckProcess:
         _send(self._token, self._requests.get())
 
     def go_on(self, result: str) -> None:
-        """Pass on the result of the last request, and run the check up to its next request."""
         self._results.put(result)
         _send(self._token, self._requests.get())
 
@@ -331,7 +330,7 @@ class CheckProcess:
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._find_error_class(bases)
-            with contextlib.suppress(SyntaxError):  # the prompt may begin a function that the answer continues
+            with contextlib.suppress(SyntaxError):  # The prompt may begin a function that the answer continues.
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:
                 names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)

@@ -67,7 +67,7 @@ class UnitTests:
 def _parse_or_nothing(code: str) -> ast.Module:
     try:
         return ast.parse(code)
-    except SyntaxError:  # the prompt may begin a function that the answer continues
+    except SyntaxError:  # The prompt may begin a function that the answer continues.
         return ast.Module([], [])
 
 

@@ -1,4 +1,4 @@
-"""Any function as a solver: its arguments, and the meaning of its result."""
+"""Runs functions and programs as solvers, and converts their results to transcripts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import shlex
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
     from evalsuite.core.types import Sample
 
-ANSWER = "answer"  # the field of an application's result that is the answer
+ANSWER = "answer"  # The field of an application's result that is the answer.
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
@@ -90,7 +91,7 @@ def _read_fields(result: Any) -> Mapping[str, Any] | None:
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.asdict(result)
-    # A pydantic model, whose package need not be there.
+    # A pydantic model, recognised without importing pydantic, which may not be installed.
     dump = None if isinstance(result, type) else getattr(result, "model_dump", None)
     dumped = dump(mode="json") if callable(dump) else None
     return dumped if isinstance(dumped, Mapping) else None
@@ -111,7 +112,7 @@ class FunctionApplication:
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(sample, model, asynchronous=asynchronous)
-        call = self.function if asynchronous else _run_in_thread(self.function)
+        call = self.function if asynchronous else partial(in_thread, self.function)
         try:
             async with asyncio.timeout(self.timeout):
                 result = await call(_format_input(sample), **arguments)
@@ -132,13 +133,6 @@ class FunctionApplication:
         }
         # The first parameter is the question, whatever its name.
         return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED_PARAMETERS}
-
-
-def _run_in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        return await in_thread(function, *args, **kwargs)
-
-    return call
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +166,7 @@ class ProgramApplication:
                 stderr=asyncio.subprocess.PIPE,
                 env=dict(env),
                 cwd=self.cwd,
-                # So that what it starts ends with it.
+                # A session of its own, so that its child processes can be ended with it.
                 start_new_session=True,
             )
         except OSError as error:
@@ -210,15 +204,15 @@ def application(
 ) -> FunctionApplication | ProgramApplication:
     """Run an application as it is shipped; the model under test answers its model calls.
 
-    A **function** is called with the sample's input: text, or messages in the OpenAI format. Of its further
-    parameters those named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
-    `model` and `sample` are given what they name. It returns text, or an object (mapping, dataclass, pydantic
-    model) with the answer; the object's other fields become facts of the transcript.
+    The first argument of a **function** is the sample's input: text, or messages in the OpenAI format. The function
+    may have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
+    `model` and `sample`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer; the
+    object's other fields become facts of the transcript.
 
-    A **program** gets the input on standard input and wherever `{input}` stands in an argument of its own, and
-    finds the model at OPENAI_BASE_URL with OPENAI_API_KEY. What it prints is the answer; where that is a JSON
-    object whose field `answer` is text, that is the answer and the other fields become facts. A status other than
-    0 is the case's error, with the end of what it wrote to standard error.
+    A **program** reads the input from standard input, and in its arguments in place of `{input}`. The model's address
+    and key are in OPENAI_BASE_URL and OPENAI_API_KEY. The program prints the answer, or a JSON object whose field
+    `answer` is the text of the answer and whose other fields become facts. An exit status other than 0 is the case's
+    error, shown with the end of standard error.
 
     Args:
         target: a function, or a program's command: a list of arguments, or text that is split as a shell does.

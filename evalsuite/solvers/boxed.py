@@ -19,7 +19,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 def last_boxed(text: str) -> str | None:
     r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without one."""
-    opened: list[int | None] = []  # for each open brace where its content starts, if it is a box's
+    opened: list[int | None] = []  # For each open brace where its content starts, if it is a box's.
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
         if sign[0] in ("{", _BOX):

@@ -101,7 +101,7 @@ class ToolLoop:
     # Time limit of all calls of an episode together; None for no limit. The time that models take does not count, so
     # that a replay ends where the run did.
     seconds: float | None = None
-    # maximum number of tokens that the model under test may use in an episode, prompts included; None for no limit
+    # Maximum number of tokens that the model under test may use in an episode, prompts included; None for no limit.
     tokens: int | None = None
     dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars, or None.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
@@ -126,7 +126,6 @@ class ToolLoop:
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The names of the tools that the episode adds."""
         finish = {FINISH.name} if self.protocol.finishes else set[str]()
         return frozenset(finish | ({ASK_TO_USER.name} if self.user else set()))
 
@@ -185,13 +184,12 @@ class Episode:
 
     def find_limit(self) -> str:
         """Name the limit that the episode has reached; empty for none."""
-        if self.loop.seconds is not None and self.tool_seconds >= self.loop.seconds:
-            return "time limit"
-        if self.loop.tokens is not None and self.tokens >= self.loop.tokens:
-            return "token limit"
-        if self.loop.dollars is not None and self.dollars >= self.loop.dollars:
-            return "cost limit"
-        return ""
+        limits = (
+            ("time limit", self.tool_seconds, self.loop.seconds),
+            ("token limit", self.tokens, self.loop.tokens),
+            ("cost limit", self.dollars, self.loop.dollars),
+        )
+        return next((name for name, used, limit in limits if limit is not None and used >= limit), "")
 
     async def turn(self, number: int) -> None:
         """Run one turn: a message of the model and the results of its calls."""

@@ -211,6 +211,6 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
     """Check whether a block uses a name that only an earlier block binds."""
     tree = _parse(block)[1]
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
-        return False  # an example of use, or tests, of what an earlier block defines
+        return False  # An example of use, or tests, of what an earlier block defines.
     before = [other for code in earlier if (other := _parse(code)[1]) is not None]
     return any(unbound_names(tree) & bound_names(other) for other in before)

@@ -74,11 +74,7 @@ class Functions:
         return Turn(thought, calls)
 
     def said(self, completion: Completion) -> Message:
-        """Return the message, with its calls repaired so that it can be sent again.
-
-        Servers refuse a conversation that contains a call with an invalid name or with arguments that are not JSON.
-        What the model really wrote is in the turn's event.
-        """
+        """Return the message with its calls repaired, because servers refuse invalid names and arguments."""
         return Message("assistant", completion.text, tuple(map(_repair_call, _number_calls(completion))))
 
     def show_observation(self, call: Call, observation: str) -> Message:

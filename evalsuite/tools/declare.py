@@ -117,7 +117,6 @@ class Signature:
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert arguments to the types of the function's parameters."""
         values = dict(arguments)
         for name in values.keys() & self.adapters.keys():
             try:

@@ -61,10 +61,6 @@ class LiveLibrary:
         if not any(self.folder.glob("*/*/tool.py")):
             raise SettingsError(f"{self.folder} holds no tools: there is no <category>/<subcategory>/tool.py")
 
-    def executes_code(self, origin: str) -> bool:
-        """Return whether the file of a category and subcategory can execute code that it is given."""
-        return origin in executing_files(self.folder)
-
 
 @cache
 def executing_files(folder: Path) -> frozenset[str]:
@@ -92,7 +88,7 @@ class Live:
     kind: str = "live"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        executes_code = self.library.executes_code(document.origin)
+        executes_code = document.origin in executing_files(self.library.folder)
         if executes_code and not self.library.allow_code:
             raise ToolError(
                 f"{document.name} of {document.origin} executes code that the model writes; allow it with "

@@ -107,7 +107,6 @@ class _Connection:
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
 
     async def tools(self) -> dict[str, Any]:
-        """List the server's tool documents, in the form in which the journal stores them."""
         listed = await (await self.session()).list_tools()
         plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
         return {

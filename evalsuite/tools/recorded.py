@@ -34,7 +34,7 @@ class Result(NamedTuple):
 class Recording:
     """The calls of a run, read from its records when the first one is asked for."""
 
-    run: Path  # the run's folder
+    run: Path  # The run's folder.
     _read: _Calls | None = field(default=None, repr=False)
 
     @property
@@ -117,13 +117,12 @@ class RecordedUser:
 class _Calls:
     """The calls that a run made."""
 
-    # by request, the calls of tools in their order, an episode each
+    # By request, the calls of tools in their order, an episode each.
     episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
     results: dict[str, list[Result]] = field(default_factory=dict)  # The results of each call in the recorded episodes.
     replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add the calls of a record that were run."""
         episode: list[tuple[str, Result]] = []
         for event in (record.get("transcript") or {}).get("events", ()):
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:

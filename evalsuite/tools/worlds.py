@@ -34,7 +34,7 @@ _WORDS = {
 class Injected:
     """Faults by tool and number of the call, counted from 1."""
 
-    # the kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument
+    # The kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> Injected:

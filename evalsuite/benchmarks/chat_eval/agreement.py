@@ -92,7 +92,7 @@ class RatedResponses:
     """Dialogue responses with people's ratings and the values to correlate with them."""
 
     rows: Sequence[Row]
-    values: Sequence[Mapping[str, float]]  # each response's value by aspect
+    values: Sequence[Mapping[str, float]]  # Each response's value by aspect.
 
     @classmethod
     def by_judge(cls, tally: Tally) -> RatedResponses:
@@ -165,7 +165,7 @@ def _correct_mean(
     return corrected_mean(question, shown, truth, bounds)
 
 
-_Answers = tuple[str, str, str]  # the verdicts on one comparison: people's, one mode's, and the other's
+_Answers = tuple[str, str, str]  # The verdicts on one comparison: people's, one mode's, and the other's.
 
 COLUMNS = (
     Column("Mode"),

@@ -267,7 +267,7 @@ def _make_opinion(ballot: Ballot) -> Any:
     return ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
 
 
-SHOWN = 2  # judgements shown for each judge; all of them are in records.jsonl
+SHOWN = 2  # Judgements shown for each judge; all of them are in records.jsonl.
 
 
 def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:

@@ -227,11 +227,7 @@ ENCODING = Lock()  # The lock of the thread that loads or uses the encoder.
 
 @lru_cache(maxsize=1024)
 def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
-    """Compute ROUGE-L and BLEU in [0, 1] and, with an encoder's folder, the F1 of BERTScore.
-
-    The reference is the conversation's own response, which people rated, too, but which is not compared with itself.
-    These metrics are in the upper block of the paper's table 2.
-    """
+    """Compute ROUGE-L, BLEU and, with an encoder, BERTScore's F1 of a response and its reference, in [0, 1]."""
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
         # Cases are scored in threads, and transformers' imports and tokenizers are not safe in several threads.

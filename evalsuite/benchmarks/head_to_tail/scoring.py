@@ -383,10 +383,7 @@ _WRITTEN = tuple(
 
 
 def date_variants(answer: str) -> Iterable[str]:
-    """Yield other spellings of a date such as 1990-07-16, 16 July 1990 or July 16, 1990; nothing for other answers.
-
-    Other orders (07/16/1990) are not recognised, because their meaning depends on the country.
-    """
+    """Yield other spellings of dates such as 1990-07-16 or 16 July 1990; 07/16/1990 is ambiguous, so it has none."""
     if (day := _parse_date(answer.strip())) is None:
         return
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day not in (11, 12, 13) else 0, "th")
@@ -407,5 +404,5 @@ def _parse_date(answer: str) -> date | None:
     names = [number for number, name in enumerate(_MONTHS, 1) if name.lower().startswith(month)]
     try:
         return date(int(written["year"]), names[0] if names else int(month), int(written["day"]))
-    except ValueError:  # no such month, or no such day in it
+    except ValueError:  # No such month, or no such day in it.
         return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Setup
     from evalsuite.core.types import Transcript
 
-RULES = ("format_alignment", "reality", "finished")  # the scores that need no judge
+RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
 CAPABILITIES = (
     "format_alignment",
     "intent_comprehension",
@@ -98,7 +98,7 @@ class ToolEyesOptions:
     queries: int | None = None  # How many queries per scenario to ask, from the first; None for all.
     # How the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
     executor: Executors | None = None
-    # folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports
+    # Folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports.
     observations: str | None = None
     recording: str | None = None  # For `recorded`: the folder of the run with the observations.
     library: str | None = None  # For `live`: the folder `Tool_Library` with the published `tool.py` files.
@@ -109,9 +109,9 @@ class ToolEyesOptions:
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
     # Number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit.
     patience: int | None = None
-    # limit of each turn; None for 512, or 1,024 in the released modes as in the released code
+    # Limit of each turn; None for 512, or 1,024 in the released modes as in the released code.
     max_tokens: int | None = None
-    observation_limit: int = OBSERVATION_LIMIT  # maximum length of an observation in characters
+    observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
 
     @classmethod
     def of(cls, setup: Setup) -> ToolEyesOptions:
@@ -217,7 +217,7 @@ SCENARIOS = {
 }
 LIBRARY = "Tool_Library"
 DOCUMENTS = "config_gpt4.json"
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # the names that function calling accepts
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # The names that function calling accepts.
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
@@ -234,11 +234,7 @@ class Query:
 
 
 def read_queries(path: Path) -> list[Query]:
-    """Read a JSON list of objects with `query`, `path` and `scenario`.
-
-    An object may also have an `id` (by default, queries are numbered within their scenario), a list `user` of
-    replies, and a `reference`.
-    """
+    """Read a JSON list of objects with `query`, `path`, `scenario`, and perhaps `id`, `user` and `reference`."""
     counts: dict[str, int] = {}
     queries: dict[str, Query] = {}
     for number, record in enumerate(read_json(path, list), 1):

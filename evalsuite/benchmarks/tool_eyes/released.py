@@ -323,10 +323,7 @@ def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
 async def judge_capabilities(
     sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
 ) -> dict[str, float | Score]:
-    """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
-
-    The judge gets 4 questions and one per turn, the added one included. An unreadable answer counts as 0.
-    """
+    """Return the judged capabilities, their parts, and `overall`; an unreadable answer of the judge counts as 0."""
     questions = _JudgeQuestions(sample, transcript, judge, prompts)
     thoughts = [step.thought for step in questions.steps]
     intent, validity, integrity, quality, *matches = await asyncio.gather(
@@ -365,10 +362,7 @@ async def judge_capabilities(
 class _JudgeQuestions:
     """Asks the judge about one episode in the authors' words, and keeps its answers.
 
-    Attributes:
-        steps: the model's turns; an unfinished episode also has the turn that the runner adds.
-        tools: the tool that each turn names.
-        answer: the answer for the user.
+    An unfinished episode also has the turn that the runner adds.
     """
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:

@@ -144,10 +144,7 @@ class _Questions:
         return await self.ask("quality", [*results, ("answer", transcript.answer)])
 
     async def selection(self) -> tuple[float | None, float]:
-        """Average match, and reality times match, over the valid turns.
-
-        A turn with several calls, which only function calling allows, counts with the mean of its calls.
-        """
+        """Average match, and reality times match, over the valid turns; a turn counts with the mean of its calls."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.valid]
         turns = await asyncio.gather(*(self.turn(number, step) for number, step in valid))
         if not turns:
@@ -192,10 +189,7 @@ class _Questions:
         return sections
 
     def log(self) -> list[Mapping[str, Any]]:
-        """List all questions and answers, sorted by the questions' names so that timing does not change the record.
-
-        The tools' documents and long observations occur in most questions, so they are replaced by their names.
-        """
+        """List all questions and answers, sorted by name; documents and long results are replaced by their names."""
         return [
             {"speaker": f"judge of {name}", **entry, "content": self.shorten(entry["content"])}
             for name in sorted(self.logs)
@@ -261,10 +255,7 @@ def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
 def judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
-    """Write a question to the judge by one of `_CRITERIA`, about the sections `shown`.
-
-    `native` means that the assistant used function calling, where a call needs no thought.
-    """
+    """Write a question to the judge about the sections `shown`; `native` means function calling, without thoughts."""
     note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]
     return (

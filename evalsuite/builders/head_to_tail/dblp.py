@@ -38,7 +38,7 @@ TEMPLATES = {
     for kind, (short, _) in THESES.items()
     for asked in _ASKED
 }
-# dblp numbers people who share a name: Wei Wang 0001.
+# DBLP numbers people who share a name: Wei Wang 0001.
 _PLAIN = r"regexp_replace(name, ' \d{4}$', '')"
 # Separates the schools of one thesis; it cannot occur in XML.
 _SEPARATOR = "\x1f"
@@ -230,10 +230,7 @@ def _number_characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _split_literals(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the document in pieces, and for each piece whether it is literal (a comment or CDATA, without references).
-
-    No piece ends within a tag or a reference.
-    """
+    """Yield pieces without cutting tags or references, and whether each is literal (a comment or CDATA)."""
     closing, rest = b"", b""
     for block in chain(blocks, (b"",)):
         text, rest = rest + block, b""

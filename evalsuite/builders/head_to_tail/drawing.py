@@ -51,7 +51,7 @@ class Candidate:
     turn: int  # Number of the template's earlier questions about the entity.
     lot: int  # The entity's lot by the seed; low turns, then low lots are asked first.
     question: str
-    answers: tuple[Answer, ...]  # all right answers
+    answers: tuple[Answer, ...]  # All right answers.
 
     @property
     def key(self) -> str:
@@ -269,7 +269,7 @@ GROWTH = 4
 class QuestionSource(ABC):
     """A dump that has been read, from which questions can be drawn."""
 
-    # the default templates; if two make the same question, the earlier one keeps it
+    # The default templates; if two make the same question, the earlier one keeps it.
     templates: Sequence[QuestionTemplate]
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
     # The reason for each of the user's templates that is not used, by id.
@@ -319,7 +319,7 @@ class DumpSource(QuestionSource):
 class Selection:
     """The chosen questions; each template has the same number of questions in every bucket."""
 
-    # by template and bucket; a template has equally many in each bucket
+    # By template and bucket; a template has equally many in each bucket.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
     empty: Mapping[QuestionTemplate, Sequence[str]]  # The buckets without a question, by template without questions.

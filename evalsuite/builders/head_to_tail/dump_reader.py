@@ -45,10 +45,7 @@ def locate(folder: Path, name: str) -> Path:
 
 
 def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Yield the content of a file; the suffix .gz, .bz2 or .zst decides how it is decompressed.
-
-    The file may consist of several compressed streams. `advance` is called with the number of compressed bytes read.
-    """
+    """Decompress a file of one or more streams by its suffix; `advance` is called with the compressed bytes read."""
     at = 0
     try:
         with path.open("rb") as file:
@@ -261,10 +258,7 @@ def without_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def whole_characters(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Replace each lone half of a surrogate pair (`\ud800`) in JSON by U+FFFD; yield blocks that end at line ends.
-
-    Such halves do not make a dump invalid, because most occur in truncated descriptions that are not read.
-    """
+    r"""Replace each half of a surrogate pair (`\ud800`) in JSON, which is common, by U+FFFD; yield whole lines."""
     rest = b""
     for block in chain(blocks, (b"",)):
         text = rest + block

@@ -58,7 +58,6 @@ class Edition:
     isbn10: str | None
 
     def is_asked(self) -> bool:
-        """Tell whether the edition was published up to the last year of the questions."""
         return self.year is not None and self.year <= LAST_YEAR
 
 
@@ -66,13 +65,12 @@ class Edition:
 class Book:
     """A book in all its editions."""
 
-    main: Edition  # the edition with the most ratings that questions may be about
+    main: Edition  # The edition with the most ratings that questions may be about.
     editions: tuple[Edition, ...]
     namesakes: int  # Number of books with an edition of this book's main name, this book included.
     twins: int  # Number of these books with an edition of this book's year.
 
     def question(self, template: QuestionTemplate) -> str | None:
-        """Make the question, or None if the book is ambiguous."""
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
         if template == YEAR:
             # The question must not reveal the year, so the name must be unique.

@@ -78,7 +78,7 @@ _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtr
 class Title:
     """A title."""
 
-    kind: str  # IMDb's type of title
+    kind: str  # IMDb's type of title.
     name: str
     year: int | None  # The year of release, or the year in which a series began, if known.
     end_year: int | None  # The year in which a series ended, if it has ended.
@@ -87,7 +87,6 @@ class Title:
     twins: int  # Number of titles with this name and year.
 
     def is_asked(self) -> bool:
-        """Tell whether the title was released up to the last year of the questions."""
         return self.year is not None and self.year <= LAST_YEAR
 
     def known_as(self) -> str | None:
@@ -121,7 +120,6 @@ class Person:
     work: str | None
 
     def question(self, template: QuestionTemplate) -> str | None:
-        """Make the question, or None if no work identifies the person."""
         if template == KNOWN_FOR:
             return f"Name a work that {self.name} is known for."
         if self.work is None:

@@ -84,7 +84,7 @@ class Paper:
     """A paper or another document of the graph."""
 
     name: str
-    kind: str | None  # the graph's type of document; None if unknown
+    kind: str | None  # The graph's type of document; None if unknown.
     year: int
     publisher: str | None
     venue: str | None
@@ -93,7 +93,6 @@ class Paper:
     twins: int  # Number of papers with this title and year.
 
     def question(self, template: QuestionTemplate) -> str | None:
-        """Make the question, or None if the paper is ambiguous."""
         # A question about the year must not reveal the year, so the title must be unique.
         if self.namesakes > 1 and (template == YEAR or self.twins > 1):
             return None

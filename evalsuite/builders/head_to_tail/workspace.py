@@ -27,6 +27,7 @@ from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from evalsuite.builders.building import BuildProgress
@@ -58,10 +59,7 @@ class Workspace:
 
     @contextmanager
     def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield the SQL to put after FROM, in exactly one query, to read the pipe.
-
-        `relation` makes this SQL from the quoted path of the pipe.
-        """
+        """Write blocks to a pipe; yield the SQL that `relation` makes of its quoted path, for exactly one query."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
@@ -100,8 +98,9 @@ _NULLS = ("\\N", "")
 _TRIPLE = "'<subject> <predicate> <object> .'"
 
 
-@contextmanager
-def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()) -> Iterator[str]:
+def tsv(
+    workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
+) -> AbstractContextManager[str]:
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
@@ -114,12 +113,10 @@ def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: 
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_check_row, types=types)
     relation = partial(_write_csv, delimiter="\t", types=types)
-    with _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
-        yield stream
+    return _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1)
 
 
-@contextmanager
-def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> Iterator[str]:
+def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
     """Read a file with a JSON object in each line; yield the SQL to put after FROM, in exactly one query.
 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
@@ -134,12 +131,10 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
     def relation(file: str) -> str:
         return f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
 
-    with _stream_dump(workspace, path, blocks, relation, partial(_check_object, fields=fields)) as stream:
-        yield stream
+    return _stream_dump(workspace, path, blocks, relation, partial(_check_object, fields=fields))
 
 
-@contextmanager
-def triples(workspace: Workspace, path: Path) -> Iterator[str]:
+def triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
     """Read RDF triples of IRIs, one per line; yield the SQL to put after FROM, in exactly one query.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
@@ -147,22 +142,15 @@ def triples(workspace: Workspace, path: Path) -> Iterator[str]:
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = without_comments(check_lengths(decompress(path, workspace.progress.advance)))
-    with _stream_dump(
-        workspace, path, blocks, partial(_write_csv, delimiter=" ", types=types), _check_triple
-    ) as stream:
-        yield stream
+    relation = partial(_write_csv, delimiter=" ", types=types)
+    return _stream_dump(workspace, path, blocks, relation, _check_triple)
 
 
-@contextmanager
 def rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
-) -> Iterator[str]:
-    """Read the rows of another reader as a table; yield the SQL to put after FROM, in exactly one query.
-
-    `columns` maps names to SQL types. Texts must not contain tabs or line ends.
-    """
-    with workspace.stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns)) as stream:
-        yield stream
+) -> AbstractContextManager[str]:
+    """Read rows, whose texts have no tabs or line ends, as a table; yield the SQL for the FROM of exactly one query."""
+    return workspace.stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns))
 
 
 @contextmanager
