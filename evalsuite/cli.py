@@ -23,8 +23,14 @@ class CommandForm(NamedTuple):
     takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
 
-MODULES = {"doctor": "commands.suites", "plan": "commands.suites", "ray": "commands.gateway", "build": "builders"}
-"""Modules of the commands that are not defined in the module `commands.NAME`."""
+MODULES = {
+    "attack": "commands.attack",
+    "build": "builders",
+    "doctor": "commands.suites",
+    "plan": "commands.suites",
+    "ray": "commands.gateway",
+}
+"""Modules of the forms and commands that are not defined in the module `commands.COMMAND`."""
 
 COMMANDS = {
     "init": {
@@ -46,6 +52,9 @@ COMMANDS = {
     "gate": {
         "": CommandForm(
             "gate", "decide a run's gates, or other gates, again; the exit status is that of a run with these gates"
+        ),
+        "attack": CommandForm(
+            "attack", "put faults into a replay of a green run, and list those that its gates do not notice"
         ),
         "comment": CommandForm("comment", "post a verdict on the pull request or merge request of this CI job"),
     },
@@ -126,6 +135,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     words = list(arguments)
     if words[:2] == ["diff", "tables"]:
         words[:1] = ["compare"]
+    if words[:1] == ["attack-gate"]:
+        words[:1] = ["gate", "attack"]
     if words and words[0] in EARLIER:
         sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")
         words[:1] = EARLIER[words[0]].split()
@@ -138,7 +149,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     options, further = parser.parse_known_args(words[2 if word else 1 :])
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
-    options.further, options.run = further, _find_function(words[0], f"run_{form.name}")
+    options.further, options.run = further, _find_function(words[0], form, "run_{}")
     return options
 
 
@@ -149,15 +160,16 @@ def make_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
     )
-    _find_function(name, f"add_{forms[word].name}_arguments")(parser)
+    _find_function(name, forms[word], "add_{}_arguments")(parser)
     if not word and len(forms) > 1:
         others = "; ".join(f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other)
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
 
 
-def _find_function(command: str, name: str) -> Any:
-    return getattr(import_module(f"evalsuite.{MODULES.get(command, f'commands.{command}')}"), name)
+def _find_function(command: str, form: CommandForm, pattern: str) -> Any:
+    module = MODULES.get(form.name) or MODULES.get(command, f"commands.{command}")
+    return getattr(import_module(f"evalsuite.{module}"), pattern.format(form.name))
 
 
 def _make_overview() -> argparse.ArgumentParser:

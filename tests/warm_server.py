@@ -184,7 +184,7 @@ def leave(code: object) -> None:
 if __name__ == "__main__":
     import_all()
     # Plugins that are imported already cannot be rewritten; pytest would warn of it.
-    for plugin in ("evalsuite.plugin", "xdist", "xdist.plugin"):
+    for plugin in ("evalsuite.plugin", "evalsuite.plugin.mutants", "xdist", "xdist.plugin"):
         sys.modules[plugin].__doc__ = "PYTEST_DONT_REWRITE"
     vars(gateway_io)["Popen2IOMaster"] = start_worker
     # The first traceback looks up the file of every module, the first drawing that of every font.

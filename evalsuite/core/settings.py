@@ -383,13 +383,13 @@ def restore(plain: Mapping[str, Any]) -> Settings:
 
 def take_over(settings: Settings, earlier: Settings) -> Settings:
     """Settings of a run that resumes or replays an earlier one, whose values stand where none was given."""
+    is_decided_otherwise = bool(settings.command_gate or settings.only_gate or settings.partial)
+    given = settings.given | ({"gate"} if is_decided_otherwise else set())
     kept = {
-        option.name: getattr(earlier, option.name)
-        for option in OPTIONS
-        if option.kept and option.name not in settings.given
+        option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
-    if not (settings.command_gate or settings.only_gate or settings.partial):
-        # The ini file gives gates to every run, so the loop above does not restore those of the earlier command.
+    if not is_decided_otherwise:
+        # The ini file gives gates to every run, so the line above does not restore those of the earlier command.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)

@@ -106,37 +106,39 @@ def rank_interval(
 ) -> tuple[float, Interval]:
     """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 
-    If nearly all cases agree, a rare case that does not may be missing from the sample, and the jackknife cannot
-    account for it; for a perfect correlation its interval is a point. So each bound is the farther of two: the
-    jackknife's, and the one with an additional cluster of opposite extremes (for the upper bound: of agreeing
-    extremes). The Clopper-Pearson bound similarly counts one more success. The guard is ours; `docs/statistics.md` has
-    its simulation.
+    The jackknife uses Fisher's transformation, whose errors are nearly normal. If nearly all cases agree, a rare case
+    that does not may be missing from the sample, and no jackknife can account for it. So the interval also holds the
+    coefficient with two more clusters of opposite extremes, and with two of agreeing extremes. The guard is ours;
+    `docs/statistics.md` has the simulation.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
         return value, Interval(math.nan, math.nan)
-    plain = interval_of_replicates(value, without, confidence=confidence)
-    size = max(1, round(len(clusters) / len(without)))
-
-    def bounds(opposite: bool) -> list[Interval]:  # noqa: FBT001 - one of two ways
-        return [
-            interval_of_replicates(
-                *rank_replicates(
-                    [_with_one_more(x, y, size, up=up, opposite=opposite) for x, y in variables],
-                    [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
-                    coefficient,
-                ),
-                confidence=confidence,
-            )
-            for up in (True, False)
-        ]
-
-    lows = [bound.low for bound in (plain, *bounds(opposite=True)) if not math.isnan(bound.low)]
-    highs = [bound.high for bound in (plain, *bounds(opposite=False)) if not math.isnan(bound.high)]
-    return value, Interval(max(-1.0, min([value, *lows])), min(1.0, max([value, *highs])))
+    scaled = interval_of_replicates(_transform(value), [_transform(left) for left in without], confidence=confidence)
+    size = MORE_CLUSTERS * max(1, round(len(clusters) / len(without)))
+    with_more = [
+        rank_replicates(
+            [_add_extremes(x, y, size, up=up, opposite=opposite) for x, y in variables],
+            [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
+            coefficient,
+        )[0]
+        for up in (True, False)
+        for opposite in (True, False)
+    ]
+    held = [value, math.tanh(scaled.low), math.tanh(scaled.high), *with_more]
+    known = [bound for bound in held if not math.isnan(bound)]
+    return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-def _with_one_more(
+MORE_CLUSTERS = 2  # With one, the interval of 12 to 100 pairs misses in up to 16%; with two, in at most 6% (simulated).
+NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
+
+
+def _transform(coefficient: float) -> float:
+    return math.atanh(max(-NEARLY_ONE, min(NEARLY_ONE, coefficient)))
+
+
+def _add_extremes(
     x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
 ) -> tuple[list[float], list[float]]:
     """Add `size` cases to both variables: x at its upper or lower end, and y at the opposite or the same end."""

@@ -296,6 +296,13 @@ def test_gates_of_a_resuming_command_replace_those_of_the_command_before(suite: 
     assert suite.run("test_numbers.py", "--resume=r", "--gate=numbers.exact_match >= 0.8").ret == 0
 
 
+@pytest.mark.parametrize("option", ["--only-gate=numbers.exact_match >= 0.8", "--partial"])
+def test_a_resuming_command_may_leave_out_the_gates_of_the_command_before(suite: Suite, option: str) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    assert suite.run("test_numbers.py", "--run=r", f"--gate={STRICT}").ret == 10
+    assert suite.run("test_numbers.py", "--resume=r", option).ret == 0
+
+
 UNREAD = {
     "a section of its own": ({"pyproject.toml": '[tool.evalsuite]\ngates = ["{}"]\n'}, "nothing reads the section"),
     "an empty pytest.ini": (

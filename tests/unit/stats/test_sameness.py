@@ -69,11 +69,30 @@ def test_the_interval_of_a_correlation_that_is_nearly_perfect_holds(
     assert missed / runs <= 0.11
 
 
+def test_the_interval_of_a_usual_correlation_holds_and_is_hardly_wider_than_the_jackknife_s() -> None:
+    rng, missed, widths, runs, cases = np.random.default_rng(8), 0, [], 150, 60
+
+    def sample(size: int) -> tuple[list[float], list[float]]:
+        x = rng.normal(size=size)
+        y = 0.65 * x + 0.76 * rng.normal(size=size)
+        return np.digitize(x, (-1.2, -0.4, 0.4, 1.2)).tolist(), np.digitize(y, (-1.2, -0.4, 0.4, 1.2)).tolist()
+
+    truth = stats.spearman(*sample(50_000)).statistic
+    for _ in range(runs):
+        _, interval = rank_interval([sample(cases)], range(cases), "spearman")
+        missed += not interval.low <= truth <= interval.high
+        widths.append(interval.high - interval.low)
+    # 5% and three standard errors of 150 repetitions.
+    assert missed / runs <= 0.104
+    # The jackknife's mean width is 0.36; the guard of earlier versions made it 0.47.
+    assert np.mean(widths) < 0.38
+
+
 def test_a_perfectly_inverse_correlation_is_bounded_from_above() -> None:
     _, straight = rank_interval([([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])], range(5), "spearman")
     _, inverse = rank_interval([([1, 2, 3, 4, 5], [5, 4, 3, 2, 1])], range(5), "spearman")
     assert (inverse.low, inverse.high) == pytest.approx((-1.0, -straight.low))
-    assert straight.low < 0 < straight.high == pytest.approx(1.0)
+    assert straight.low < 0.2 < straight.high == pytest.approx(1.0)
 
 
 def test_fewer_than_three_cases_and_constants_have_no_correlation() -> None:

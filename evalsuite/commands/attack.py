@@ -1,0 +1,161 @@
+"""`evalsuite gate attack`: put faults into a replay of a green run, and list those that its gates do not notice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.commands import add_run, demand_suite, own_declarations
+from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.phrases import number_of
+from evalsuite.results.record_file import JOURNAL
+from evalsuite.results.run_folders import RunFolder, find_folder
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from evalsuite.decisions.gates import Gate
+    from evalsuite.plugin.mutants import Mutant
+    from evalsuite.results.runs import Run
+
+PLUGIN = "evalsuite.plugin.mutants"
+ADVICE = {
+    "flattered": "compare with a baseline of released answers, and look at cases: no gate can know that a scorer errs",
+    "degraded": "the gates are met whatever the model answers: raise their thresholds",
+}
+
+
+def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run, and the suite."""
+    add_run(parser)
+    parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest (default: as in the run)")
+    parser.epilog = (
+        "Each fault runs the suite on the run's own answers, so nothing is asked and nothing is paid; the run and the "
+        "suite do not change. The exit status is 1 if a fault leaves the session green."
+    )
+
+
+def run_attack(options: argparse.Namespace) -> int:
+    """Print each fault and the exit status that it leads to."""
+    from evalsuite.plugin.mutants import MUTANTS
+    from evalsuite.results.runs import load_run
+
+    demand_suite(*options.suite)
+    folder = find_folder(options.reports, options.name)
+    if not (folder.path / JOURNAL).is_file():
+        raise RunError(f"{folder.path} has no {JOURNAL}, so its answers cannot be replayed: attack a run made here")
+    run = load_run(folder, own_declarations())
+    survivors = 0
+    with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
+        attack = _Attack(run, options.suite, options.reports, Path(scratch))
+        status, verdict = attack.run("", ())
+        if status:
+            raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): attack a green run")
+        for name, mutant in MUTANTS.items():
+            if not attack.applies(name):
+                sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
+                continue
+            status, verdict = attack.run(name, attack.make_arguments(name, mutant))
+            survivors += not status
+            told = f"red ({status}): {verdict}" if status else "STAYS GREEN"
+            advice = f"; {ADVICE[name]}" if not status and name in ADVICE else ""
+            sys.stdout.write(f"{name:<10}{mutant.summary}: {for_terminal(told)}{advice}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{number_of(survivors, 'fault')} unnoticed\n" if survivors else "every fault is noticed\n")
+    return int(bool(survivors))
+
+
+@dataclass(frozen=True)
+class _Attack:
+    """Replays a run, each time with another fault."""
+
+    run_: Run
+    suite: list[str]
+    reports: Path
+    scratch: Path
+
+    def applies(self, name: str) -> bool:
+        """Tell whether the run has what a fault needs: wrong answers, gates with a metric, or several cases."""
+        rows = list(self.run_.all_rows())
+        if name == "mistyped":
+            return any(gate.metric != "*" for gate in self._gates())
+        if name == "flattered":
+            best = self._find_best()
+            return any(value != best[metric] for row in rows for metric, value in row.scores.items())
+        return len(rows) > 1
+
+    def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
+        """Make the options of the session, and the case that is chosen."""
+        if name == "mistyped":
+            wrong = (re.sub(r"\.([\w@^-]+)", r".\1_other", gate.text, count=1) for gate in self._gates())
+            return tuple(f"--only-gate={text}" for text in wrong)
+        return (*mutant.options, *((self._first_case(),) if name == "chosen" else ()))
+
+    def run(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
+        """Run the suite on the run's answers; return the exit status and the verdict."""
+        chosen = any("::" in argument for argument in arguments)
+        selection = self.run_.info.get("selection", {})
+        suite = [] if chosen else self.suite or [str(path) for path in selection.get("args", ())]
+        label = name or "unchanged"
+        command = [
+            *(sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider"),
+            *(f"--replay={self.run_.folder.path.resolve()}", f"--reports={self.scratch}", f"--run={label}"),
+            *(f"--baseline={path}" for path in self._find_baselines()),
+            *arguments,
+            *suite,
+        ]
+        ended = _call(command, {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else None)
+        if name == "sharded" and not ended.returncode:
+            # A shard's session is green by design, because the joined run decides.
+            gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label)]
+            ended = _call(gate, None)
+        summary = RunFolder(self.scratch / label).summary()
+        errors = [line for line in ended.stdout.splitlines() if line.startswith(("ERROR", "evalsuite:", "shard "))]
+        reasons = [*summary.get("reasons", ()), *errors, "no case was collected"]
+        return ended.returncode, str(reasons[0])
+
+    def _make_fault(self, name: str) -> dict[str, object]:
+        file = self._first_case().partition("::")[0]
+        return {"mutant": name, "best": self._find_best(), "file": str(Path.cwd() / file), "killed": self._first_case()}
+
+    def _first_case(self) -> str:
+        return next(iter(self.run_.all_rows())).case
+
+    def _find_best(self) -> dict[str, float]:
+        """Find the best score of each metric among the run's cases."""
+        best: dict[str, float] = {}
+        for name, bench in self.run_.benchmarks.items():
+            for row in bench.tally:
+                for metric, value in row.scores.items():
+                    choose = min if self.run_.lower_is_better(name, metric) else max
+                    best[metric] = choose(best.get(metric, value), value)
+        return best
+
+    def _gates(self) -> tuple[Gate, ...]:
+        from evalsuite.decisions.gates import gates_of
+
+        return gates_of(self.run_)
+
+    def _find_baselines(self) -> Iterator[Path]:
+        for name in self.run_.info.get("settings", {}).get("baseline") or ():
+            yield find_folder(self.reports, name).path.resolve()
+
+
+def _call(command: list[str], more: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - the suite is the user's own
+        command,
+        env={**os.environ, **(more or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )

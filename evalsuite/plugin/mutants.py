@@ -1,0 +1,154 @@
+"""Faults that `evalsuite gate attack` puts into a replayed session, to see whether the suite's gates notice them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from evalsuite.plugin.items import case_of
+from evalsuite.plugin.xdist import is_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    Scores = Mapping[str, Any]
+
+VARIABLE = "EVALSUITE_MUTANT"  # Holds the fault as JSON, so that workers receive it, too.
+
+
+class Fault(NamedTuple):
+    """The fault of a session."""
+
+    mutant: str  # A name in `MUTANTS`.
+    best: dict[str, float]  # The best score of each metric in the attacked run; others count as wrong.
+    file: str = ""  # The path of the test file that counts as empty.
+    killed: str = ""  # The node id during which a worker dies.
+
+
+class Mutant(NamedTuple):
+    """One kind of fault."""
+
+    summary: str
+    options: tuple[str, ...] = ()  # Further options of the session.
+    # Changes the scores of a scorer, given the best ones; None if the fault is of another kind.
+    change: Callable[[Scores, Mapping[str, float]], Scores] | None = None
+
+
+def _is_wrong(scores: Scores, best: Mapping[str, float]) -> bool:
+    return any(float(value) != best[name] for name, value in scores.items() if name in best)
+
+
+def _degrade(scores: Scores, best: Mapping[str, float]) -> Scores:
+    return {name: 0.0 if best.get(name, 1.0) else 1.0 for name in scores}
+
+
+def _keep(scores: Scores, best: Mapping[str, float]) -> Scores:  # noqa: ARG001 - as the other changes
+    return scores
+
+
+def _drop(scores: Scores, best: Mapping[str, float]) -> Scores:
+    return {} if _is_wrong(scores, best) else scores
+
+
+def _rename(scores: Scores, best: Mapping[str, float]) -> Scores:
+    return {f"{name}_other": value for name, value in scores.items()} if _is_wrong(scores, best) else scores
+
+
+def _skip(scores: Scores, best: Mapping[str, float]) -> Scores:
+    return pytest.skip("a mutant skips wrong answers") if _is_wrong(scores, best) else scores
+
+
+def _fail(scores: Scores, best: Mapping[str, float]) -> Scores:
+    if _is_wrong(scores, best):
+        raise RuntimeError("a mutant fails on wrong answers")
+    return scores
+
+
+def _flatter(scores: Scores, best: Mapping[str, float]) -> Scores:
+    return {name: best.get(name, value) for name, value in scores.items()}
+
+
+MUTANTS: Mapping[str, Mutant] = {
+    "degraded": Mutant("nine of ten answers are wrong", change=_keep),
+    "dropped": Mutant("nine of ten answers are wrong and get no score", change=_drop),
+    "renamed": Mutant("nine of ten answers are wrong and get a score of another name", change=_rename),
+    "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", change=_skip),
+    "failing": Mutant("nine of ten answers are wrong, and the scorer fails on them", change=_fail),
+    "flattered": Mutant("another scorer gives nothing but the best score", change=_flatter),
+    "marked": Mutant('half of the cases are marked slow, and -m "not slow" leaves them out', ("-m", "not slow")),
+    "chosen": Mutant("one case is chosen by its node id"),
+    "sharded": Mutant("one shard of two decides", ("--shard=1/2",)),
+    "emptied": Mutant("a test file is empty"),
+    "moved": Mutant("a benchmark has another name"),
+    "mistyped": Mutant("the gates name another metric"),
+    "killed": Mutant("a worker dies during a case", ("-n", "2")),
+}
+
+
+def read_fault() -> Fault | None:
+    """Read the fault of this session from the environment."""
+    text = os.environ.get(VARIABLE)
+    return Fault(**json.loads(text)) if text else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Change what scorers give."""
+    fault = read_fault()
+    if fault is None or (change := MUTANTS[fault.mutant].change) is None:
+        config.addinivalue_line("markers", "slow: cases that a mutant leaves out")
+        return
+    from evalsuite.engine import case_record, fingerprints, scoring, solving
+
+    counted = itertools.count()
+    best = fault.best
+
+    def mutate(score: Callable[..., Scores], *arguments: Any) -> Scores:
+        scores = score(*arguments)
+        is_degraded = fault.mutant != "flattered" and next(counted) % 10 > 0
+        return change(_degrade(scores, best) if is_degraded else scores, best)
+
+    vars(case_record)["score_by_rule"] = partial(mutate, scoring.score_by_rule)
+    vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
+    if fault.mutant == "flattered":
+        # A scorer in place of another has another version.
+        vars(fingerprints)["_write_version"] = lambda *_: "a mutant"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark cases, or rename the first case's benchmark."""
+    fault = read_fault()
+    cases = [(item, case) for item in items if (case := case_of(item)) is not None]
+    if fault and fault.mutant == "marked":
+        for item, _ in cases[::2]:
+            item.add_marker("slow")
+    if fault and fault.mutant == "moved" and cases:
+        benchmark = cases[0][1].bound.declaration.benchmark
+        object.__setattr__(benchmark, "name", f"{benchmark.name}_moved")
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Empty a test file."""
+    fault = read_fault()
+    if fault and fault.mutant == "emptied" and str(module_path) == fault.file:
+        return _EmptyModule.from_parent(parent, path=module_path)
+    return None
+
+
+class _EmptyModule(pytest.Module):
+    def collect(self) -> list[pytest.Item]:
+        return []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Kill the worker that begins a case."""
+    fault = read_fault()
+    if fault and fault.mutant == "killed" and is_worker(item.config) and item.nodeid == fault.killed:
+        os._exit(1)

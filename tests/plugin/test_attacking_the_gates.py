@@ -1,0 +1,65 @@
+"""Faults in a replayed session, which a suite's gates notice or not."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
+from evalsuite.plugin.mutants import MUTANTS
+from tests.plugin.forty_numbers import model
+from tests.warm_python import run_as_copy
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+    from tests.warm_python import WarmPython
+
+
+@pytest.fixture(autouse=True)
+def sessions_are_copies(monkeypatch: pytest.MonkeyPatch, warm_python: WarmPython) -> None:
+    monkeypatch.setattr(subprocess, "run", partial(run_as_copy, subprocess.run, warm_python.open()))
+
+
+def attack(suite: Suite, capsys: pytest.CaptureFixture[str], threshold: float, *options: str) -> dict[str, str]:
+    """What is told of each fault of a run with two wrong answers in forty."""
+    assert suite.run(model("two_wrong"), "--run=r", f"--gate=numbers.exact_match >= {threshold}", *options).ret == 0
+    capsys.readouterr()
+    status = main(["attack-gate", "r"])
+    out, err = capsys.readouterr()
+    assert not err
+    *lines, last = out.splitlines()
+    told = {line.split()[0]: line for line in lines}
+    assert told.keys() == MUTANTS.keys()
+    assert status == int(last != "every fault is noticed")
+    return told
+
+
+def find_green(told: dict[str, str]) -> set[str]:
+    return {name for name, line in told.items() if "STAYS GREEN" in line}
+
+
+def test_a_strict_gate_and_a_baseline_notice_every_fault(baseline: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    told = attack(baseline, capsys, 0.9, "--baseline=base")
+    assert not find_green(told)
+    assert "red (12): numbers.exact_match is not compared with base: scorers of 40" in told["flattered"]
+    assert "red (12): gate numbers.exact_match >= 0.9: not decided: 20 of 40 cases" in told["marked"]
+    assert "1/2 alone decides nothing" in told["sharded"]
+
+
+def test_a_lax_gate_is_told(numbers: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    told = attack(numbers, capsys, 0.05)
+    assert {"degraded", "flattered"} <= find_green(told)
+    assert "raise their thresholds" in told["degraded"]
+    assert not {"marked", "chosen", "sharded", "moved", "mistyped", "killed"} & find_green(told)
+
+
+def test_a_red_run_and_a_run_without_answers_are_refused(numbers: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers.run(model("ten_wrong"), "--run=red", "--gate=numbers.exact_match >= 0.9")
+    assert main(["gate", "attack", "red"]) == 2
+    assert "attack a green run" in capsys.readouterr().err
+    (numbers.path / "reports" / "red" / "journal.sqlite").unlink()
+    assert main(["gate", "attack", "red"]) == 2
+    assert "its answers cannot be replayed" in capsys.readouterr().err
