@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.metrics.tables.alignment import Pairs
-    from evalsuite.metrics.tables.grid import CellGrid
+    from evalsuite.metrics.tables.grid import CellGrid, Span
 
+BLANK_UNDER_SPAN = 0.5
+"""The similarity of a cell with a span and the same cell without the span, because only its extent is lost."""
 VERSION_OVERLAP = 0.5
 """Minimum overlap of another version of a predicted table, relative to the overlap of the chosen one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The overlap of two tables; cells that are blank on both sides do not count."""
+    """The overlap of two tables; cells that are blank on both sides, and blank lines of one side, do not count."""
 
     similarity: float = 0.0  # The sum of the similarities of aligned cells.
     equal: int = 0  # The number of aligned cells with equal values.
@@ -51,10 +53,24 @@ class ValueGrid:
         width: the length of each row.
     """
 
-    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+    def __init__(self, rows: Sequence[Sequence[str]], spans: Sequence[Span] = ()) -> None:
         self.width = max(map(len, rows), default=0)
         self.texts = [[*row, *[""] * (self.width - len(row))] for row in rows]
         self.rows = [list(map(cell_value, row)) for row in self.texts]
+        self._spans = spans
+
+    @cached_property
+    def covered(self) -> dict[tuple[int, int], int]:
+        """The places that a span fills beside its first one, each with the number of the span."""
+        places: dict[tuple[int, int], int] = {}
+        for number, span in enumerate(self._spans):
+            for row in range(span.row, min(span.row + span.rows, len(self.rows))):
+                for column in range(span.column, min(span.column + span.columns, self.width)):
+                    if (row, column) != (span.row, span.column) and self.texts[row][column] == span.text:
+                        places.setdefault((row, column), number)
+            if len(places) > len(self.rows) * self.width // 2:
+                break
+        return places
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -103,8 +119,8 @@ def compare_content(
     compared. If a table was split into several, they are compared as one table when that is more similar.
     """
     order = {"row_order": row_order, "column_order": column_order}
-    left = [ValueGrid(table.rows) for table in predicted]
-    right = [ValueGrid(table.rows) for table in wanted]
+    left = [ValueGrid(table.rows, table.spans) for table in predicted]
+    right = [ValueGrid(table.rows, table.spans) for table in wanted]
     chosen, leftover = _choose_tables(
         left, right, [table.name for table in predicted], [table.name for table in wanted]
     )
@@ -199,6 +215,7 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
 
 def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:
     similarity, equal, blank = 0.0, 0, 0
+    spans: set[tuple[bool, int]] = set()
     for one, two in rows:
         here, there = left.rows[one], right.rows[two]
         for column, beside in columns:
@@ -207,9 +224,36 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 blank += 1
             elif left.texts[one][column] == right.texts[two][beside]:
                 equal += 1
+            elif not (value and wanted) and (span := _find_span(left, right, (one, column), (two, beside))):
+                similarity += BLANK_UNDER_SPAN if span not in spans else 0.0
+                blank += span in spans
+                spans.add(span)
             else:
                 alike = cell_similarity(left.texts[one][column], right.texts[two][beside])
                 similarity += alike if alike < 1.0 else 0.0
                 equal += alike == 1.0
-    sizes = (len(side.rows) * side.width - blank for side in (left, right))
+    sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))
     return Overlap(similarity + equal, equal, *sizes)
+
+
+def _find_span(
+    left: ValueGrid, right: ValueGrid, place: tuple[int, int], beside: tuple[int, int]
+) -> tuple[bool, int] | None:
+    """Return the side and number of the span that fills a place which is blank on the other side."""
+    is_left = bool(left.rows[place[0]][place[1]])
+    number = left.covered.get(place) if is_left else right.covered.get(beside)
+    return None if number is None else (is_left, number)
+
+
+def _count_cells(table: ValueGrid, rows: Pairs, columns: Pairs, side: int) -> int:
+    """Count the cells of one side: blank lines that only this side has do not count, and its titles count once."""
+    count = len(table.rows) * table.width
+    paired = {pair[side] for pair in rows}
+    for place in set(range(len(table.rows))) - paired:
+        values = set(table.rows[place]) - {""}
+        # A row with a single value is a title of the table or of a section.
+        count -= table.width - len(values) if len(values) < 2 else 0
+    for column in set(range(table.width)) - {pair[side] for pair in columns}:
+        if not any(row[column] for row in table.rows):
+            count -= len(paired)
+    return count

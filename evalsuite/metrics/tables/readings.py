@@ -194,6 +194,7 @@ def _cut_markdown(text: str) -> str:
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
+HTML_ROW = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
 GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
 DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A row of Jira or MoinMoin.
 BAR_IN_CODE = re.compile(r"`[^`|]*\|[^`]*`|(?<![\\$])\$[^$|]*\|[^$]*\$")
@@ -267,7 +268,7 @@ def _split_lines(text: str) -> Iterator[str]:
 
 
 def _is_row(line: str) -> bool:
-    return "|" in line and PIPE.search(line) is not None
+    return "|" in line and PIPE.search(line) is not None and not HTML_ROW.match(line)
 
 
 def _is_name(line: str) -> bool:

@@ -246,3 +246,43 @@ def test_a_thousand_rows_in_any_order_are_paired_by_what_they_hold() -> None:
     score = table_score(predicted, wanted, format="markdown", row_order=False)
     assert 0.68 < score.content < 0.73
     assert "order:columns|assigned:2500" in score.signature
+
+
+GROUPED_HTML = (
+    '<table><tr><td>Name</td><td colspan="4">Points</td></tr><tr><td rowspan="3">Gulls</td><td>1</td><td>2</td>'
+    "<td>3</td><td>4</td></tr><tr><td>5</td><td>6</td><td>7</td><td>8</td></tr><tr><td>9</td><td>10</td><td>11</td>"
+    "<td>12</td></tr></table>"
+)
+UNGROUPED = [["Name", "Points", "", "", ""], ["Gulls", *"1234"], ["", *"5678"], ["", "9", "10", "11", "12"]]
+
+
+def test_blank_cells_under_a_span_cost_half_a_cell_per_span_in_both_directions() -> None:
+    score, reverse = table_score(UNGROUPED, GROUPED_HTML), table_score(GROUPED_HTML, UNGROUPED, format="html")
+    # Name, Points, Gulls and 12 numbers, and one more cell for each span, which counts half.
+    assert score.content == reverse.content == pytest.approx(16 / 17)
+    assert "spans" in [fact.name for fact in score.facts if not fact.fulfilled]
+
+
+def test_a_blank_cell_beside_a_span_or_with_another_text_counts_in_full() -> None:
+    lacks_value = [[*row] for row in UNGROUPED]
+    lacks_value[3][4] = ""
+    assert table_score(lacks_value, GROUPED_HTML).content == pytest.approx(15 / 17)
+
+
+@pytest.mark.parametrize("place", [0, 2, 3])
+def test_a_blank_column_or_row_is_an_error_of_form_alone(place: int) -> None:
+    rows = [["Name", "Won", "Lost"], ["Gulls", "7", "9"], ["Otters", "12", "4"]]
+    wider = [[*row[:place], "", *row[place:]] for row in rows]
+    longer = [*rows[:place], ["", "", ""], *rows[place:]]
+    for changed in (wider, longer):
+        for score in (table_score(changed, rows, format="html"), table_score(rows, changed, format="html")):
+            assert score.content == 1.0
+            assert score.form < 1.0
+
+
+def test_a_title_row_counts_as_one_cell_however_wide_it_is() -> None:
+    rows = [["Name", "Won", "Lost"], ["Gulls", "7", "9"], ["Otters", "12", "4"]]
+    for title in (["Birds of the year", "", ""], ["Birds of the year"] * 3):
+        assert table_score([title, *rows], rows).content == pytest.approx(18 / 19)
+        assert table_score(rows, [title, *rows]).content == pytest.approx(18 / 19)
+    assert table_score([["a", "b", "c"], *rows], rows).content == pytest.approx(18 / 21)
