@@ -33,7 +33,8 @@ _MAGNITUDES = {
 _UNITS = {
     other: unit
     for unit, others in {
-        "$": ("usd", "us$", "dollar", "us dollar"), "€": ("eur", "euro"), "£": ("gbp", "pound"),
+        "$": ("usd", "us$", "dollar", "us dollar"), "€": ("eur", "euro"),
+        "£": ("gbp", "pound sterling", "pounds sterling", "british pound"),
         "¥": ("元", "rmb", "cny", "yuan", "jpy", "yen"), "%": ("percent", "per cent", "pct"),
         "km": ("kilometer", "kilometre", "公里", "千米"), "m": ("meter", "metre", "米"),
         "cm": ("centimeter", "centimetre"),
@@ -43,6 +44,8 @@ _UNITS = {
     }.items()
     for other in others
 }  # fmt: skip
+_AMBIGUOUS = {"pound": {"£", "lb"}}
+"""Words for units, each with the units that it may mean."""
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
@@ -116,8 +119,8 @@ def same_value(one: str, other: str) -> bool:
     amounts = parse_amount(first), parse_amount(second)
     if amounts[0] is None or amounts[1] is None:
         return False
-    same_unit = amounts[0].unit == amounts[1].unit or not (amounts[0].unit and amounts[1].unit)
-    return same_unit and abs(amounts[0].value - amounts[1].value) < TOLERANCE
+    left, right = ({amount.unit} | _AMBIGUOUS.get(amount.unit, set()) for amount in amounts if amount)
+    return (not left.isdisjoint(right) or "" in left | right) and abs(amounts[0].value - amounts[1].value) < TOLERANCE
 
 
 def normalize(text: str) -> str:
