@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import os
 import pickle
 import re
 import signal
 import struct
 import sys
+import tempfile
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,13 +53,12 @@ class TableFile:
         Raises:
             SandboxError: the file cannot be read.
         """
-        try:
+        with _telling_path(path):
             return cls(Path(path).read_bytes(), header_rows)
-        except OSError as error:
-            raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
 
 
-def encode_payload(
+def write_payload(
+    target: int,
     code: str,
     tables: Mapping[str, TableSource],
     *,
@@ -64,43 +66,82 @@ def encode_payload(
     same_pandas: bool = True,
     earlier: Sequence[str] = (),
     stdin: bytes | None = None,
-) -> bytes:
-    """Encode what one round needs, in the form that `inside/program.py` reads.
+) -> None:
+    """Write what one round needs to an open file, in the form that `inside/program.py` reads.
 
-    Args:
-        stdin: the program's standard input; None leaves it empty.
+    The kernel copies the tables' files, so that large ones never pass through this process's memory.
     """
-    packed = [(name, *_pack(name, source, same_pandas=same_pandas)) for name, source in tables.items()]
-    header = json.dumps(
-        {
-            "code": code,
-            "earlier": list(earlier),
-            "last": last,
-            "stdin": None if stdin is None else len(stdin),
-            "tables": [
-                {"name": name, "format": kind, "header_rows": rows, "size": len(content)}
-                for name, kind, content, rows in packed
-            ],
-        }
-    ).encode()
-    return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed), stdin or b""))
+    with contextlib.ExitStack() as opened:
+        packed = [(name, *_pack(name, source, opened, same_pandas=same_pandas)) for name, source in tables.items()]
+        sizes = [len(content) if isinstance(content, bytes) else os.fstat(content).st_size for *_, content in packed]
+        described = [
+            {"name": name, "format": kind, "header_rows": rows, "size": size}
+            for (name, kind, rows, _), size in zip(packed, sizes, strict=True)
+        ]
+        length = None if stdin is None else len(stdin)
+        header = json.dumps(
+            {"code": code, "earlier": list(earlier), "last": last, "stdin": length, "tables": described}
+        ).encode()
+        os.lseek(target, 0, os.SEEK_SET)
+        _write(target, len(header).to_bytes(8, "big") + header)
+        for (*_, content), size in zip(packed, sizes, strict=True):
+            if isinstance(content, bytes):
+                _write(target, content)
+            else:
+                _copy(content, target, size)
+        _write(target, stdin or b"")
 
 
-def _pack(name: str, source: TableSource, *, same_pandas: bool) -> tuple[Literal["csv", "pickle"], bytes, int]:
+def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any) -> bytes:
+    """Return what `write_payload` writes."""
+    with tempfile.TemporaryFile() as file:
+        write_payload(file.fileno(), code, tables, **options)
+        file.seek(0)
+        return file.read()
+
+
+def _pack(
+    name: str, source: TableSource, opened: contextlib.ExitStack, *, same_pandas: bool
+) -> tuple[Literal["csv", "pickle"], int, bytes | int]:
+    """Return a table's format, its number of header rows, and its content or the descriptor of its open file."""
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
     if isinstance(source, (str, Path)):
-        source = TableFile.read(source)
+        with _telling_path(source):
+            return "csv", 1, opened.enter_context(Path(source).open("rb")).fileno()
     if isinstance(source, TableFile):
-        return "csv", source.content, source.header_rows
+        return "csv", source.header_rows, source.content
     pandas = sys.modules.get("pandas")  # the caller who made a frame has imported it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         if not same_pandas:
-            return "csv", source.to_csv(index=False).encode(), source.columns.nlevels
+            return "csv", source.columns.nlevels, source.to_csv(index=False).encode()
         # Unpickled within the sandbox.
-        return "pickle", pickle.dumps(source, protocol=5), 0
+        return "pickle", 0, pickle.dumps(source, protocol=5)
     kind = type(source).__name__
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
+
+
+@contextlib.contextmanager
+def _telling_path(path: Path | str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
+
+
+def _write(target: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(target, left) :]
+
+
+def _copy(source: int, target: int, size: int) -> None:
+    offset = 0
+    while offset < size:
+        copied = os.sendfile(target, source, offset, size - offset)
+        if not copied:
+            raise SandboxError("a table's file became shorter while it was read")
+        offset += copied
 
 
 ERROR_CHARACTERS = 4000

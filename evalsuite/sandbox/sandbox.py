@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.environments import OWN, own_environment
@@ -18,6 +18,7 @@ from evalsuite.sandbox.execution import (
     describe_round,
     encode_payload,
     read_files,
+    write_payload,
 )
 from evalsuite.sandbox.inside import Limits
 from evalsuite.sandbox.script_hosts import inspect_host, run_program, script_host
@@ -278,26 +279,24 @@ class ProgramSession:
 
     async def _run_round(self, warm: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
         if self._key is not None:
-            self._write_payload(encode_payload(code, {}, last=False))
+            self._write_payload(code, {}, last=False)
             end = await warm.continue_program(self._key, seconds)
             if end.ending != "gone":
                 return end
         await warm.load(code)
         same_pandas = self.sandbox.environment.is_own
-        self._write_payload(
-            encode_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
-        )
+        self._write_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         self._key = next(warm.keys)
         with _open_for_program(self._files) as files:
             return await warm.start_program(self._key, files, seconds, once=self._once)
 
-    def _write_payload(self, content: bytes) -> None:
+    def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
         """Write the round's payload to its file, and clear the files of the output."""
         if not self._files:
             self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
             os.ftruncate(file, 0)
-        os.pwrite(self._files[0], content, 0)
+        write_payload(self._files[0], code, tables, **options)
 
     def _read_result(self, end: RoundEnd, timeout: float) -> Execution:
         _, out, err, files = self._files

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxError
@@ -17,7 +16,7 @@ from evalsuite.core.keywords import generation_params
 from evalsuite.core.phrases import both_ends
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Sample, Transcript
-from evalsuite.sandbox import Execution, Sandbox, TableFile
+from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.sandbox.execution import as_event
 from evalsuite.solvers.boxed import last_boxed_answer
 from evalsuite.solvers.program_text import find_program
@@ -57,14 +56,6 @@ def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
     """Return the tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
     tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
     return tables
-
-
-def _read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
-    """Read a sample's tables; files become their content."""
-    return {
-        name: TableFile.read(source) if isinstance(source, (str, Path)) else source
-        for name, source in tables(sample).items()
-    }
 
 
 def describe_tables(names: Sequence[str]) -> str:
@@ -131,9 +122,9 @@ class ProgramSolver:
     timeout: float
     params: Mapping[str, Any]
 
-    async def _prepare(self, sample: Sample) -> tuple[dict[str, TableSource], tuple[Message, ...]]:
-        """Read a sample's tables, which may be large files, only once; return them and the first messages."""
-        tables = await in_thread(_read_tables, self.tables, sample)
+    async def _prepare(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
+        """Return a sample's tables and the first messages."""
+        tables = await in_thread(self.tables, sample)
         description = await _write_description(self.sandbox, tables, self.describe)
         return tables, make_messages(self.prompt, sample, description)
 

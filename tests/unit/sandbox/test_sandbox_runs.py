@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import tempfile
+import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from evalsuite.core.errors import SandboxError
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.execution import write_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +136,18 @@ def test_as_many_header_rows_as_said_name_the_columns(lab: Lab, header_rows: int
 def test_byte_order_marks_and_broken_characters_do_not_stop_a_table(lab: Lab) -> None:
     table = TableFile(b"\xef\xbb\xbfname\ncaf\xe9\n")
     assert lab.run("print(list(df.columns), df.name[0])", {"df": table}).stdout == "['name'] caf\ufffd\n"
+
+
+def test_the_file_of_a_table_never_passes_through_the_memory_of_this_process(tmp_path: Path) -> None:
+    file = tmp_path / "large.csv"
+    file.write_bytes(b"a,b\n" + b"1,2\n" * 4_000_000)
+    with tempfile.TemporaryFile() as payload:
+        tracemalloc.start()
+        write_payload(payload.fileno(), "print(1)", {"df": file}, last=True)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        payload.seek(-4, os.SEEK_END)
+        assert (payload.read(), peak < 1 << 20) == (b"1,2\n", True)
 
 
 def test_a_frame_keeps_its_types_and_index(lab: Lab) -> None:
