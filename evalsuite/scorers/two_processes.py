@@ -156,6 +156,7 @@ def _read_state(value: Any) -> list[Any] | None:
     return [kind.__name__, state] if state and compares else None
 
 
+ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": lambda function, *args, **named: function(*args, **named),
     "state": _read_state,
@@ -164,9 +165,10 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "setattr": setattr,
     **{function.__name__: function for function in (len, str, repr, bool)},
     **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem")},
-    **{name: getattr(operator, name) for name in ("add", "sub", "lt", "le", "gt", "ge")},
+    **{name: getattr(operator, name) for name in ("neg", "lt", "le", "gt", "ge")},
+    **{name: getattr(operator, name) for name in ARITHMETIC},
 }
-"""Operations that the tests may request on an object of the answer; the last six need a second such object."""
+"""Operations that the tests may request on an object of the answer."""
 
 
 class AnswerProcess:
@@ -224,16 +226,20 @@ def _list_bases(kind: type) -> list[str]:
 class Remote:
     """Proxy in the tests' process for a function, a class or an object of the answer."""
 
-    __slots__ = ("__bases", "__identity", "__may_call", "__process")
+    # Whether the tests made the object themselves, by calling its class or by arithmetic with such an object.
+    __slots__ = ("__bases", "__identity", "__is_own", "__may_call", "__process")
 
-    def __init__(self, process: CheckProcess, identity: str | int, bases: list[str], *, may_call: bool) -> None:
-        for name, value in (("process", process), ("identity", identity), ("bases", bases), ("may_call", may_call)):
+    def __init__(
+        self, process: CheckProcess, identity: str | int, bases: list[str], *, may_call: bool, is_own: bool = False
+    ) -> None:
+        values = {"process": process, "identity": identity, "bases": bases, "may_call": may_call, "is_own": is_own}
+        for name, value in values.items():
             object.__setattr__(self, f"_Remote__{name}", value)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.__may_call:
             raise TypeError("a method of the answer's object is called only if the tests name its class")
-        return self.__process.ask("call", [self, *args], named)
+        return self.__process.ask("call", [self, *args], named, makes=self.__identity)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -269,19 +275,26 @@ def _read_own(remote: Remote, name: str) -> Any:
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
-def _add_operation(name: str, *, between_objects: bool) -> None:
+def _add_operation(name: str, *, between_objects: bool, reflected: bool = False) -> None:
     def operation(self: Remote, *args: Any) -> Any:
-        if between_objects and not isinstance(args[0], Remote):
-            return NotImplemented  # The tests may expect this value, which the answer must not see.
-        return _read_own(self, "process").ask(name, [self, *args], {})
+        may_see = name in ARITHMETIC and _read_own(self, "is_own")
+        if between_objects and not (isinstance(args[0], Remote) or may_see):
+            # The tests may expect this value, which the answer must not see: `abs(f(1) - 3) < 1e-6`.
+            return NotImplemented
+        operands = [*args, self] if reflected else [self, *args]
+        made = _read_own(self, "bases")[0] if may_see else None
+        return _read_own(self, "process").ask(name, operands, {}, makes=made)
 
-    setattr(Remote, f"__{name}__", operation)
+    setattr(Remote, f"__{'r' * reflected}{name}__", operation)
 
 
-for _name in ("len", "str", "repr", "bool", "getitem", "setitem", "delitem"):
+for _name in ("len", "str", "repr", "bool", "neg", "getitem", "setitem", "delitem"):
     _add_operation(_name, between_objects=False)
-for _name in ("add", "sub", "lt", "le", "gt", "ge"):
+for _name in ("lt", "le", "gt", "ge"):
     _add_operation(_name, between_objects=True)
+for _name in ARITHMETIC:
+    _add_operation(_name, between_objects=True)
+    _add_operation(_name, between_objects=True, reflected=True)
 
 
 class CheckProcess:
@@ -308,15 +321,23 @@ class CheckProcess:
     def is_named(self, bases: list[str]) -> bool:
         return not self._classes.isdisjoint(bases)
 
-    def ask(self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True) -> Any:
-        """Let the answer's process perform an operation; raise the exception that it raises."""
+    def ask(
+        self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, makes: Any = None
+    ) -> Any:
+        """Let the answer's process perform an operation; raise the exception that it raises.
+
+        `makes` names the class whose object the tests make by this operation.
+        """
         self._requests.put(["call", json.dumps([operation, encode(args), encode(named)])])
         outcome = json.loads(self._results.get())
         try:
             if outcome[0] == "raised":
                 raised = self._make_error(*outcome[1:])
             else:
-                raised, result = None, decode(outcome[1], lambda data: self._make_remote(*data, may_call=may_call))
+                raised, result = (
+                    None,
+                    decode(outcome[1], lambda data: self._make_remote(*data, may_call=may_call, makes=makes)),
+                )
                 for argument, left in zip([*args, *named.values()], outcome[2], strict=True):
                     _copy_content(argument, decode(left, lambda data: self._make_remote(*data)))
         except Exception as error:
@@ -343,10 +364,12 @@ class CheckProcess:
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ")])
 
-    def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True) -> Remote:
+    def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:
         self._got_object = self._got_object or not self.is_named(bases)
-        key = (int(place), may_call)
-        return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call))
+        # A function may return an object that the tests have made, as if the object were its result.
+        is_own = makes == bases[0] and makes in self._classes
+        key = (int(place), may_call, is_own)
+        return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
 
     def _make_error(self, bases: list[str], encoded: Any, text: str) -> BaseException:
         args, attributes = decode(encoded, lambda data: self._make_remote(*data))

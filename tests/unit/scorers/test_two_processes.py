@@ -34,6 +34,17 @@ class Pair:
     def __iter__(self): yield from (self.a, self.b)
     def __getitem__(self, place): return (self.a, self.b)[place]
     def __add__(self, other): return Pair(self.a + other.a, self.b + other.b)
+    def __mul__(self, factor): return Pair(self.a * factor, self.b * factor)
+    def __neg__(self): return self * -1
+    __rmul__ = __mul__
+"""
+FOOLISH_PAIR = """
+class Pair:
+    def __init__(self, a): pass
+    def run(self): return self
+    def __sub__(self, other): return 0
+    def __rsub__(self, other): return 0
+def f(x): return Pair(x)
 """
 OWN = """
 class Own(ValueError):
@@ -155,6 +166,8 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         (PAIR, "p = Pair(1, 2)\nassert list(p) == [1, 2] and len(p) == 2 and p[1] == 2 and p", ["passed"]),
         (PAIR, "assert isinstance(Pair(1, 2), Pair) and not isinstance(3, Pair)", ["passed"]),
         (PAIR, "assert repr(Pair(1, 2) + Pair(1, 0)) == 'Pair(a=2, b=2)'", ["passed"]),
+        (PAIR, "assert Pair(1, 2) * 3 == 3 * Pair(1, 2) == -Pair(-3, -6) == (Pair(1, 2) * 1) * 3", ["passed"]),
+        (PAIR, "Pair(1, 2) - 1", ["failed", UNSUPPORTED.format("-", "Pair", "int")]),
         (
             "import enum\nclass Color(enum.Enum):\n    RED = 1\ndef f(x): return Color.RED",
             "assert f(0) == Color.RED and f(0).value == 1",
@@ -173,6 +186,8 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         ),
         (FOOL, "assert f(1) == 3", ["failed", "AssertionError"]),
         (FOOL, "assert abs(f(1) - 3) < 1e-6", ["failed", UNSUPPORTED.format("-", "Remote", "int")]),
+        (FOOLISH_PAIR, "assert abs(Pair(1).run() - 3) < 1e-6", ["failed", UNSUPPORTED.format("-", "Remote", "int")]),
+        (FOOLISH_PAIR, "Pair(1)\nassert abs(3 - f(1)) < 1e-6", ["failed", UNSUPPORTED.format("-", "int", "Remote")]),
         (FOOL, "assert f(1) < 3", ["failed", "TypeError: '<' not supported between instances of 'Remote' and 'int'"]),
         (FOOL, "assert 3 in f(1)", ["failed", "AssertionError"]),
         (
