@@ -38,9 +38,15 @@ class Option:
 
 
 def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """Declare a field of `Settings` as an option; if its default is a tuple, the option may be repeated."""
-    repeat = isinstance(default, tuple)
-    return field(default=default, metadata={"option": Option(help, metavar, repeat=repeat, **more)})
+    """Declare a field of `Settings` as an option; the default's type is the value's, and a tuple may be repeated."""
+    kind = type(default) if isinstance(default, int | float) else str
+    option = Option(help, metavar, repeat=isinstance(default, tuple), **{"kind": kind, **more})
+    return field(default=default, metadata={"option": option})
+
+
+def switch(help: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
+    """Declare a field of `Settings` as an option without a value, which is off by default."""
+    return setting(False, help, "", **more)
 
 
 def is_given(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.option_values import parse_parameter, setting
+from evalsuite.core.option_values import parse_parameter, setting, switch
 from evalsuite.core.redaction import show_address
 
 if TYPE_CHECKING:
@@ -76,45 +76,32 @@ class Settings:
         "URL",
         kept=False,
     )
-    batch: bool = setting(
-        False,
+    batch: bool = switch(
         "ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered "
-        "for a few seconds, sent together, and waited for; each further step of an episode is a further batch",
-        "",
-        kind=bool,
+        "for a few seconds, sent together, and waited for; each further step of an episode is a further batch"
     )
-    share_greedy: bool = setting(
-        False,
+    share_greedy: bool = switch(
         "let equal requests with temperature 0 share one answer over all cases and epochs, which is paid once; by "
         "default each request of a case is a draw of its own",
-        "",
-        kind=bool,
         per_project=True,
     )
-    detach: bool = setting(
-        False,
+    detach: bool = switch(
         "with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be",
-        "",
-        kind=bool,
         kept=False,
     )
-    max_connections: int = setting(
-        32, "calls in flight at most, in all processes together (default 32)", "N", kind=int, least=1
-    )
+    max_connections: int = setting(32, "calls in flight at most, in all processes together (default 32)", "N", least=1)
     max_rpm: float | None = setting(None, "requests per minute at most", "N", kind=float, least=0.001)
     max_tpm: float | None = setting(None, "tokens per minute at most", "N", kind=float, least=0.001)
     patience: float = setting(
         900.0,
         "seconds before a call gives up on a server that is down or refuses for lack of capacity (default 900)",
         "SECONDS",
-        kind=float,
         kept=False,
     )
     connect_timeout: float = setting(
         30.0,
         "seconds to wait for a connection to be established (default 30)",
         "SECONDS",
-        kind=float,
         least=0.001,
         kept=False,
         per_project=True,
@@ -124,7 +111,6 @@ class Settings:
         "seconds that a server may be silent before and within its answer (default 600); "
         "with --model-param stream=true long answers arrive piece by piece",
         "SECONDS",
-        kind=float,
         least=0.001,
         kept=False,
         per_project=True,
@@ -133,7 +119,6 @@ class Settings:
         1800.0,
         "seconds that one call may take in total (default 1800)",
         "SECONDS",
-        kind=float,
         least=0.001,
         kept=False,
         per_project=True,
@@ -142,7 +127,6 @@ class Settings:
         64.0,
         "largest answer accepted, in MiB after decompression; a larger one is cut off while it arrives (default 64)",
         "N",
-        kind=float,
         least=0.001,
         kept=False,
         per_project=True,
@@ -178,7 +162,7 @@ class Settings:
     epochs: int | None = setting(
         None, "how often each sample is asked, each time as a separate case (default 1)", "K", kind=int, least=1
     )
-    seed: int = setting(0, "seed of every random choice (default 0)", "N", kind=int)
+    seed: int = setting(0, "seed of every random choice (default 0)", "N")
     data: str | None = setting(
         None,
         "folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark "
@@ -233,11 +217,7 @@ class Settings:
         (), "like --gate, but instead of the gates of the ini file; may be repeated", "CONDITION", kept=False
     )
     max_regression: float = setting(
-        0.02,
-        "loss against the baseline that matters, for each gated metric (default 0.02)",
-        "MARGIN",
-        kind=float,
-        per_project=True,
+        0.02, "loss against the baseline that matters, for each gated metric (default 0.02)", "MARGIN", per_project=True
     )
     margin: tuple[str, ...] = setting(
         (),
@@ -251,7 +231,6 @@ class Settings:
         "share of the questions that run and baseline must have in common; below it the run is incomplete "
         "(default 0.9)",
         "SHARE",
-        kind=float,
         per_project=True,
     )
     on_undecided: str = setting(
@@ -276,55 +255,41 @@ class Settings:
         "FILE",
         per_project=True,
     )
-    plan: bool = setting(
-        False,
+    plan: bool = switch(
         "ask nothing: print what the collected cases will take and, with --baseline, which loss they can show",
-        "",
-        kind=bool,
         kept=False,
     )
     detect: float = setting(
         0.02,
         "for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
         "LOSS",
-        kind=float,
         kept=False,
         per_project=True,
     )
-    partial: bool = setting(
-        False,
+    partial: bool = switch(
         "let the cases that -k, -m, --lf or node ids select decide the status alone, without gates; otherwise a gate "
         "on some of a benchmark's cases is not decided (12)",
-        "",
-        kind=bool,
         kept=False,
     )
     shard: str | None = setting(
         None, "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts", "K/N"
     )
-    stop_when_decided: bool = setting(
-        False, "run the cases in random order and stop as soon as every gate is decided either way", "", kind=bool
+    stop_when_decided: bool = switch(
+        "run the cases in random order and stop as soon as every gate is decided either way"
     )
-    until_decided: bool = setting(
-        False,
+    until_decided: bool = switch(
         "as --stop-when-decided, and go on where gates are still open, with the samples beyond --limit and then with "
-        "more epochs (--epochs at most, default 5), until --max-cost is spent",
-        "",
-        kind=bool,
+        "more epochs (--epochs at most, default 5), until --max-cost is spent"
     )
     max_error_share: float = setting(
         0.01,
         "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
         "SHARE",
-        kind=float,
         per_project=True,
     )
-    allow_plain_workers: bool = setting(
-        False,
+    allow_plain_workers: bool = switch(
         "let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way can read and "
         "change; prefer --tx ssh=HOST, or a tunnel",
-        "",
-        kind=bool,
         kept=False,
         per_project=True,
     )
