@@ -212,7 +212,7 @@ def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], s
     """
     refused = _find_refused(keys, state)
     about = f"{state.batch} {_describe_end(state)}"
-    reason = _make_reason(state, about)
+    reason = _explain_failure(state, about)
     if isinstance(reason, Transient | RateLimited):
         about += "; requests without an answer will be sent again"
     elif state.status == "cancelled" and keys:
@@ -238,7 +238,7 @@ def _is_about_the_model(state: BatchState) -> bool:
     return any(error.get(field) == value for error in state.errors for field, value in OF_THE_MODEL.items())
 
 
-def _make_reason(state: BatchState, about: str) -> Exception:
+def _explain_failure(state: BatchState, about: str) -> Exception:
     if state.status == "cancelled":
         return RequestRefused(about)
     if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):

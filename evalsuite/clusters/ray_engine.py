@@ -65,13 +65,13 @@ class RayCluster:
     def is_on_one_host(self) -> bool:
         """Whether every node is on this host, so that its loopback can be reached."""
         own_address = self._ray.util.get_node_ip_address()
-        return all(node["NodeManagerAddress"] == own_address for node in self._alive())
+        return all(node["NodeManagerAddress"] == own_address for node in self._list_alive())
 
-    def _alive(self) -> list[dict[str, Any]]:
+    def _list_alive(self) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def nodes(self) -> int:
-        return len(self._alive())
+        return len(self._list_alive())
 
     def run(
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
@@ -82,7 +82,7 @@ class RayCluster:
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
         # It holds records of nodes that may die, so it runs on this node.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
-        task = ray.remote(_make_task).options(num_cpus=self._cpus, max_retries=RETRIES)
+        task = ray.remote(_run_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
@@ -141,7 +141,7 @@ class Collector:
         return lines
 
 
-def _make_task(job: ShardJob, collector: Any) -> ShardResult:
+def _run_task(job: ShardJob, collector: Any) -> ShardResult:
     import ray
 
     def send(lines: list[str]) -> None:

@@ -82,7 +82,7 @@ def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[lis
     sent = 0
     while True:
         ended = process.poll() is not None
-        lines, sent = _make_records_after(journal, sent)
+        lines, sent = _read_records_after(journal, sent)
         if lines:
             send(lines)
         if ended:
@@ -90,7 +90,7 @@ def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[lis
         time.sleep(BETWEEN_LOOKS)
 
 
-def _make_records_after(journal: Path, number: int) -> tuple[list[str], int]:
+def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     from evalsuite.journal.database import Database
 
     if not journal.is_file():

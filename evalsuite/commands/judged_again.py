@@ -46,7 +46,7 @@ class AnswersToJudge:
         """Find the least value of a score that passes; None where it is not known."""
         if self.passes is not None:
             return self.passes
-        rubric = self._make_rubric(name)
+        rubric = self._find_rubric(name)
         if rubric is None:
             return None
         if rubric.criteria is None:
@@ -57,12 +57,12 @@ class AnswersToJudge:
         """Lowest and highest value of a score; None where they are not known."""
         if name.endswith(PREFERENCE):
             return 0.0, 1.0
-        rubric = self._make_rubric(name)
+        rubric = self._find_rubric(name)
         if rubric is None:
             return None
         return (rubric.criteria.worst, rubric.criteria.best) if rubric.criteria else (0.0, 1.0)
 
-    def _make_rubric(self, name: str) -> Rubric | None:
+    def _find_rubric(self, name: str) -> Rubric | None:
         rubrics = (scorer for scorer in self.scorers if isinstance(scorer, Rubric))
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
@@ -71,7 +71,7 @@ async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int,
     """Ask one judge and return its results by score; the store keeps each answer, so that it is paid for once."""
     gateway = _open_gateway(settings, store)
     try:
-        asking = _Asking(gateway, settings, subject)
+        asking = _JudgeCalls(gateway, settings, subject)
         scores = await asking.scores(subject.records)
         some = {record.case: record for record in subject.records[:probed]}
         answers = {case: record.transcript.answer for case, record in some.items() if record.transcript}
@@ -103,7 +103,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
+class _JudgeCalls:
     """One judge, which judges many answers concurrently."""
 
     gateway: Gateway
@@ -165,10 +165,10 @@ def _make_results(
     )
     return JudgeResults(
         judge=judge,
-        scores=_make_values(scores, name),
+        scores=_select_values(scores, name),
         asked=len(subject.records),
         passes=subject.find_passing_score(name),
-        probed={probe: _make_values(probe_scores, name) for probe, probe_scores in turned.items()},
+        probed={probe: _select_values(probe_scores, name) for probe, probe_scores in turned.items()},
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
@@ -178,7 +178,7 @@ def _make_results(
     )
 
 
-def _make_values(scores: ScoresByCase, name: str) -> dict[str, float]:
+def _select_values(scores: ScoresByCase, name: str) -> dict[str, float]:
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}
 
 

@@ -57,7 +57,7 @@ def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
 
 
 def _make_row(folder: RunFolder) -> list[Cell]:
-    info, summary = _make_info(folder), folder.summary()
+    info, summary = _read_info(folder), folder.summary()
     cases, usage = summary.get("cases") or {}, summary.get("usage") or {}
     return [
         folder.name,
@@ -69,7 +69,7 @@ def _make_row(folder: RunFolder) -> list[Cell]:
     ]
 
 
-def _make_info(folder: RunFolder) -> dict[str, Any]:
+def _read_info(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.info()
     except RunError:
@@ -115,7 +115,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
 def run_prune(options: argparse.Namespace) -> int:
     """List or remove all but the newest runs."""
     runs = newest_first(all_runs(options.reports))
-    kept = {*options.also, *_baselines(runs[: options.keep])}
+    kept = {*options.also, *_list_baselines(runs[: options.keep])}
     old = [folder for folder in runs[options.keep :] if folder.name not in kept and not goes_on(folder)]
     for folder in old:
         if options.yes:
@@ -128,7 +128,7 @@ def run_prune(options: argparse.Namespace) -> int:
     return 0
 
 
-def _baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
+def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
     """Name the baselines of these runs, because later runs will be compared with the same baselines."""
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
@@ -205,14 +205,14 @@ def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
 
     report = make_report(load_run(folder, own_declarations()))
     summary = summarise(report.run, report.verdict, report.measured, report.sections)
-    fault = _difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
+    fault = _describe_difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
     yield f"every number of {SUMMARY}", fault
     text = (folder.path / REPORT).read_text("utf-8", "replace")
     begins = text.startswith(heading(report.verdict, report.run.info.get("model")))
     yield "the verdict on report.md", "" if begins else "it begins with another verdict"
 
 
-def _difference(file: Path, computed: dict[str, Any]) -> str:
+def _describe_difference(file: Path, computed: dict[str, Any]) -> str:
     """Name the entries of a JSON file that differ from the computed ones; empty if all are equal."""
     try:
         kept = json.loads(file.read_text("utf-8"))

@@ -67,7 +67,7 @@ def run_score(options: argparse.Namespace) -> int:
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(FIELDS)
-        writer.writerows((name, *_make_numbers(score)) for name, score in scored)
+        writer.writerows((name, *_list_numbers(score)) for name, score in scored)
     elif options.pairs is not None:
         _print_table(scored)
     else:
@@ -133,7 +133,7 @@ def _score_line(path: Path, name: str, pair: dict[str, Any], options: argparse.N
         raise ScoringError(f"{path}, pair {name}: {error}") from error
 
 
-def _make_numbers(score: TableScore) -> tuple[float, float, float]:
+def _list_numbers(score: TableScore) -> tuple[float, float, float]:
     return score.value, score.content, score.form
 
 
@@ -141,10 +141,10 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     from evalsuite.metrics.tables.table_score import printable
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
-    means = [sum(column) / len(scored) for column in zip(*(_make_numbers(score) for _, score in scored), strict=True)]
+    means = [sum(column) / len(scored) for column in zip(*(_list_numbers(score) for _, score in scored), strict=True)]
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
-    for name, numbers in [*((name, _make_numbers(score)) for name, score in scored), ("mean", means)]:
+    for name, numbers in [*((name, _list_numbers(score)) for name, score in scored), ("mean", means)]:
         value, content, form = numbers
         write(f"{printable(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
     write(f"\n{scored[0][1].signature}\n")

@@ -91,7 +91,8 @@ class Declarations:
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
-            declared = _make_benchmark_of(self._from_test(place)) if "::" in place else _from_package(name)
+            in_test = "::" in place
+            declared = getattr(self._from_test(place), "benchmark", None) if in_test else _from_package(name)
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
@@ -117,7 +118,7 @@ class Declarations:
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
             _demand_declaration(self.root, file, place, function)
-        return _make_declared_by(_import_file(file, self.root), function)
+        return _find_declaration(_import_file(file, self.root), function)
 
 
 def _from_package(name: str) -> object:
@@ -203,12 +204,8 @@ def _import_under_own_name(file: Path) -> ModuleType:
     return module
 
 
-def _make_declared_by(module: ModuleType, function: Sequence[str]) -> object:
+def _find_declaration(module: ModuleType, function: Sequence[str]) -> object:
     value: Any = module
     for name in function:
         value = getattr(value, name, None)
     return getattr(value, DECLARATION, None)
-
-
-def _make_benchmark_of(declaration: object) -> object:
-    return getattr(declaration, "benchmark", None)

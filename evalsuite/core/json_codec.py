@@ -197,17 +197,6 @@ def encode_transcript(transcript: Transcript) -> Plain:
     }
 
 
-def decode_transcript(plain: Mapping[str, Any]) -> Transcript:
-    """Read what `encode_transcript` wrote."""
-    return Transcript(
-        plain["answer"],
-        tuple(Message.from_openai(message) for message in plain["messages"]),
-        plain["reasoning"],
-        tuple(plain["events"]),
-        plain["facts"],
-    )
-
-
 def encode_record(record: Record) -> Plain:
     """Convert a record to an object: one line of `records.jsonl`."""
     return {item.name: _encode_field(getattr(record, item.name)) for item in fields(Record)}

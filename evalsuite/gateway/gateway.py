@@ -109,8 +109,8 @@ class Gateway:
         self._used: dict[str, Usage] = {}
         # Keys of requests that their cases cancelled. Records do not count them, whether or not an answer came later.
         self._cancelled: set[str] = set()
-        # Why answers cannot be stored.
-        self._lost = ""
+        # Why answers cannot be stored any more; empty while they can.
+        self.lost = ""
         # Requests by how they were served: `kept` by the store, `joined` to a call under way, `asked`.
         self.served: Counter[str] = Counter()
 
@@ -127,7 +127,7 @@ class Gateway:
             ) from error
 
     async def _ask(self, request: Request) -> Completion:
-        upstream = self._make_upstream(request)
+        upstream = self._find_upstream(request)
         request = self._vault.conceal(request)
         keys = request_keys(upstream.backend.identity, request, older=self.store.holds_older)
         key, outcomes = keys[0], self.store.outcomes
@@ -157,7 +157,7 @@ class Gateway:
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         """Store that a case cancelled a request; a rerun then waits as long for the case to do so again."""
-        key, *_ = request_keys(self._make_upstream(request).backend.identity, self._vault.conceal(request))
+        key, *_ = request_keys(self._find_upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
             self.store.outcomes.note_cancelled(key, seconds)
@@ -172,7 +172,7 @@ class Gateway:
         try:
             EffectLog(self.store.tool_calls).keep(effect, result)
         except RunError as error:
-            self._lost = str(error)
+            self.lost = str(error)
             self._on_hopeless(error)
             raise
 
@@ -183,7 +183,7 @@ class Gateway:
         if not call.cancelled():
             call.exception()
 
-    def _make_upstream(self, request: Request) -> Upstream:
+    def _find_upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
         if address not in self._backends:
             self._backends[address] = self._open_backend(*address)
@@ -195,9 +195,9 @@ class Gateway:
         return self._upstreams[backend]
 
     async def _complete(self, key: str, upstream: Upstream, request: Request) -> Completion:
-        price = self._make_price(upstream, request.model)
+        price = self._find_price(upstream, request.model)
         try:
-            completion = await self._persist(key, upstream, request, price)
+            completion = await self._ask_until_done(key, upstream, request, price)
         except ModelError as error:
             if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
                 self.store.outcomes.note_error(key, encode_error(error))
@@ -205,20 +205,20 @@ class Gateway:
         # The backend's identity is its address without secrets.
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, name_without_epoch(request.draw)
-        kept = await self._keep(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
+        kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
         self._used[key] = completion.usage
         return kept
 
-    async def _keep(self, key: str, request: Request, completion: Completion) -> Completion:
+    async def _store_answer(self, key: str, request: Request, completion: Completion) -> Completion:
         try:
             return await self.store.put(key, request, completion)
         except RunError as error:
             # A full disk: whatever is asked from now on would be paid for in vain.
-            self._lost = str(error)
+            self.lost = str(error)
             self._on_hopeless(error)
             raise
 
-    def _make_price(self, upstream: Upstream, model: str) -> Price | None:
+    def _find_price(self, upstream: Upstream, model: str) -> Price | None:
         metered = upstream.backend.metered
         price = price_of(model, self._prices) if metered else None
         if price is None and metered and self.ledger.limit is not None:
@@ -227,7 +227,7 @@ class Gateway:
             raise error
         return price
 
-    async def _persist(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
+    async def _ask_until_done(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
         """Retry until it succeeds, cannot succeed, or the limits are reached."""
         retries, limiter = Retries(self._clock, self._patience), upstream.limiter
         while True:
@@ -295,8 +295,8 @@ class Gateway:
             self.ledger.settle(reserved, Attempt(usage, answered, request.model) if usage else None)
 
     async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
-        if self._lost:
-            raise RunError(f"not asked, as no answer can be kept any more: {self._lost}")
+        if self.lost:
+            raise RunError(f"not asked, as no answer can be kept any more: {self.lost}")
         if backend.metered and not self.store.read_only:
             # The journal knows of a call that may cost money before it is made.
             call.attempt = self.store.note_sent(call.key, call.reserved)
@@ -356,11 +356,6 @@ class Gateway:
     def waiting(self) -> int:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
-    @property
-    def lost(self) -> str:
-        """Why answers cannot be kept any more; empty while they can."""
-        return self._lost
-
     def start_over(self) -> None:
         """Prepare a gateway that outlives runs for the next one: models that were given up are tried again.
 
@@ -368,7 +363,7 @@ class Gateway:
         """
         for upstream in self._upstreams.values():
             upstream.given_up = ""
-        self._lost = ""
+        self.lost = ""
         self._used.clear()
         self._cancelled.clear()
 

@@ -282,7 +282,7 @@ class Meter:
         """
         plain = encode_request(request)
         # The address and its login belong to the fingerprint `model`.
-        content, head = digest(plain | {"base_url": None}), partial(_make_digest_head, plain)
+        content, head = digest(plain | {"base_url": None}), partial(_digest_parts, plain)
         ordinal, during = self.count(content, head), DURING.get()
         if during is not None:
             during.requests.append({"content": content, **head()})
@@ -417,7 +417,7 @@ class ModelHandle:
         return handle
 
 
-def _make_digest_head(plain: Plain) -> dict[str, str]:
+def _digest_parts(plain: Plain) -> dict[str, str]:
     prompt = {"messages": plain["messages"], "tools": plain["tools"]}
     return {"prompt": digest(prompt), "params": digest(plain["params"])}
 

@@ -177,7 +177,7 @@ def prompt_bound(request: Request, text: str | None = None) -> int:
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
     size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
-    fields = request.params.keys() | _make_extra_body(request).keys()
+    fields = request.params.keys() | _find_extra_body(request).keys()
     files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
     # Schemas, predictions and whatever else a body has may be billed as well.
@@ -216,32 +216,32 @@ def answer_bound(request: Request) -> int:
 
     A body without a limit counts as one with the limit that `bound_answer` adds.
     """
-    api = _write_api(request)
+    api = _find_api(request)
     if api == "embeddings":
         return 0
     body = _find_body(request)
     limits, largest, answers, limited = LIMITS[api], 0, 1, False
     for name, value in _walk(body):
         if name in BOUNDS:
-            bound = _whole(value)
+            bound = _read_bound(value)
             largest = max(largest, bound)
             limited = limited or (bound > 0 and name in limits and body.get(name) is value)
         elif name in REPEATS:
-            answers = max(answers, _whole(value))
+            answers = max(answers, _read_bound(value))
     return (largest if limited else max(largest, UNBOUNDED_ANSWER)) * answers
 
 
 def bound_answer(request: Request) -> Request:
     """Add a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
-    api, extra = _write_api(request), _make_extra_body(request)
+    api, extra = _find_api(request), _find_extra_body(request)
     if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
     # A negative bound, or null, means no bound to some servers, even beside another field that has one.
-    bounded = dataclasses.replace(request, params=_drop_endless(request.params))
+    bounded = dataclasses.replace(request, params=_drop_unbounded(request.params))
     body = _find_body(bounded)
-    if any(_whole(body.get(name)) for name in LIMITS[api]):
+    if any(_read_bound(body.get(name)) for name in LIMITS[api]):
         return bounded
     # Models that reason take the newer name alone, other servers often the older one alone.
     name = request.model.partition(":")[2] or request.model
@@ -250,14 +250,14 @@ def bound_answer(request: Request) -> Request:
     names = {*LIMITS["chat"], limit}
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
-        further = _make_extra_body(bounded).items()
+        further = _find_extra_body(bounded).items()
         params["extra_body"] = {name: value for name, value in further if name not in names}
     return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
 
 
 def names_another_model(request: Request) -> bool:
     """Tell whether the body may have the server ask a model other than the request's."""
-    fields = request.params.keys() | _make_extra_body(request).keys()
+    fields = request.params.keys() | _find_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
 
 
@@ -265,32 +265,32 @@ REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d))")
 """Names of OpenAI's models that refuse `max_tokens`: o1 and later, gpt-5 and later, but not gpt-35-turbo."""
 
 
-def _drop_endless(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_unbounded(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the fields that would let an answer grow without a bound, at any depth."""
     return {
-        name: _drop_endless(value) if isinstance(value, Mapping) else value
+        name: _drop_unbounded(value) if isinstance(value, Mapping) else value
         for name, value in fields.items()
-        if name not in BOUNDS or isinstance(value, Mapping) or _whole(value)
+        if name not in BOUNDS or isinstance(value, Mapping) or _read_bound(value)
     }
 
 
-def _write_api(request: Request) -> str:
+def _find_api(request: Request) -> str:
     name = request.params.get("api")
     return name if name in {"responses", "embeddings"} else "chat"
 
 
 def _find_body(request: Request) -> Mapping[str, Any]:
     """Return the body that is sent, without messages and tools, which are large and bound nothing."""
-    if _write_api(request) == "chat" and not request.params.get("extra_body"):
+    if _find_api(request) == "chat" and not request.params.get("extra_body"):
         # The usual case: the parameters are the fields.
         return request.params
-    form = responses_format if _write_api(request) == "responses" else chat_format
-    params = {**request.params, "extra_body": _make_extra_body(request)}
+    form = responses_format if _find_api(request) == "responses" else chat_format
+    params = {**request.params, "extra_body": _find_extra_body(request)}
     body: Mapping[str, Any] = form.request_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
     return body
 
 
-def _make_extra_body(request: Request) -> Mapping[str, Any]:
+def _find_extra_body(request: Request) -> Mapping[str, Any]:
     extra = request.params.get("extra_body")
     return extra if isinstance(extra, Mapping) else {}
 
@@ -316,7 +316,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
     return dataclasses.replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
 
 
-def _whole(value: object) -> int:
+def _read_bound(value: object) -> int:
     """Return a positive number rounded up, also one written as text, as lenient servers do; else 0."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
@@ -359,8 +359,8 @@ class Ledger:
 
     async def reserve(self, amount: float) -> None:
         """Set aside the most that a call may cost; waits while calls in flight may yet turn out cheaper."""
-        while amount and self._passes(amount, *self._reserved):
-            if self._passes(amount, -self.elsewhere):
+        while amount and self._exceeds_limit(amount, *self._reserved):
+            if self._exceeds_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
@@ -376,7 +376,7 @@ class Ledger:
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
-    def _passes(self, *amounts: float) -> bool:
+    def _exceeds_limit(self, *amounts: float) -> bool:
         """Return whether the limit would be exceeded if these amounts were paid too."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 

@@ -54,7 +54,7 @@ def read_answer(answer: Any) -> Completion:
 
 
 def _read(choice: Any, message: Any, usage: Any) -> Completion:
-    text, thought = split_reasoning(_write_text(message.get("content")))
+    text, thought = split_reasoning(_join_text(message.get("content")))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
         text=text,
@@ -141,7 +141,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _write_text(content: Any) -> str:
+def _join_text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
     if not isinstance(content, str | None):

@@ -36,7 +36,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     """
     kind, colon, rest = model.partition(":")
     if not model or (colon and not rest):
-        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_write_kinds()}")
+        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_kinds()}")
     target = find_target("evalsuite.models", kind) if colon else None
     if target is None:
         # Also `ft:gpt-4o-mini:...` and the like: a colon alone makes no kind.
@@ -67,6 +67,6 @@ def runs_other_code(model: str) -> bool:
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
 
 
-def _write_kinds() -> str:
+def _list_kinds() -> str:
     own = [name for name in names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
     return "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])

@@ -194,24 +194,24 @@ class Credentials:
     def access(self, model: str, base_url: str | None) -> Access:
         """Decide what may be sent to an address on behalf of a model."""
         address = self.locate(base_url)
-        grant = self._make_grant(model, base_url)
+        grant = self._find_grant(model, base_url)
         if grant is not None and grant.key_env:
             return self._with_key(grant.key_env, demanded=True)
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
-            return self._with_key(self._write_usual_key(address))
-        name = self._write_usual_key(address)
+            return self._with_key(self._find_key_name(address))
+        name = self._find_key_name(address)
         if key_from(name, self._environ) is None:
             return replace(self._access, key_name=name, advice=REFUSED.format(name=name))
         return replace(self._access, key_name=name, advice=WITHHELD.format(name=name))
 
-    def _make_grant(self, model: str, base_url: str | None) -> Grant | None:
+    def _find_grant(self, model: str, base_url: str | None) -> Grant | None:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]
         # Another model at an address that was given is reached with that address's key.
         return next(iter(exact or (matching if base_url else ())), None)
 
-    def _write_usual_key(self, address: Address) -> str:
+    def _find_key_name(self, address: Address) -> str:
         if not address.host.endswith(".azure.com"):
             return OPENAI_KEY
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)

@@ -31,14 +31,14 @@ def read_answer(answer: Any) -> Completion:
     """Read the vectors from a server's JSON, in the order of the texts."""
     try:
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
-        vectors = tuple(_write_vector(entry["embedding"]) for entry in entries)
+        vectors = tuple(_encode_embedding(entry["embedding"]) for entry in entries)
         tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise Transient(f"the server's answer holds no embeddings: {str(answer)[:200]}") from error
     return Completion("", usage=Usage(1, tokens, 0), embeddings=vectors)
 
 
-def _write_vector(embedding: Any) -> str:
+def _encode_embedding(embedding: Any) -> str:
     if isinstance(embedding, str):
         decode_vector(embedding)
         return embedding

@@ -105,8 +105,8 @@ class FunctionBackend:
                 reasoning=answer.get("reasoning_content") or reasoning,
                 tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
                 finish_reason=answer.get("finish_reason") or "stop",
-                usage=_make_usage(answer.get("usage") or {}),
-                logprobs=None if logprobs is None else tuple(_make_logprob(*entry) for entry in logprobs),
+                usage=_read_usage(answer.get("usage") or {}),
+                logprobs=None if logprobs is None else tuple(_read_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
                 facts=_plain({name: value for name, value in answer.items() if name not in UNDERSTOOD}),
             )
@@ -131,7 +131,7 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
     return {name: value for name, value in arguments.items() if name in names}
 
 
-def _make_usage(stated: Mapping[str, Any]) -> Usage:
+def _read_usage(stated: Mapping[str, Any]) -> Usage:
     if "input_tokens" in stated:
         return read_usage(stated)
     # A function may leave out one of the two.
@@ -143,5 +143,5 @@ def _plain(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     return json.loads(dumps(facts)) if facts else {}
 
 
-def _make_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
+def _read_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
     return TokenLogprob(token, logprob, tuple((top or {}).items()))

@@ -87,12 +87,7 @@ class OpenAIBackend:
 
     async def complete(self, request: Request) -> Completion:
         self.check()
-        # Exceptions are raised here, outside of the handlers: the client's frames hold the key, and pytest would
-        # show them.
-        outcome = await self._outcome(request)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _raise_failure(await self._outcome(request))
 
     async def _outcome(self, request: Request) -> Completion | Exception:
         try:
@@ -126,19 +121,19 @@ class OpenAIBackend:
         async with self._opening:
             if self._calls is None:
                 # Importing the package takes a second, during which others go on.
-                package = await asyncio.to_thread(_make_package)
+                package = await asyncio.to_thread(_import_client)
                 self._calls = package.OpenAICalls(self._address, self._access)
         return self._calls
 
     def _read(self, request: Request, answer: ServerAnswer) -> Completion:
         content = self._mask(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
-        completion = self._make_completion(request, join_stream(content) if streamed else _make_json(content), content)
+        completion = self._read_completion(request, join_stream(content) if streamed else _parse_json(content), content)
         if self.on_exhausted is not None and (seconds := exhausted_for(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
-    def _make_completion(self, request: Request, answer: Any, content: bytes) -> Completion:
+    def _read_completion(self, request: Request, answer: Any, content: bytes) -> Completion:
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             status = error.get("code") if isinstance(error, dict) else None
@@ -162,15 +157,12 @@ class OpenAIBackend:
         if status != 200:
             words = redact(server_words(content))
             raise failure(status, {}, words, self.base_url, self._access.advice)
-        return self._make_completion(request, json.loads(content), content)
+        return self._read_completion(request, json.loads(content), content)
 
     async def use(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Has something else done with the client, given it and the headers that each call needs."""
         self.check()
-        outcome = await self._try(work)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _raise_failure(await self._try(work))
 
     async def _try(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
@@ -184,10 +176,7 @@ class OpenAIBackend:
     async def offers(self) -> list[str] | None:
         """List the names of the models that the server offers, at no cost; None if it has no list."""
         self.check()
-        outcome = await self._list_models()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _raise_failure(await self._list_models())
 
     async def _list_models(self) -> list[str] | Exception | None:
         import httpx2
@@ -230,13 +219,13 @@ class OpenAIBackend:
                 "or a larger `ulimit -n` helps"
             )
         if links.unreachable:
-            words = f"{self._write_masked_text(links.words)}{self._name_proxy_hint()}"
+            words = f"{self._mask_text(links.words)}{self._name_proxy_hint()}"
             return Unreachable(f"cannot connect to {self.base_url}: {words}")
         if links.timeout:
             whole = type(error) is TimeoutError
             seconds = times.whole if whole else times.silence
             return LostAnswer(f"{self.base_url} gave no answer within {seconds:g} s")
-        words = self._write_masked_text(links.words)
+        words = self._mask_text(links.words)
         if not links.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
         return Broken(f"the connection to {self.base_url} broke: {words}")
@@ -249,7 +238,7 @@ class OpenAIBackend:
             return ""
         return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
 
-    def _write_masked_text(self, text: str) -> str:
+    def _mask_text(self, text: str) -> str:
         return self._mask(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _mask(self, content: bytes) -> bytes:
@@ -266,13 +255,20 @@ class OpenAIBackend:
             self._calls = None
 
 
-def _make_package() -> Any:
+def _raise_failure(outcome: T | Exception) -> T:
+    """Raise an exception outside of its handler: the client's frames hold the key, and pytest would show them."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _import_client() -> Any:
     from evalsuite.models import openai_client
 
     return openai_client
 
 
-def _make_json(content: bytes) -> Any:
+def _parse_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

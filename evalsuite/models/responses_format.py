@@ -27,8 +27,8 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
         "store": False,
     }
     if request.tools:
-        body["tools"] = [_flat(tool) for tool in request.tools]
-    return body | _rename(params) | dict(request.params.get("extra_body") or {})
+        body["tools"] = [_flatten_tool(tool) for tool in request.tools]
+    return body | _rename_params(params) | dict(request.params.get("extra_body") or {})
 
 
 def _list_items(message: Message) -> list[dict[str, Any]]:
@@ -39,18 +39,18 @@ def _list_items(message: Message) -> list[dict[str, Any]]:
         {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
         for call in message.tool_calls
     ]
-    spoken = [{"role": message.role, "content": _content(plain["content"])}] if plain["content"] else []
+    spoken = [{"role": message.role, "content": _convert_content(plain["content"])}] if plain["content"] else []
     return [*spoken, *calls]
 
 
-def _content(content: Any) -> Any:
+def _convert_content(content: Any) -> Any:
     """Parts of a message, whose kinds have other names here."""
     if isinstance(content, str):
         return content
-    return [_make_part(part) for part in content]
+    return [_convert_part(part) for part in content]
 
 
-def _make_part(part: dict[str, Any]) -> dict[str, Any]:
+def _convert_part(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") == "text":
         return {"type": "input_text", "text": part["text"]}
     if part.get("type") == "image_url":
@@ -58,13 +58,13 @@ def _make_part(part: dict[str, Any]) -> dict[str, Any]:
     return part
 
 
-def _flat(tool: Any) -> dict[str, Any]:
+def _flatten_tool(tool: Any) -> dict[str, Any]:
     if tool.get("type", "function") != "function":
         return dict(tool)
     return {"type": "function", **tool.get("function", tool)}
 
 
-def _rename(params: dict[str, Any]) -> dict[str, Any]:
+def _rename_params(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of chat completions by the names that they have here."""
     body = dict(params)
     for name in ("max_tokens", "max_completion_tokens"):
@@ -112,7 +112,7 @@ def _read(answer: Any) -> Completion:
         raise Withheld("a content filter withheld the whole answer")
     return Completion(
         text=text,
-        reasoning=_write_summary(items) or thought,
+        reasoning=_join_summary(items) or thought,
         tool_calls=calls,
         finish_reason=finish,
         usage=read_usage(answer.get("usage") or {}),
@@ -120,7 +120,7 @@ def _read(answer: Any) -> Completion:
     )
 
 
-def _write_summary(items: list[Any]) -> str:
+def _join_summary(items: list[Any]) -> str:
     thoughts = [item for item in items if item["type"] == "reasoning"]
     parts = [part for item in thoughts for part in (item.get("summary") or item.get("content") or ())]
     return "\n\n".join(str(part.get("text") or "") for part in parts)

@@ -196,7 +196,7 @@ class LiveLine:
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {_write_frequency(rate)}") for rate in gateway.rates()]
+        parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.rates()]
         seconds = estimate_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
@@ -211,7 +211,7 @@ class LiveLine:
         return (tokens - before) / max(now - since, INTERVAL)
 
 
-def _write_frequency(rate: float) -> str:
+def _format_rate(rate: float) -> str:
     return f"{rate:.0f} requests/s" if rate >= 2 else f"{number_of(round(60 * rate), 'request')}/min"
 
 
@@ -227,12 +227,12 @@ def estimate_left(seconds: float, done: int, answers: int, total: int) -> float 
 def fit(parts: Sequence[tuple[int, str]], width: int) -> str:
     """Join the parts in one line, and drop those of the greatest rank until it fits."""
     kept = list(parts)
-    while len(kept) > 1 and len(_write_line(kept)) > width:
+    while len(kept) > 1 and len(_join_parts(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))
-    return _write_line(kept)[:width]
+    return _join_parts(kept)[:width]
 
 
-def _write_line(parts: Sequence[tuple[int, str]]) -> str:
+def _join_parts(parts: Sequence[tuple[int, str]]) -> str:
     return " · ".join(text for _, text in parts)
 
 

@@ -6,12 +6,12 @@ import atexit
 import gc
 import threading
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
 from evalsuite.plugin.items import case_of, solvable_case
-from evalsuite.plugin.xdist import find_worker_queue, is_worker
+from evalsuite.plugin.xdist import WorkerQueue, find_worker_queue, is_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
 
 
-class Upcoming(Protocol):
-    """Knows which cases a process runs next."""
-
-    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Receive, in the main thread, the item that begins."""
-
-    def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the cases among the `most` items after the current one, each of them once; called in another thread.
-
-        A case that the caller does not take is yielded by the next call.
-        """
-
-
 class SessionQueue:
     """The session's items in order, for sessions without workers."""
 
@@ -47,7 +34,7 @@ class SessionQueue:
         self._positions = {item: position for position, item in enumerate(items)}
         self._queue = CaseQueue([solvable_case(item) for item in items])
 
-    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
         """Move to an item; one that is not the session's changes nothing."""
         if item in self._positions:
             self._queue.move_to(self._positions[item])
@@ -103,7 +90,7 @@ class Process:
         self._loop: BackgroundLoop | None = None
         self._models: Models | None = None
         # Made by the first case, in the thread that runs the tests.
-        self._queue: Upcoming | None = None
+        self._queue: SessionQueue | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
 
     @property

@@ -100,13 +100,13 @@ def _start_worker(config: pytest.Config) -> None:
         return ChannelAsker(channel, background, stop)
 
     settings = restore(json.loads(data["settings"]))
-    config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _make_new_loop, connect)
+    config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _make_loop, connect)
     apply_selection(config, data["selection"])
     # To tell an interruption by a scorer from the user's.
     handle_signals("SIGINT", end=pytest.exit, terminal=None)
 
 
-def _make_new_loop() -> BackgroundLoop:
+def _make_loop() -> BackgroundLoop:
     from evalsuite.gateway.loop import BackgroundLoop
 
     return BackgroundLoop()

@@ -178,7 +178,7 @@ def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
         red = decision.verdict != "met"
         # The gate is the test's name, which pytest puts before this line.
         line = f"{decision.verdict}: {measured_line(decision)}"
-        text = "\n\n".join([line, *(_behind(decision, report) if red else ())])
+        text = "\n\n".join([line, *(_list_blocks_behind(decision, report) if red else ())])
         # pytest takes what follows a bracket for parameters, and closes it at the end.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", text, red=red)
@@ -195,7 +195,7 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
         yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 
-def _behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
+def _list_blocks_behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
     # The worst cases under a gate, each with its block.
     for title, block in blocks(cases_behind(decision, report.run), report.run, report.baseline):
         yield f"{for_terminal(title)}\n{block}"
@@ -235,7 +235,7 @@ def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
         return
     counts = count_asked((case.bound.name, case.source.id) for case in cases)
     try:
-        lines = _make_lines(process.settings, process.model_name, terminal.config, counts)
+        lines = _list_plan_lines(process.settings, process.model_name, terminal.config, counts)
     except EvalsuiteError as error:
         lines = [f"evalsuite: {in_words(error)}"]
         session.exitstatus = 4
@@ -243,7 +243,7 @@ def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
         terminal.write_line(line)
 
 
-def _make_lines(
+def _list_plan_lines(
     settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
 ) -> list[str]:
     from evalsuite.decisions.gates import parse_gates

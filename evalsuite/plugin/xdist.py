@@ -101,7 +101,11 @@ def stop_distributing(config: pytest.Config, reason: str) -> None:
 
 
 class WorkerQueue:
-    """The items assigned to a worker that it has not begun."""
+    """The items assigned to a worker that it has not begun.
+
+    Args:
+        torun: xdist's queue of indexes; None where it cannot be read, so that only the next item is known.
+    """
 
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun
@@ -109,14 +113,15 @@ class WorkerQueue:
         # The index yielded last, and its position in the queue at that time.
         self._last, self._place = -1, -1
 
-    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as SessionQueue has it
         self._next = nextitem
 
     def __call__(self, most: int) -> Iterator[Case]:
+        """Yield the next case, then those among the first `most` of the queue, each once; called in another thread."""
         coming, self._next = self._next, None
         if coming is not None and (case := solvable_case(coming)) is not None:
             yield case
-        while (index := self._take(most)) is not None:
+        while self._torun is not None and (index := self._take(most)) is not None:
             if (case := solvable_case(self._items[index])) is not None:
                 yield case
 
@@ -138,21 +143,7 @@ class WorkerQueue:
         return -1
 
 
-class NextItem:
-    """The item after the current one, used if xdist's queue cannot be read."""
-
-    def __init__(self) -> None:
-        self._next: pytest.Item | None = None
-
-    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
-        self._next = nextitem
-
-    def __call__(self, most: int) -> Iterator[Case]:  # noqa: ARG002 - part of the protocol
-        if self._next is not None and (case := solvable_case(self._next)) is not None:
-            yield case
-
-
-def find_worker_queue(session: pytest.Session) -> WorkerQueue | NextItem:
+def find_worker_queue(session: pytest.Session) -> WorkerQueue:
     """Find xdist's queue of this worker."""
     for plugin in session.config.pluginmanager.get_plugins():
         torun = getattr(plugin, "torun", None)
@@ -163,4 +154,4 @@ def find_worker_queue(session: pytest.Session) -> WorkerQueue | NextItem:
         "raise -n to have more calls in flight, and tell evalsuite's maintainers",
         stacklevel=1,
     )
-    return NextItem()
+    return WorkerQueue(session.items, None)

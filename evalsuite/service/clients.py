@@ -54,10 +54,10 @@ def is_loopback(host: str) -> bool:
 def parse_services(text: str, environ: Mapping[str, str] = os.environ) -> list[ServiceAddress]:
     """Parse the services that `--gateway` names, separated by commas."""
     token = key_from(TOKEN, environ)
-    return [ServiceAddress(_check(url.strip().rstrip("/")), token) for url in text.split(",")]
+    return [ServiceAddress(_check_url(url.strip().rstrip("/")), token) for url in text.split(",")]
 
 
-def _check(url: str) -> str:
+def _check_url(url: str) -> str:
     parts = urlsplit(url)
     try:
         plain = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port)
@@ -132,14 +132,14 @@ def read_clients(path: Path) -> Clients:
         raise SettingsError(f"--clients {path}: not JSON ({error}); {_describe_form()}") from error
     if not isinstance(plain, dict) or not plain:
         raise SettingsError(f"--clients {path}: names no client; {_describe_form()}")
-    clients = [_make_client(name, entry, path) for name, entry in plain.items()]
+    clients = [_read_client(name, entry, path) for name, entry in plain.items()]
     tokens = [client.token.reveal() for client in clients if client.token]
     if len(set(tokens)) < len(tokens):
         raise SettingsError(f"--clients {path}: two clients have one token")
     return Clients(clients)
 
 
-def _make_client(name: str, entry: Any, path: Path) -> Client:
+def _read_client(name: str, entry: Any, path: Path) -> Client:
     fields = entry if isinstance(entry, dict) else {}
     token, share = fields.get("token"), fields.get("share", 1.0)
     where = f"--clients {path}, {name!r}"
@@ -190,7 +190,7 @@ class SharedLedger(Ledger):
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 
-    def hear(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
+    def set_paid(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
         """Set what each client has paid by now, at this gateway and at others on the same store.
 
         Args:
@@ -200,14 +200,14 @@ class SharedLedger(Ledger):
         for name, share in self.shares.items():
             share.take_over(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
-    def _own(self) -> Ledger:
+    def _find_share(self) -> Ledger:
         client = ASKING.get()
         if client.name not in self.shares:
             self.shares[client.name] = self._share(client)
         return self.shares[client.name]
 
     async def reserve(self, amount: float) -> None:
-        share = self._own()
+        share = self._find_share()
         try:
             await share.reserve(amount)
         except SpendLimitReached as error:
@@ -225,5 +225,5 @@ class SharedLedger(Ledger):
             raise
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
-        self._own().settle(amount, attempt)
+        self._find_share().settle(amount, attempt)
         super().settle(amount, attempt)

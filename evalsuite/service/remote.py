@@ -113,7 +113,7 @@ def check_services(services: Sequence[ServiceAddress]) -> None:
         asyncio.run(_check(service))
 
 
-def _in_vain(url: str, error: Exception) -> str:
+def _explain_failure(url: str, error: Exception) -> str:
     """Why a service cannot be spoken to, and what to do."""
     import aiohttp
 
@@ -137,7 +137,7 @@ async def _check(service: ServiceAddress) -> None:
         ):
             content = await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise BackendUnavailable(f"--gateway {service.url}: {_in_vain(service.url, error)}") from error
+        raise BackendUnavailable(f"--gateway {service.url}: {_explain_failure(service.url, error)}") from error
     if response.status != 200:
         raise BackendUnavailable(f"--gateway {service.url}: {_words(content)}")
     try:

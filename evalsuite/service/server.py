@@ -58,22 +58,22 @@ def exposition(gateway: Gateway, counts: Counts) -> str:
     ledger = gateway.ledger
     shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
     families = [
-        _write_family("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
-        _write_family("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
-        _write_family("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
-        _write_family(
+        _format_metric("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
+        _format_metric("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
+        _format_metric("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
+        _format_metric(
             "requests_total",
             "counter",
             "requests: kept in the store, joined to a call under way, asked",
             ("served",),
             {(name,): gateway.served[name] for name in ("kept", "joined", "asked")},
         ),
-        _write_family("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
-        _write_family("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
-        _write_family("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.outages())}),
-        _write_family("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
-        _write_family("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
-        _write_family(
+        _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
+        _format_metric("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
+        _format_metric("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.outages())}),
+        _format_metric("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
+        _format_metric("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
+        _format_metric(
             "client_spent_dollars",
             "gauge",
             "US dollars of each client",
@@ -84,7 +84,7 @@ def exposition(gateway: Gateway, counts: Counts) -> str:
     return "".join(families)
 
 
-def _write_family(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
+def _format_metric(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
     whole = f"evalsuite_gateway_{name}"
     lines = [f"# HELP {whole} {help_text}", f"# TYPE {whole} {kind}"]
     for key, value in sorted(values.items()):
@@ -154,11 +154,11 @@ class GatewayServer:
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
-        application.router.add_get("/health", self._make_health)
+        application.router.add_get("/health", self._answer_health)
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/evalsuite/client", self._client)
         application.router.add_post("/evalsuite/ask", self._ask)
-        application.router.add_route("*", "/v1/{path:.*}", self._make_openai)
+        application.router.add_route("*", "/v1/{path:.*}", self._answer_openai)
         return application
 
     async def ask(self, request: Request) -> Completion:
@@ -199,7 +199,7 @@ class GatewayServer:
             return _plain(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         return await handler(request)
 
-    async def _make_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
+    async def _answer_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
         try:
             self._store.check_up()
             problem = self._gateway.lost
@@ -237,7 +237,7 @@ class GatewayServer:
         except EvalsuiteError as error:
             return {"error": encode_error(error)}
 
-    async def _make_openai(self, request: web.Request) -> web.StreamResponse:
+    async def _answer_openai(self, request: web.Request) -> web.StreamResponse:
         try:
             answer = await self._door.answer(
                 request.method, "/" + request.match_info["path"], await request.read(), request.headers

@@ -56,7 +56,7 @@ class Service:
 def serve(service: Service) -> None:
     """Run a gateway until SIGINT or SIGTERM."""
     clients = read_clients(service.clients) if service.clients else Clients()
-    tls = _make_tls(service)
+    tls = _load_certificate(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):
         raise SettingsError(
             f"--host {service.host} can be reached over the network, so it takes --tls-cert, --tls-key and --clients. "
@@ -68,7 +68,7 @@ def serve(service: Service) -> None:
     asyncio.run(_serve(service, clients, tls))
 
 
-def _make_tls(service: Service) -> ssl.SSLContext | None:
+def _load_certificate(service: Service) -> ssl.SSLContext | None:
     if service.certificate is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -139,7 +139,7 @@ def _keep_up(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: 
         gateway.start_over()
     if store.shared and ledger.limit is not None:
         with suppress(RunError):
-            ledger.hear(store.paid(), store.under_way_elsewhere())
+            ledger.set_paid(store.paid(), store.under_way_elsewhere())
 
 
 def _in_url(host: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from evalsuite.core.declarations import FIXTURE
 from evalsuite.plugin import pytest_internals, xdist
 
 
@@ -81,4 +82,9 @@ def test_without_the_queue_of_a_worker_it_looks_ahead_by_one_case() -> None:
     assert isinstance(xdist.find_worker_queue(session), xdist.WorkerQueue)
     del plugins[1]
     with pytest.warns(UserWarning, match="looks ahead by one"):
-        assert isinstance(xdist.find_worker_queue(session), xdist.NextItem)
+        queue = xdist.find_worker_queue(session)
+    case = SimpleNamespace(bound=SimpleNamespace(solver=object()))
+    item: Any = SimpleNamespace(callspec=SimpleNamespace(params={FIXTURE: case}))
+    queue.move_to(item, item)
+    assert list(queue(8)) == [case]
+    assert list(queue(8)) == []
