@@ -1,4 +1,4 @@
-"""Ways of an application under test to its model: clients of the openai package, an endpoint."""
+"""Gives an application under test access to its model: clients of the openai package, and an endpoint."""
 
 import lazy_loader
 

@@ -45,7 +45,7 @@ class CaseApi:
     def __init__(self, model: AnsweringModel, *, answers: int = 0) -> None:
         self._model = model
         self._answers = answers
-        # What `previous_response_id` may name: conversations without their instructions.
+        # The conversations, without their instructions, by the ids that `previous_response_id` may name.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:

@@ -43,7 +43,7 @@ class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error o
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What goes back to a client."""
+    """An HTTP response for a client."""
 
     status: int  # HTTP status.
     chunks: tuple[bytes, ...]  # The pieces of the body, in the order of sending.

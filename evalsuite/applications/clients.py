@@ -22,7 +22,7 @@ KEY = "the-gateway-holds-the-key"
 
 
 class _Transport:
-    """Takes requests to the event loop that the model lives in."""
+    """Passes requests to the event loop in which the model runs."""
 
     def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api, self._loop = api, loop
@@ -42,7 +42,7 @@ class _Transport:
 
 
 class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
-    """For `AsyncOpenAI`, on whatever asyncio loop it is used."""
+    """The transport of `AsyncOpenAI`, which works on any asyncio loop."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         answer = self._ask(request, await request.aread())
@@ -57,7 +57,7 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
 
 
 class BlockingTransport(_Transport, httpx2.BaseTransport):
-    """For `OpenAI`, in any thread but the loop's own."""
+    """The transport of `OpenAI`, for any thread except the loop's own."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request; one that takes longer than its own time-out is cancelled."""
@@ -82,12 +82,12 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
 
 
 def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
-    """Make an `AsyncOpenAI` whose calls the case's model answers; it waits for as long as the run lets a call wait."""
+    """Make an `AsyncOpenAI` whose calls the case's model answers; its time limit is that of the run."""
     client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
     return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 
 
 def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
-    """Make an `OpenAI` whose calls the case's model answers; it waits for as long as the run lets a call wait."""
+    """Make an `OpenAI` whose calls the case's model answers; its time limit is that of the run."""
     client = httpx2.Client(transport=BlockingTransport(api, loop))
     return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)

@@ -33,7 +33,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     Raises:
         SolverError: an argument or the result is not JSON data, or a plain function was called where it would block
             the event loop.
-        ReplayMiss: a replay calls it otherwise than the run did.
+        ReplayMiss: a replay calls the function with other arguments or in another order than the run.
         RunError: the journal cannot be used.
     """
     name = f"{function.__module__}.{function.__qualname__}"

@@ -1,7 +1,7 @@
 """A loopback address for programs in any language: one listener per process, one secret path per case.
 
-The listener is in the process that runs the case, so that it is there for programs on the hosts of remote
-workers, too; its requests go to the one gateway like every other call.
+The listener is in the process that runs the case, so that programs on the hosts of remote workers can reach it, too.
+Its requests go to the run's gateway like every other call.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Endpoint:
 
 
 class LoopbackServer:
-    """Answers HTTP requests on loopback from when it is made until its loop ends."""
+    """Answers HTTP requests on loopback until its event loop ends."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -112,7 +112,7 @@ class LoopbackServer:
         else:
             answer = error_answer(401, REFUSED, "authentication_error")
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
-        # A client that is gone needs no answer.
+        # A client that has disconnected needs no answer.
         with suppress(ConnectionError):
             await response.prepare(request)
             for chunk in answer.chunks:

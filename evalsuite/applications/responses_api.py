@@ -136,7 +136,7 @@ def _make_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the fields that say how the model answers; raise `BadRequest` for one that would be lost."""
+    """Convert the generation parameters; raise `BadRequest` for a field that would be lost."""
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(NOT_IN_CHAT & given.keys()):
         if name not in DEFAULTS or given[name] != DEFAULTS[name]:

@@ -37,7 +37,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     """Solve a sample with an async function, or with a plain one in a thread of its own.
 
     A plain function gets a model whose methods block. A model call that failed for good is the case's error even if the
-    function handled it: an answer without the model measures nothing.
+    function handled it, because an answer without the model measures nothing.
     """
     try:
         result = await _call_within_case(solver, sample, model)

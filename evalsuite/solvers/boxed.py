@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 _BOX = r"\boxed{"
-# Boxes, escaped characters (a backslash right before a box escapes nothing) and braces.
+# Boxes, braces and escaped characters; a backslash right before a box escapes nothing.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
-# Styles and fonts that say nothing about the words in them. Without nesting: the innermost goes first.
+# Styles and fonts, which do not change the words in them. The innermost ones are removed first.
 _STYLED = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
 )

@@ -48,7 +48,7 @@ class Conversation:
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
     async def _talk(self, episode: Episode, sample: Sample, model: Model, spoken: list[tuple[str, str]]) -> str:
-        """Run the conversation and returns what ended it."""
+        """Run the conversation and return the reason for its end."""
         for _ in range(self.max_turns):
             line = await self.user.speak(sample, spoken, model)
             if line is None:

@@ -40,7 +40,7 @@ class Turn:
     thought: str  # The model's reasoning, in its own words.
     calls: Sequence[Call] = ()  # The calls to run; none if the turn is malformed.
     fault: str | None = None  # The kind of malformation; None for a well-formed turn.
-    words: str = ""  # The kind of malformation in words for the model.
+    words: str = ""  # The sentence that tells the model about the malformation.
     answer: str | None = None  # The text that ends the episode; None if the episode goes on or a call ends it.
 
 
@@ -249,7 +249,7 @@ class Episode:
         text: str,
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
-        """Note a call and shows the model its observation."""
+        """Record a call and show the model its observation."""
         observation = beginning_and_length(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
@@ -277,7 +277,7 @@ class Episode:
         return tool.executor.kind, kept["text"], kept["failed"]
 
     async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a tool and returns what the journal stores of it."""
+        """Run a tool and return the result that the journal stores."""
         started, failed = time.monotonic(), False
         limit = self.limit_of(tool)
         try:
@@ -297,7 +297,7 @@ class Episode:
         }
 
     def limit_of(self, tool: Tool) -> float | None:
-        """Return the time limit of a call in seconds; none for a tool that a model simulates."""
+        """Return the time limit of a call in seconds; None for a tool that a model simulates."""
         if not getattr(tool.executor, "timed", False):
             return None
         if self.loop.seconds is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
 # A fence as CommonMark has it, at any depth of lists and quotes: it ends at a fence of the same sign that is
-# at least as long and stands alone on its line. Possessive: a line of a hundred thousand backticks would
+# at least as long and is alone on its line. Possessive, because a line of a hundred thousand backticks would
 # otherwise be tried in as many ways.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
@@ -29,7 +29,7 @@ _FENCE = re.compile(
 _PYTHON = ("python", "py", "python3")
 # A run of signs as a whole: to try each of its ends would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A fence anywhere in a line that says Python, up to the next fence or the end. Its line may go on after the language,
+# A fence anywhere in a line, marked as Python, up to the next fence or the end. Its line may go on after the language,
 # and the closing fence may be followed by anything.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
@@ -60,8 +60,9 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     """Find the program in an answer.
 
     Fenced blocks as CommonMark has them come first, the last one before the others, then fences anywhere in a line,
-    then all blocks joined, then code without a fence. The first that parses and prints counts. If none does, it is the
-    last block, whatever is wrong with it. Lines of a notebook's commands (`!pip`, `%matplotlib`) are removed.
+    then all blocks joined, then code without a fence. The first reading that parses and prints is the program. If no
+    reading does, the last block is the program, even if it does not parse. Commands of notebooks (`!pip`,
+    `%matplotlib`) are removed.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():

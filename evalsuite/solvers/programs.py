@@ -78,7 +78,7 @@ async def _write_description(sandbox: Sandbox, tables: Mapping[str, TableSource]
 
 
 def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
-    """Make the messages; a template fills the last message of an input that is a conversation."""
+    """Make the messages; in a conversation, the filled template replaces the last message."""
     if callable(prompt):
         request = prompt(sample, tables)
         return (Message("user", request),) if isinstance(request, str) else tuple(request)
@@ -112,7 +112,7 @@ def _find_missing_package(execution: Execution) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSolver:
-    """What both solvers share; the fields are the arguments of `program_of_thought`."""
+    """Base of the solvers that run programs; the fields are the arguments of `program_of_thought`."""
 
     sandbox: Sandbox
     owns_sandbox: bool
@@ -248,7 +248,7 @@ there: you will be shown what it printed, and variables keep their values. Once 
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
 
-# What the model is told of a round, given its execution and how many rounds of code are left.
+# Writes the message after a round from its execution and the number of rounds with code that are left.
 ShowResult = Callable[[Execution, int], str]
 
 
@@ -312,9 +312,9 @@ def interleaved(
 ) -> Interleaved:
     r"""Let the model run code in up to `rounds` rounds and answer in a last one without code.
 
-    In each round the last Python block of the model's answer runs; an answer without one is the last, and
-    after `rounds` rounds one more answer is asked for, whose code is not run. The answer is the content
-    of the last `\boxed{...}` after the last result, else the text after the last result.
+    In each round, the last Python block of the model's answer runs. An answer without such a block is the last one.
+    After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is the
+    content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
     The transcript's facts: `rounds`, how many programs ran; `program`, how the last of them ended (`ok`,
     `failed`, `timed out`), or `missing`. Each program is an event of the kind `program` with `code`,

@@ -1,4 +1,4 @@
-"""Reads descriptions of a function and its parameters from a docstring in Google, NumPy or Sphinx style."""
+"""The decorator `@tool`: makes tools of Python functions by their signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Read the parameters of a function."""
+    """The parameters of a function."""
 
     schema: Mapping[str, Any]  # A JSON schema of type `object`.
-    # pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass).
+    # The type adapters (pydantic) of the parameters whose values JSON cannot express (a date, a dataclass).
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
 
 
 def _make_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    # Without the return type, which no document shows and which may be known to type checkers alone.
+    # Leave out the return type: no document shows it, and it may be imported for type checkers only.
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     bare = types.SimpleNamespace(__annotations__=annotations)
     try:

@@ -1,4 +1,4 @@
-"""Tools: their documents in the form of OpenAI's function definitions, the protocol of what runs them, and lists."""
+"""Tools: their documents, the checks of a call's arguments, the protocol of executors, and the registry of tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ToolDocument:
     """A tool's name, what it does, and its parameters.
 
     Attributes:
-        name: as the model must write it.
+        name: the name that the model must write.
         description: what the tool does, for the model to read.
         parameters: a JSON schema of type `object`.
         origin: the library folder or class that the tool comes from; names are unique only within one.
@@ -92,7 +92,7 @@ class ToolDocument:
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
         else:
-            # Only the schema itself says what an array, an object or a choice may hold.
+            # Only the schema itself describes the content of an array, an object or a choice.
             hidden = {"description", "default"}
             notes = [json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)]
         if "default" in schema:
@@ -143,8 +143,8 @@ class Fault:
 def check_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """Convert arguments to the tool's types; return them and everything that is wrong with them.
 
-    Values are converted to the documented type if nothing is lost: published documents type every parameter as a
-    string while models write numbers, and the other way round. A null for an optional parameter counts as leaving it
+    Values are converted to the documented type if nothing is lost, because published documents declare numbers as
+    strings or strings as numbers. A null for an optional parameter counts as leaving it
     out.
     """
     properties, required = document.properties, document.required
@@ -190,7 +190,7 @@ def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault
 
 
 def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[Fault]:
-    """Violations of what the schema says about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
+    """List violations of the rules about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
     from jsonschema import Draft202012Validator
 
     alone = {"type", "properties", "required", "additionalProperties"}
@@ -256,7 +256,7 @@ class Executor(Protocol):
     # An executor with a true attribute `timed` is subject to the time limits of tools.
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Run one call and returns what the tool returned, text or JSON data."""
+        """Run one call and return the tool's result: text or JSON data."""
         ...
 
 
@@ -287,7 +287,7 @@ def describe_error(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A document and what runs it."""
+    """A tool's document and executor."""
 
     document: ToolDocument
     executor: Executor

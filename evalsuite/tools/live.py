@@ -1,8 +1,8 @@
 """The executor `live`: the published tool.py files, in bubblewrap, with this machine's network.
 
 Weaker than `evalsuite.sandbox`, which gives programs no network at all: these files are published code that
-calls web services, and their user chose them. They see their own folder, Python and its packages, an empty
-/tmp and the network, loopback included; nothing else of this machine.
+calls web services, and their user chose them. They can access their own folder, Python and its packages, an
+empty /tmp and the network including loopback, but nothing else of this machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_OUTPUT = 1 << 20
 _STARTED = b"started\n"
 # Functions and modules by which Python code executes other code.
 _EXECUTES = {"eval", "exec", "compile", "os.system", "os.popen", "subprocess", "pexpect", "PythonREPL"}
-# What names and certificates are looked up with; absent ones are passed over.
+# Files for resolving names and checking certificates; missing files are left out.
 _NETWORK_FILES = (
     "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki",
     "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
@@ -154,7 +154,7 @@ def command(bwrap: str, folder: Path) -> list[str]:
 
 
 def _write_program() -> str:
-    # -S leaves the packages out, which stand elsewhere in a virtual environment than in its interpreter.
+    # Add the packages here, because -S leaves them out: a virtual environment has them in another place.
     return f"import sys; sys.path += {list(own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")

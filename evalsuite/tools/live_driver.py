@@ -2,8 +2,8 @@
 
 Reads `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}` from standard input and writes two
 lines to standard output: one as soon as it runs, one with `{"result": ...}`, `{"error": ...}` or, where the file
-or a package that it imports is not there, `{"missing": ...}`. It is handed over as source text, so it imports
-nothing of evalsuite.
+or a package that it imports is not there, `{"missing": ...}`. The host passes this file as source text, so the
+file imports nothing of evalsuite.
 """
 
 from __future__ import annotations

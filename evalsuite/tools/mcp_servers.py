@@ -54,7 +54,7 @@ class McpServer:
 
     @property
     def name(self) -> str:
-        """Its name in records."""
+        """The server's name in records."""
         return self.url or " ".join(self.command)
 
 

@@ -24,7 +24,7 @@ LONGEST_CALL = 300
 
 
 class Result(NamedTuple):
-    """What came of a recorded call."""
+    """The result of a recorded call."""
 
     text: str  # The observation.
     failed: bool  # Whether the call failed.
@@ -117,7 +117,7 @@ class RecordedUser:
 class _Calls:
     """The calls that a run made."""
 
-    # By request, the calls of tools in their order, an episode each.
+    # The tool calls of each episode in order, by the episode's request.
     episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
     results: dict[str, list[Result]] = field(default_factory=dict)  # The results of each call in the recorded episodes.
     replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.

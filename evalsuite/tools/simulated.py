@@ -107,12 +107,12 @@ def find_player(asker: Model, name: str, base_url: str | None, *, epoch: int | N
 
 @dataclass(frozen=True, slots=True)
 class Simulator:
-    """The model that plays tools and users."""
+    """The model that simulates tools and users."""
 
-    model: str  # Its name.
+    model: str  # The model's name.
     base_url: str | None = None  # The model's address, if it is not the backend's usual one.
-    library: ObservationLibrary = field(default_factory=ObservationLibrary)  # Its earlier answers.
-    max_tokens: int = 512  # Limit of an answer.
+    library: ObservationLibrary = field(default_factory=ObservationLibrary)  # The model's earlier answers.
+    max_tokens: int = 512  # Limit of an answer in tokens.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
         """Return the simulator's answer to a question (the same in each epoch), if possible from the library."""
@@ -213,10 +213,10 @@ Say {end} and nothing else when {stop}."""
 
 
 class Speaker(Protocol):
-    """The other side of a conversation."""
+    """A user who talks to the agent in a conversation."""
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
-        """Return what the user says next; None ends the conversation."""
+        """Return the user's next message; None ends the conversation."""
         ...
 
 

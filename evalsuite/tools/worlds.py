@@ -1,4 +1,4 @@
-"""Faults injected into a world, to see how an agent copes with them."""
+"""Worlds: the objects whose methods are an episode's tools, and faults injected into them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Injected:
 
 
 class FaultCounter:
-    """Counts the calls of an episode and says which of them go wrong."""
+    """Counts the calls of an episode to find the ones that go wrong."""
 
     def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: Effects) -> None:
         self.faults, self._effects = faults, effects
@@ -104,12 +104,12 @@ class OpenedTools(Protocol):
     """A source of tools that must be opened for each episode, such as a server."""
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:
-        """Open the episode's tools. Whatever must be closed at the end goes on the stack."""
+        """Open the episode's tools. The stack closes what must be closed at the end."""
         ...
 
 
 class World:
-    """How the world of an episode is made, and what goes wrong in it.
+    """Makes the world of an episode, and injects faults into it.
 
     Args:
         make: a class, or a function of the sample, sync or async. The object may be a context manager, async or not,
@@ -127,7 +127,7 @@ class World:
 
     @property
     def documents(self) -> list[ToolDocument]:
-        """The tools of a class; those of a function are not known beforehand."""
+        """The documents of a class's tools; empty for a function, whose tools are not known beforehand."""
         return documents_of(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
@@ -265,7 +265,7 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
     try:
         await tool.executor.run(tool.document, arguments, nobody)
     except ToolFailure:
-        # It failed the first time, too.
+        # The call also failed the first time.
         return
 
 
@@ -277,7 +277,7 @@ async def _close(close: Callable[[], Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTools:
-    """What an episode may use."""
+    """The tools and worlds of an episode."""
 
     tools: list[Tool]  # The tools of all sources, in their order.
     worlds: list[OpenWorld]  # The worlds on which the tools act.

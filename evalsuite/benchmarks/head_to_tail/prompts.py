@@ -141,7 +141,7 @@ class PromptMode:
     # the answerable one.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
-    # `unsure` tells the model to say "unsure" and shows an example, `guess` tells it to guess
+    # `unsure` asks the model to say "unsure" and shows an example; `guess` asks the model to guess.
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
     cloze: bool = False  # Whether to ask for the word in a gap.
     natural: bool = False  # Whether to ask only questions that people are likely to ask.

@@ -126,17 +126,8 @@ def _draw_figure(lines: Sequence[LabelledCases]) -> Chart:
             Series(domain, [each and each.value for each in _estimate_by_bucket(tally.where(domain=domain))])
             for domain in _list_domains(lines)
         ]
-    return Chart(
-        kind="lines",
-        name="head_to_tail_by_popularity",
-        title="Accuracy from head to tail",
-        labels=BUCKETS,
-        series=series,
-        unit="percent",
-        limits=(0.0, 1.0),
-        x_title="popularity",
-        y_title="accuracy",
-    )
+    name, title = "head_to_tail_by_popularity", "Accuracy from head to tail"
+    return Chart("lines", name, title, BUCKETS, series, "percent", (0.0, 1.0), "popularity", "accuracy")
 
 
 def _estimate_by_bucket(tally: Tally) -> list[Estimate | None]:

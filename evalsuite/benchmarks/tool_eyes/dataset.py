@@ -167,7 +167,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute code of the model, if the options say so."""
+    """Leave out queries whose live tools execute the model's code, if the options demand it."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = executing_files(Path(options.library)) & {query.subject for query in queries}

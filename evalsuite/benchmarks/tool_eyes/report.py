@@ -240,17 +240,8 @@ def _show_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         series.append(Series(line.label, shares))
     labels = [str(number) for number in numbers]
     columns = [Column("Run"), *(Column(label, "count") for label in (*labels, "Unfinished"))]
-    chart = Chart(
-        kind="bars",
-        name="tool_eyes_turns",
-        title="Turns per episode",
-        labels=labels,
-        series=series,
-        unit="percent",
-        limits=(0.0, 1.0),
-        x_title="turns",
-        y_title="episodes",
-    )
+    title = "Turns per episode"
+    chart = Chart("bars", "tool_eyes_turns", title, labels, series, "percent", (0.0, 1.0), "turns", "episodes")
     return Table("Episodes by their number of turns", columns, rows), chart
 
 
@@ -277,18 +268,13 @@ def _show_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         for fault in present
     ]
     note = "Counts of turns or calls; a call may be counted more than once."
-    chart = Chart(
-        kind="bars",
-        name="tool_eyes_failures",
-        title="What went wrong",
-        labels=[fault.replace("_", " ") for fault in present],
-        series=[
-            Series(line.label, [share[fault] for fault in present]) for line, share in zip(lines, shares, strict=True)
-        ],
-        unit="percent",
-        y_title="of turns",
-    )
-    return Table("What went wrong", columns, rows, note), chart
+    labels = [fault.replace("_", " ") for fault in present]
+    series = [
+        Series(line.label, [share[fault] for fault in present]) for line, share in zip(lines, shares, strict=True)
+    ]
+    title = "What went wrong"
+    chart = Chart("bars", "tool_eyes_failures", title, labels, series, "percent", y_title="of turns")
+    return Table(title, columns, rows, note), chart
 
 
 def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
