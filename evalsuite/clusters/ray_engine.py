@@ -76,7 +76,7 @@ class RayCluster:
     def run(
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
     ) -> Iterator[ShardResult]:
-        """Run shards; yields each result as it arrives."""
+        """Run shards; yield each result as it arrives."""
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
@@ -102,7 +102,7 @@ class RayCluster:
         return result
 
     def close(self) -> None:
-        """Leave the cluster; ends it where it was started here."""
+        """Leave the cluster; end it if it was started here."""
         self._ray.shutdown()
 
 

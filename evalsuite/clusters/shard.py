@@ -119,7 +119,7 @@ def _pack(folder: Path) -> bytes:
 
 
 def unpack(result: ShardResult, into: Path) -> Path:
-    """Write a shard's folder; returns where it is."""
+    """Write a shard's folder; return its path."""
     if not result.folder:
         raise RunError(
             f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"

@@ -29,7 +29,7 @@ GRACE = 30.0  # seconds in which it must end
 
 @contextmanager
 def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
-    """Run a gateway service on loopback for the shards of one run; yields its address.
+    """Run a gateway service on loopback for the shards of one run; yield its address.
 
     Functions named as models are imported from `root`.
     """
@@ -91,7 +91,7 @@ class ShardedRun:
             self._journal.record(plain["case"], same_ask(plain.get("fingerprints", {})), line)
 
     def join(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
-        """Wait for all shards and writes the report."""
+        """Wait for all shards, and write the report."""
         from evalsuite.output.reports.write import write_run
 
         try:

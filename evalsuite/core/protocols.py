@@ -85,7 +85,7 @@ class Scorer(Protocol):
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores | Score | float:
-        """Scores one transcript; any exception becomes the case's error."""
+        """Score one transcript; any exception becomes the case's error."""
 
 
 @runtime_checkable
@@ -93,7 +93,7 @@ class JudgedScorer(Protocol):
     """Scores with the help of a judge; recognised by its method `judged`."""
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
-        """Scores one transcript with the judge's help."""
+        """Score one transcript with the judge's help."""
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ class ModelScorer(Protocol):
     """Scores with the help of another model, called through `model.peer`; recognised by its method `scored`."""
 
     def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
-        """Scores one transcript; `model` is the model under test."""
+        """Score one transcript; `model` is the model under test."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class RaisedInThread(Exception):  # noqa: N818 - says what happened
 
 
 async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls a function in a daemon thread of its own and awaits its result.
+    """Call a function in a daemon thread of its own, and await its result.
 
     Each call gets its own thread, because a user's function may wait for any length of time; the number of
     cases in flight bounds the number of threads. Python does not wait for daemon threads, so a function that

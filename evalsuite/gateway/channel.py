@@ -35,7 +35,7 @@ class Channel(Protocol):
         """Send text to the other side."""
 
     def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
-        """Has a thread of execnet's call with each text, and with None at the end."""
+        """Call a function with each text, and with None at the end, in a thread of execnet's."""
 
 
 class ChannelAsker:

@@ -42,7 +42,7 @@ class Vault:
         return "Vault(***)"
 
     def conceal(self, request: Request) -> Request:
-        """Hash the secret parameters of a request and removes secrets from its address."""
+        """Hash the secret parameters of a request, and remove secrets from its address."""
         params = self._conceal(request.params)
         base_url = request.base_url and redact(request.base_url)
         if params is request.params and base_url == request.base_url:

@@ -346,7 +346,7 @@ class Gateway:
             self._on_hopeless(error)
 
     def total_usage(self) -> Usage:
-        """Sums the usage of all completions that cases received in this run, each counted once.
+        """Sum the usage of all completions that cases received in this run, each counted once.
 
         Unlike what was paid in this session, this is the same for a run and its replay.
         """
@@ -368,7 +368,7 @@ class Gateway:
         self._cancelled.clear()
 
     async def aclose(self) -> None:
-        """End the calls in flight, after a short wait for those that cost money, and closes everything."""
+        """End the calls in flight, after a short wait for those that cost money, and close everything."""
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._drain()
@@ -410,10 +410,10 @@ class Store(Protocol):
         """Read the completion stored under a key, if there is one."""
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Store a completion; returns the one that is stored under this key now, as it will be read."""
+        """Store a completion; return the one that is stored under this key now, as it will be read."""
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Record that a call is made; returns the attempt's number."""
+        """Record that a call is made; return the attempt's number."""
 
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""

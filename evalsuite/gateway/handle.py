@@ -160,7 +160,7 @@ class Effects:
         return self._keeper is not None and DURING.get() is None
 
     async def begin(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
-        """Numbers a call; returns its place if it has to be made, else None and its earlier result; see `once`."""
+        """Number a call; return its place if it must be made, else None and its earlier result; see `once`."""
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_result(effect) if self._keeper is not None else None
         if kept is None:
@@ -275,7 +275,7 @@ class Meter:
             self._whole.add(usage)
 
     def draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Record the fingerprints of a request, and names its draw: the case, and the ordinal of this content in it.
+        """Record the fingerprints of a request, and name its draw: the case, and the ordinal of this content in it.
 
         Args:
             shared: whether equal requests share one answer whoever asks.
@@ -294,7 +294,7 @@ class Meter:
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
     def count(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
-        """Count a request; returns how often the case has sent this content."""
+        """Count a request; return how often the case has sent this content."""
         if not self._requests:
             digests = head()
             self._first = {name: digests[name] for name in ("prompt", "params")}
@@ -333,20 +333,12 @@ class ModelHandle:
         *,
         shared: bool = False,
     ) -> None:
-        self._asker, self._name, self._base_url, self._epoch = asker, name, base_url, epoch
-        self._overrides = overrides or {}
+        self._asker, self.name, self._base_url, self._epoch = asker, name, base_url, epoch
+        self.overrides: Mapping[str, Any] = overrides or {}
         self.meter = meter or Meter()
         self._shared = shared
         # Usage of models that play users and tools for the case.
         self.players = Meter(self.meter, plays=True)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def overrides(self) -> Mapping[str, Any]:
-        return self._overrides
 
     async def chat(
         self,
@@ -355,9 +347,9 @@ class ModelHandle:
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        params |= self._overrides
+        params |= self.overrides
         request = Request(
-            model=self._name,
+            model=self.name,
             messages=read_prompt(prompt),
             params=params,
             tools=tuple(tools),
@@ -399,13 +391,13 @@ class ModelHandle:
 
         With an epoch, equal requests of all cases share one answer, as a simulated tool needs.
         """
-        same = name == self._name and base_url is None
+        same = name == self.name and base_url is None
         return type(self)(
             self._asker,
             name,
             self._base_url if same else base_url,
             epoch or self._epoch,
-            self._overrides if same else {},
+            self.overrides if same else {},
             self.meter,
             shared=self._shared or epoch is not None,
         )

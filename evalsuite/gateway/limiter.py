@@ -262,7 +262,7 @@ class Limiter:
 
     @contextmanager
     def backing_off(self) -> Iterator[None]:
-        """Count a request that was refused and waits before it is sent again."""
+        """Count a refused request while it waits to be sent again."""
         self._backing_off += 1
         try:
             yield

@@ -62,7 +62,7 @@ class BackgroundLoop:
             self.loop.call_soon_threadsafe(call, *args)
 
     def close(self) -> None:
-        """Cancel everything that still runs and ends the thread."""
+        """Cancel everything that still runs, and end the thread."""
         if self.loop.is_closed():
             return
         self.run(self._cancel_all())

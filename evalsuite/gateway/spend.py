@@ -307,7 +307,7 @@ def _walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def count_usage(request: Request, completion: Completion) -> Usage:
-    """Count a completion's usage; estimates and flags it where the server sent none, or an impossible one."""
+    """Count a completion's usage; estimate and flag it if the server sent none, or an impossible one."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
@@ -358,7 +358,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Set aside the most that a call may cost; waits while calls in flight may yet turn out cheaper."""
+        """Set aside the most that a call may cost; wait while calls in flight may still turn out cheaper."""
         while amount and self._exceeds_limit(amount, *self._reserved):
             if self._exceeds_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -381,7 +381,7 @@ class Ledger:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def take_over(self, paid: float, elsewhere: float) -> None:
-        """Adopt what is paid by now, here and elsewhere, and wakes those that wait.
+        """Adopt what is paid by now, here and elsewhere, and wake the calls that wait.
 
         Args:
             paid: US dollars.
@@ -391,7 +391,7 @@ class Ledger:
         self._settled.set()
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
-        """Release what was set aside, and books what was used (None: the call failed and cost nothing)."""
+        """Release a reserved amount, and book what was used (None: the call failed and cost nothing)."""
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage

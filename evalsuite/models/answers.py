@@ -33,14 +33,14 @@ class AnswersBackend:
         read_answers(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
-        """Refuses, because the run has no model."""
+        """Refuse, because the run has no model."""
         raise RequestRefused(
             f"this run scores the ready-made answers of {self._file}, so it asks no model; a judge is named "
             "with --judge-model"
         )
 
     async def aclose(self) -> None:
-        """Does nothing; nothing was opened."""
+        """Do nothing; nothing was opened."""
 
 
 class ReadyAnswers:
@@ -114,7 +114,7 @@ class ReplayBackend:
         """Nothing can be missing."""
 
     async def complete(self, request: Request) -> Completion:
-        """Refuses; a request gets here only if the store has no answer."""
+        """Refuse; a request gets here only if the store has no answer."""
         last_message = request.messages[-1].content if request.messages else ""
         raise ReplayMiss(
             f"run {self._run} holds no answer of {request.model} to this request (epoch {request.epoch}, "
@@ -123,4 +123,4 @@ class ReplayBackend:
         )
 
     async def aclose(self) -> None:
-        """Does nothing; nothing was opened."""
+        """Do nothing; nothing was opened."""

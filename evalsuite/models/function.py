@@ -117,7 +117,7 @@ class FunctionBackend:
             ) from error
 
     async def aclose(self) -> None:
-        """Does nothing; a call still in progress ends by itself."""
+        """Do nothing; a call still in progress ends by itself."""
 
 
 def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,10 +86,7 @@ class LitellmBackend:
 
 
 def _hush() -> None:
-    """Has what litellm does to pydantic pass, in a suite whose warnings are errors, too.
-
-    Again and again, as pytest sets the filters anew for every test, and in the thread of the tests.
-    """
+    """Ignore litellm's warnings about pydantic; called for each request, because pytest resets the filters."""
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)\b")
 
 

@@ -160,7 +160,7 @@ class OpenAIBackend:
         return self._read_completion(request, json.loads(content), content)
 
     async def use(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
-        """Has something else done with the client, given it and the headers that each call needs."""
+        """Call a function with the client and the headers that each call needs."""
         self.check()
         return _raise_failure(await self._try(work))
 

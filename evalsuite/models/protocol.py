@@ -83,4 +83,4 @@ class Backend(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Close connections and ends processes."""
+        """Close connections, and end processes."""

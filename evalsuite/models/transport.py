@@ -78,7 +78,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request and reads the whole answer."""
+        """Send a request, and read the whole answer."""
         answer = await self.exchange(PreparedCall.of(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)

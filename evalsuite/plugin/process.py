@@ -95,7 +95,7 @@ class Process:
 
     @property
     def deal(self) -> Deal:
-        """Knows this machine's shard of the samples."""
+        """This machine's shard of the samples."""
         if self._deal is None:
             from evalsuite.engine.cases import Deal
 

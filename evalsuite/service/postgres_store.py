@@ -139,7 +139,7 @@ class PostgresStore:
         self._guard(prepare)
 
     def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Does work on the connection; one that broke while nothing was done is made anew, once."""
+        """Do work on the connection; one that broke while idle is made anew, once."""
         for last in (False, True):
             try:
                 return work(self._connect())

@@ -27,7 +27,7 @@ SILENCE = 60.0  # seconds without a sign of life after which a gateway is taken 
 
 
 class RemoteBackend:
-    """Has a gateway service ask. An answer carries the cost that the gateway paid for it, now or earlier."""
+    """Asks by way of a gateway service. An answer carries the cost that the gateway paid for it, now or earlier."""
 
     # The service has the limit for all of its clients; a further one here would be by other prices.
     metered = False

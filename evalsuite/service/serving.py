@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from evalsuite.core.errors import RunError, SettingsError
+from evalsuite.core.redaction import redact
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
@@ -151,15 +152,9 @@ def _announce(url: str, service: Service, clients: Clients) -> None:
     sys.stdout.write(
         f"evalsuite gateway: {url}\n"
         f"  clients: {who}\n"
-        f"  store:   {_without_login(service.store)}\n"
+        f"  store:   {redact(service.store)}\n"
         f"  sessions: pytest cases/ --gateway={url}\n"
         f"  OpenAI clients: OPENAI_BASE_URL={url}/v1\n"
         f"  {url}/health, {url}/metrics; Ctrl-C ends it\n"
     )
     sys.stdout.flush()
-
-
-def _without_login(store: str) -> str:
-    from evalsuite.core.redaction import redact
-
-    return redact(store)

@@ -95,7 +95,7 @@ class SqliteStore(Answers):
         return {name: float(cost) for name, cost in self._database.all(PAID)}
 
     def under_way_elsewhere(self) -> dict[str, float]:
-        """Return None, because no other gateway uses this file."""
+        """Return nothing, because no other gateway uses this file."""
         return {}
 
     def get(self, key: str) -> Completion | None:
@@ -122,6 +122,6 @@ class SqliteStore(Answers):
         self._database.one("SELECT 1")
 
     def close(self) -> None:
-        """Close the file, and lets another gateway have it."""
+        """Close the file, and let another gateway open it."""
         super().close()
         self._lease.release()

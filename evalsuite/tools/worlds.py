@@ -31,14 +31,14 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Injected:
+class InjectedFaults:
     """Faults by tool and number of the call, counted from 1."""
 
     # The kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
-    def plus(self, tool: str, at: int, kind: str, detail: Any) -> Injected:
-        return Injected({**self.faults, (tool, at): (kind, detail)})
+    def plus(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
+        return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
 
     def counting(self, effects: Effects) -> FaultCounter:
         """Make a counter for one episode that includes the calls made before it was resumed."""
@@ -65,11 +65,11 @@ class FaultCounter:
 
     def around(self, tool: str, executor: Executor) -> Executor:
         """Wrap the executor if any of the tool's calls go wrong."""
-        return Faulty(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
+        return FaultyExecutor(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
 
 
 @dataclass(frozen=True, slots=True)
-class Faulty:
+class FaultyExecutor:
     """An executor with calls that go wrong."""
 
     executor: Executor
@@ -123,7 +123,7 @@ class World:
 
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
         self.make, self.outside = make, outside
-        self.injected = Injected()
+        self.injected = InjectedFaults()
 
     @property
     def documents(self) -> list[ToolDocument]:
