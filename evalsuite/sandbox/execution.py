@@ -38,12 +38,13 @@ class TableFile:
     """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
 
     Attributes:
-        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD.
+        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD. The
+            content of a path is copied by the kernel when a program starts.
         header_rows: number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1
             makes a MultiIndex.
     """
 
-    content: bytes
+    content: bytes | Path
     header_rows: int = 1
 
     @classmethod
@@ -107,10 +108,13 @@ def _pack(
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
     if isinstance(source, (str, Path)):
-        with _telling_path(source):
-            return "csv", 1, opened.enter_context(Path(source).open("rb")).fileno()
+        source = TableFile(Path(source))
     if isinstance(source, TableFile):
-        return "csv", source.header_rows, source.content
+        content = source.content
+        if isinstance(content, bytes):
+            return "csv", source.header_rows, content
+        with _telling_path(content):
+            return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
     pandas = sys.modules.get("pandas")  # the caller who made a frame has imported it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         if not same_pandas:

@@ -10,11 +10,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
-from evalsuite.benchmarks.treb.tables import SourceTable, TableCache
+from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large
 from evalsuite.core.phrases import beginning
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
@@ -104,10 +105,11 @@ def solver(setup: Setup) -> ModeSolver:
 
 def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
     """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several."""
-    sources = sample.metadata["tables"]
     return {
-        f"df{number}" if number > 1 else "df": TableFile(cache.read(source).csv().encode(), source["header_rows"])
-        for number, source in enumerate(sources, 1)
+        f"df{number}" if number > 1 else "df": TableFile(
+            Path(source["csv"]) if is_large(source) else cache.read(source).csv().encode(), source["header_rows"]
+        )
+        for number, source in enumerate(sample.metadata["tables"], 1)
     }
 
 
@@ -118,7 +120,6 @@ def _make_program_prompt(instructions: str, reminder: str, tokens: int) -> Calla
 
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20
-FIRST_ROWS = 50
 
 IN_WORDS = """\
 You answer questions about tables by careful reading and reasoning in words.
@@ -169,7 +170,7 @@ def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
 
     If the whole table is shown, the record's own text `written` is used, if any.
     """
-    small = len(table.rows) < SMALL_ROWS and table.width < SMALL_COLUMNS
+    small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
     if small and written and len(written) <= limit:
         return written
     shown = table if small else table.first(FIRST_ROWS)
@@ -181,8 +182,8 @@ def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
         shown = shown.first(min(aim, len(shown.rows) - 1))
         text = write(shown)
     text = beginning(text, limit)
-    left_out = len(shown.rows) < len(table.rows)
-    return f"{text}\n(the first {len(shown.rows)} of {len(table.rows)} rows)" if left_out else text
+    rows = len(table.rows) + table.left_out
+    return f"{text}\n(the first {len(shown.rows)} of {rows} rows)" if len(shown.rows) < rows else text
 
 
 def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) -> list[Message]:

@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ class SourceTable:
 
     header: tuple[Cells, ...]
     rows: tuple[Cells, ...]
+    left_out: int = 0  # The number of further rows, which were not read because the file is large.
 
     @property
     def width(self) -> int:
@@ -69,6 +71,17 @@ def from_csv(text: str, header_rows: int) -> SourceTable:
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
     return _make_table(lines, header_rows)
+
+
+def read_beginning(path: Path, header_rows: int, rows: int) -> SourceTable:
+    """Read the first rows of a large CSV file, and count the others."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = filter(None, csv.reader(file))
+            table = _make_table(list(islice(lines, header_rows + rows)), header_rows)
+            return replace(table, left_out=sum(1 for _ in lines))
+    except (OSError, csv.Error, ValueError) as error:
+        raise DatasetError(path, "", str(error), "a table as CSV in UTF-8") from error
 
 
 def from_markdown(text: str, header_rows: int) -> SourceTable:
@@ -112,6 +125,14 @@ def _join_lines(cell: str) -> str:
 
 # Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes.
 MOST_CHARACTERS = 16 << 20
+# Maximum bytes of a CSV file that is parsed as a whole, and the rows that are read of a larger one.
+LARGEST, FIRST_ROWS = 16 << 20, 50
+
+
+def is_large(source: Mapping[str, Any]) -> bool:
+    """Tell whether a record's CSV file is too large to be parsed as a whole."""
+    path = source["csv"] and Path(source["csv"])
+    return bool(path and path.is_file() and path.stat().st_size > LARGEST)
 
 
 class TableCache:
@@ -122,7 +143,7 @@ class TableCache:
         self._tables: OrderedDict[tuple[str, int], tuple[SourceTable, int]] = OrderedDict()
 
     def read(self, source: Mapping[str, Any]) -> SourceTable:
-        """Read a record's table from its CSV file or else from its Markdown."""
+        """Read a record's table from its CSV file, of a large one only the beginning, or else from its Markdown."""
         path, header_rows = source["csv"], source["header_rows"]
         if not path:
             return _parse_table(source["markdown"], header_rows, "")
@@ -131,9 +152,12 @@ class TableCache:
             if key in self._tables:
                 self._tables.move_to_end(key)
                 return self._tables[key][0]
-            text = read_text(Path(path))
-            table = _parse_table(text, header_rows, path)
-            self._tables[key] = table, len(text)
+            if is_large(source):
+                table, size = read_beginning(Path(path), header_rows, FIRST_ROWS), 0
+            else:
+                text = read_text(Path(path))
+                table, size = _parse_table(text, header_rows, path), len(text)
+            self._tables[key] = table, size
             while len(self._tables) > 1 and sum(size for _, size in self._tables.values()) > MOST_CHARACTERS:
                 self._tables.popitem(last=False)
             return table

@@ -9,8 +9,11 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalsuite.benchmarks.treb.solving import table_text, tables_of
 from evalsuite.benchmarks.treb.tables import SourceTable, TableCache, from_csv, from_markdown
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.types import Sample
+from evalsuite.sandbox import TableFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,3 +139,25 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         TableCache().read(source(path, 3))
     with pytest.raises(DatasetError, match="a table in Markdown"):
         TableCache().read(source("", 3, "| a |"))
+
+
+def test_of_a_large_file_only_the_beginning_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.csv"
+    path.write_text("a,b\n" + "1, x\n\n" * 70, encoding="utf-8")
+    whole = TableCache().read(source(path))
+    monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
+    table = TableCache().read(source(path))
+    assert (table.header, table.rows, table.left_out) == (whole.header, whole.rows[:50], 20)
+    assert table_text(table, "", "tcot_markdown", 10_000) == table_text(whole, "", "tcot_markdown", 10_000)
+    given = Sample("s", "?", metadata={"tables": [source(path)]})
+    assert tables_of(given, TableCache()) == {"df": TableFile(path, 1)}
+
+
+@pytest.mark.parametrize("content", [b"a,b\n\xff,1\n" * 60, b'a,"b\n' + b"x" * 200_000])
+def test_a_large_file_that_is_not_a_table_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
+    (tmp_path / "bad.csv").write_bytes(content)
+    with pytest.raises(DatasetError, match=r"bad\.csv"):
+        TableCache().read(source(tmp_path / "bad.csv"))
