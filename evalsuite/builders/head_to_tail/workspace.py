@@ -98,9 +98,8 @@ _NULLS = ("\\N", "")
 _TRIPLE = "'<subject> <predicate> <object> .'"
 
 
-def tsv(
-    workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
-) -> AbstractContextManager[str]:
+@contextmanager
+def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()) -> Iterator[str]:
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
@@ -113,7 +112,8 @@ def tsv(
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_check_row, types=types)
     relation = partial(_write_csv, delimiter="\t", types=types)
-    return _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1)
+    with _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
+        yield stream
 
 
 def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
