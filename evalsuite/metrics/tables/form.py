@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.cells import cell_value
+from evalsuite.metrics.tables.latex_text import known_macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,9 +65,9 @@ def _list_text_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterato
     if _is_complete(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
         yield FormFact("well_formed", text, _is_complete(predicted))
-    if wanted.markup == "latex" and _tex_accepts(wanted):
-        text = "TeX accepts it: columns are specified, rules stand between rows, signs of formulas in formulas"
-        yield FormFact("compiles", text, predicted.markup == "latex" and _tex_accepts(predicted))
+    if wanted.markup == "latex" and _tex_accepts(wanted, wanted):
+        text = "TeX accepts it: whatever begins also ends, columns and macros exist, rows end before rules and rows"
+        yield FormFact("compiles", text, predicted.markup == "latex" and _tex_accepts(predicted, wanted))
     count = len(wanted.tables)
     tables = "is one table" if count == 1 else f"are {count} tables"
     yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)
@@ -144,8 +145,15 @@ PAIRED_TAG = re.compile(
     r"<(/?)(table|thead|tbody|caption|b|strong|i|em|a|sup|sub|span|div)\b[^<>]*?(/?)>", re.IGNORECASE
 )
 LATEX_PIECE = re.compile(
-    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)", re.DOTALL
+    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\([()\[\]])|\\.|([{}])|(\$\$?)",
+    re.DOTALL,
 )
+PARTNERS = {"(": ")", "[": "]"}
+MACRO = re.compile(r"(?<!\\)(?:\\\\)*\\([a-zA-Z]+)")
+DEFINITION = re.compile(
+    r"\\(?:(?:re)?newcommand|providecommand|def|newcolumntype|DeclareMathOperator)\*?\s*\{?\\?([a-zA-Z]+)"
+)
+COLUMN_LETTERS = frozenset("lcrpmbXSLCRJDwWQ")
 NAMES = re.compile(
     r"\\(?:label|[a-zA-Z]*ref|cite[a-z]*|url|href|includegraphics|input|bibliography)\*?(?:\[[^\]]*\])*\s*\{[^{}]*\}"
 )
@@ -183,19 +191,26 @@ def _is_balanced_latex(text: str) -> bool:
     open_: list[str] = []
     formulas: Counter[str] = Counter()
     for match in LATEX_PIECE.finditer(text):
-        opens, name, _, brace, dollar = match.groups()
+        opens, name, _, delimiter, brace, dollar = match.groups()
         if dollar:
             formulas[dollar] += 1
-        elif brace == "{" or opens == "begin":
-            open_.append(name or "{")
-        elif (brace or opens == "end") and (not open_ or open_.pop() != (name or "{")):
+        elif delimiter in PARTNERS or brace == "{" or opens == "begin":
+            open_.append(PARTNERS.get(delimiter or "") or name or "}")
+        elif (delimiter or brace or opens == "end") and (not open_ or open_.pop() != (delimiter or name or "}")):
             return False
     return not open_ and not any(count % 2 for count in formulas.values())
 
 
-def _tex_accepts(reading: MarkupReading) -> bool:
-    """Tell whether a LaTeX reading contains none of the known mistakes that make TeX fail."""
-    if NO_COLUMNS.search(reading.text) or any(table.stray_rules for table in reading.tables):
+def _tex_accepts(reading: MarkupReading, wanted: MarkupReading) -> bool:
+    """Tell whether LaTeX contains none of the known mistakes that make TeX fail; wanted macros and columns exist."""
+    tables = reading.tables
+    if NO_COLUMNS.search(reading.text) or not _is_complete(reading) or any(table.refused for table in tables):
+        return False
+    defined = {*DEFINITION.findall(reading.text), *MACRO.findall(wanted.text)}
+    macros = set(MACRO.findall(VERBATIM_OR_COMMENT.sub("", reading.text)))
+    columns = {letter for table in tables for letter in table.alignment}
+    known_columns = COLUMN_LETTERS.union(defined, *(table.alignment for table in wanted.tables))
+    if not (macros <= known_macros() | defined and columns <= known_columns):
         return False
     if OTHER_FORMULA.search(reading.text):
         return True

@@ -39,7 +39,8 @@ class CellGrid:
         bold: the texts of the cells that are at least partly bold.
         rules: the number of horizontal lines (LaTeX); 1 for an HTML table with a border.
         borders: the number of vertical lines in the column specification (LaTeX).
-        stray_rules: the number of horizontal lines within a row, which LaTeX refuses.
+        refused: the number of mistakes that LaTeX refuses: horizontal lines within a row, rows without an end, text
+            before a span.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -50,7 +51,7 @@ class CellGrid:
     bold: tuple[str, ...] = ()
     rules: int = 0
     borders: int = 0
-    stray_rules: int = 0
+    refused: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -131,7 +131,9 @@ class Tabular:
         self._is_bold = False
         self._bold: list[str] = []
         self._rules: list[int] = []
-        self._stray_rules = 0
+        self._refused = 0
+        self._filled = 0
+        self._next_separator = -1
         self._separators = TABS if source.tokens[begin].value == "tabbing" else frozenset()
         columns, place = self._text.after_columns(source.tokens[begin].value, begin + 1)
         self.alignment = read_columns(columns)
@@ -163,10 +165,32 @@ class Tabular:
         while place < end:
             # Most tokens are plain text, which needs no other check.
             if tokens[place].kind in PLAIN:
+                if not inside and tokens[place].kind == "blank" and self._lacks_row_end(place, end):
+                    self._refused += 1
+                    self._end_row()
                 place = self._text.read(place)
                 continue
             inside = max(0, inside + self._step_inside(place))
             place = self._read_inside(place) if inside else self._read(place)
+
+    def _lacks_row_end(self, place: int, end: int) -> bool:
+        """Tell whether a row ends at this line break although its end is not written: it is full, and cells follow."""
+        tokens = self.source.tokens
+        if (
+            not self._text.has_text
+            or self._filled + self._span.columns != len(self.alignment)
+            or "\n" not in self.source.text[tokens[place].start : tokens[place].end]
+        ):
+            return False
+        at = max(place, self._next_separator)
+        while at < end and tokens[at].kind != "ampersand" and not self._ends_row(at):
+            at = max(at, self.source.partner.get(at, at)) + 1
+        self._next_separator = at
+        return at < end and tokens[at].kind == "ampersand"
+
+    def _ends_row(self, place: int) -> bool:
+        token = self.source.tokens[place]
+        return (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS)
 
     def read(self, caption: str = "") -> CellGrid:
         """Build the table; the caption is used if the environment contains none."""
@@ -212,7 +236,7 @@ class Tabular:
             bold=tuple(self._bold),
             rules=len(self._rules) + self._draws_rules,
             borders=self._borders,
-            stray_rules=self._stray_rules,
+            refused=self._refused,
         )
 
     def _compute_head_rows(self, kept: Sequence[int]) -> int:
@@ -234,7 +258,7 @@ class Tabular:
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
             return place + 1
-        if (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS):
+        if self._ends_row(place):
             self._end_row()
             return self.source.option_end(self.source.after_star(place + 1))
         if token.kind == "macro":
@@ -256,7 +280,7 @@ class Tabular:
             return place + 1
         if name == "kill":
             self._text.take()
-            self._rows[-1] = []
+            self._rows[-1], self._filled = [], 0
             return place + 1
         if name in HEADS_AND_FEET:
             self._end_head(name)
@@ -277,7 +301,7 @@ class Tabular:
             self._is_bold = True
         elif self._is_macro(place, RULES):
             self._rules.append(len(self._rows) - 1)
-            self._stray_rules += bool(self._rows[-1]) or self._text.has_text
+            self._refused += bool(self._rows[-1]) or self._text.has_text
         if self._is_macro(place, SPANNING):
             return self._read_span(self.source.tokens[place].value, place + 1)
         return self._text.read(place)
@@ -293,6 +317,8 @@ class Tabular:
         (count, *_), place = self.source.arguments(place, 2)
         number = int(count) if WHOLE_NUMBER.fullmatch(count) else 1
         if name == "multicolumn":
+            # TeX refuses a span that does not begin its cell.
+            self._refused += self._text.has_text
             self._span = replace(self._span, columns=max(1, number))
         else:
             self._span = replace(self._span, rows=number)
@@ -316,6 +342,7 @@ class Tabular:
 
     def _end_cell(self) -> None:
         self._rows[-1].append(SpannedCell(self._text.take(), self._span))
+        self._filled += self._span.columns
         if self._is_bold:
             self._bold.append(self._rows[-1][-1].text)
         self._span, self._is_bold = Reach(), False
@@ -323,6 +350,7 @@ class Tabular:
     def _end_row(self) -> None:
         self._end_cell()
         self._rows.append([])
+        self._filled = 0
 
     def _end_head(self, macro: str) -> None:
         """End a head or foot of a longtable: only the first head is kept."""

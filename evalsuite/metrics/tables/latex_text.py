@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from evalsuite.metrics.tables.grid import tidy
@@ -101,6 +102,12 @@ CHARACTERS = {
 }  # fmt: skip
 """Macros that print one character. An unknown macro is removed if a group follows, and stays as written otherwise."""
 
+KNOWN_MACROS = frozenset({
+    *SILENT, *SWITCHES, *KEPT, *FRACTIONS, *CHARACTERS, *CAPTIONS, *ROW_END_MACROS, *BOLD, *RULES, "multicolumn",
+    "multirow", "SetCell", "Block", "tablehead", "tablefirsthead", "startdata", "kill", "CodeAfter", "Body", "begin",
+    "end", "verb", "newcolumntype", "providecommand", "def", "DeclareMathOperator",
+})  # fmt: skip
+
 SIGN_SPACES = frozenset(" ,;:/\n\t")
 SIGN_NOTHING = frozenset("!-()[]@")
 ACCENTS = {
@@ -140,6 +147,16 @@ SPACE_IN_FORMULA = re.compile(
 IGNORED = frozenset({"comment", "dollar"})
 PAIRED = frozenset({"begin", "end", "open", "close"})
 LONGEST_OPTION = 40
+
+
+@cache
+def known_macros() -> frozenset[str]:
+    """Return the names of the macros that this module or pylatexenc describes."""
+    from pylatexenc import latex2text, latexwalker
+
+    databases = (latexwalker.get_default_latex_context_db(), latex2text.get_default_latex_context_db())
+    described = {spec.macroname for database in databases for spec in database.iter_macro_specs()}
+    return KNOWN_MACROS | LETTER_ACCENTS.keys() | described
 
 
 class Token(NamedTuple):

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 5  # Increased whenever a score can change.
+REFUSED = 0.5
+"""The factor of form for LaTeX that TeX refuses, because a reader sees no table until someone corrects the markup."""
+VERSION = 6  # Increased whenever a score can change.
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,12 @@ class TableMatch:
 
     @property
     def form(self) -> float:
-        """The share of fulfilled facts."""
-        return sum(fact.fulfilled for fact in self.facts) / len(self.facts)
+        """The share of fulfilled facts, halved for LaTeX that TeX refuses."""
+        share = sum(fact.fulfilled for fact in self.facts) / len(self.facts)
+        refused = self.predicted.markup == "latex" and any(
+            fact.name == "compiles" and not fact.fulfilled for fact in self.facts
+        )
+        return share * REFUSED if refused else share
 
     @property
     def value(self) -> float:
@@ -72,7 +78,8 @@ class TableScore:
         value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form
             without content is worth nothing, and half of the content is worth less than half.
         content: the F1 of aligned cells compared by value, in [0, 1].
-        form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1].
+        form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1]; half of
+            it for LaTeX that TeX refuses.
         parts: the cells' precision, recall and F1 by equal values only, then each fact of form by its name.
         facts: the checklist from which `form` is computed.
         signature: A line that identifies the computation, to be cited with the number.
