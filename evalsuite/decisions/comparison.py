@@ -226,11 +226,6 @@ class Against:
     expired: str = ""  # Why the baseline does not hold any more.
     slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
 
-    @property
-    def margin(self) -> float:
-        """The smallest loss that matters, as a share of a metric's range."""
-        return self.rules.margin
-
     def regressions(self) -> list[str]:
         """Report each metric that is worse."""
         return [
@@ -247,17 +242,13 @@ class Against:
         ]
         return [self.expired, *lines] if self.expired else lines
 
-    def find_undecided(self, *, enough: bool | None = None) -> list[str]:
-        """Report each metric that is neither shown to be worse nor shown to be at least as good.
-
-        Args:
-            enough: only metrics that have the cases to show it (True) or lack them (False); None for both.
-        """
+    def find_undecided(self, *, enough: bool = False) -> list[str]:
+        """Report each undecided metric, or only the metrics that have enough cases to be decided."""
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_describe_detectable(one)}"
             for subject, one, verdict in self.found
-            if verdict == "undecided" and enough in {None, one.n >= self._count_needed(one)}
+            if verdict == "undecided" and (not enough or one.n >= self._count_needed(one))
         ]
 
     def describe_shortage(self) -> str:

@@ -176,27 +176,19 @@ def score_of(row: Row, metric: str) -> float | None:
     """Read a case's score, or whether its test passed; None without a score, as for errors."""
     if row.outcome == "error":
         return None
-    if metric == PASS_RATE and not row.facts.get(ASSERTS, True):
-        return None
     if metric == PASS_RATE:
-        return PASSED.get(row.outcome)
+        return PASSED.get(row.outcome) if row.facts.get(ASSERTS, True) else None
     return row.scores.get(metric)
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
     """Select the cases with this value of the named tag, or of any tag if none is named; all cases if value is None."""
-    if value is None:
-        return tally
-    return tally.where(lambda row: _matches(row.tags, tag, value))
+    return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
     """Tell whether `select` would keep a case."""
-    return value is None or _matches(row.tags, tag, value)
-
-
-def _matches(tags: Mapping[str, str], tag: str | None, value: str) -> bool:
-    return tags.get(tag) == value if tag is not None else value in tags.values()
+    return value is None or (value in row.tags.values() if tag is None else row.tags.get(tag) == value)
 
 
 def list_tags(tally: Tally) -> set[tuple[str, str]]:

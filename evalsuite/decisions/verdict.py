@@ -82,7 +82,10 @@ PAYERS: Mapping[str, tuple[str, ...]] = {
 """The options that name the models whose calls each metric of costs counts."""
 
 ENOUGH = "enough"  # The default of `evalsuite_on_undecided`.
-UNDECIDED_FAILS = "undecided against the baseline, which fails here (on_undecided)"
+UNDECIDED = {
+    ENOUGH: "undecided against the baseline, with enough cases to decide",
+    "fail": "undecided against the baseline, which fails here (on_undecided)",
+}
 NOT_DECIDED = "not decided: "
 WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 
@@ -126,12 +129,10 @@ def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[s
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
     yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.regressions()]
-    if findings.on_undecided == "fail":
-        undecided = [line for each in findings.against for line in each.find_undecided()]
-        yield Status.REGRESSION, UNDECIDED_FAILS, undecided
-    elif findings.on_undecided == ENOUGH:
-        undecided = [line for each in findings.against for line in each.find_undecided(enough=True)]
-        yield Status.REGRESSION, "undecided against the baseline, with enough cases to decide", undecided
+    if findings.on_undecided in UNDECIDED:
+        enough = findings.on_undecided == ENOUGH
+        undecided = [line for each in findings.against for line in each.find_undecided(enough=enough)]
+        yield Status.REGRESSION, UNDECIDED[findings.on_undecided], undecided
     yield Status.FAILED, "cases failed", failures(run, findings.gates)
     if other := run.info.get("other_failures"):
         yield Status.FAILED, "other tests failed", [f"{number_of(other, 'failure')} of tests that are not cases"]
@@ -161,7 +162,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [line for each in against for line in each.find_undecided() if line not in reasons]
     shortage = next(filter(None, (each.describe_shortage() for each in against)), "")
-    if shortage and not settings.get("partial") and (status is Status.GOOD or headline == UNDECIDED_FAILS):
+    if shortage and not settings.get("partial") and (status is Status.GOOD or headline == UNDECIDED["fail"]):
         headline = f"{headline}; {shortage}"
     verdict = Verdict(
         status,

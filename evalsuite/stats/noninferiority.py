@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-EQUAL_PASSES = (
-    0.95  # With enough cases, one equal model in twenty may stay undecided, as many as a test may call worse.
-)
+# With enough cases, one equal model in twenty may stay undecided, as many as a test may call worse.
+EQUAL_PASSES = 0.95
 
 
 @dataclass(frozen=True, slots=True)

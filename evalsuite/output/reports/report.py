@@ -307,7 +307,7 @@ def baseline_section(against: Against) -> Section:
         Column("could have shown (power 80%)", "number", 4),
     ]
     note = (
-        f"Paired by question, epochs averaged. `no worse`: a loss of {against.margin:g} of the metric's range or "
+        f"Paired by question, epochs averaged. `no worse`: a loss of {against.rules.margin:g} of the metric's range or "
         "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
         "number of rows, as far as they differ. " + _left_out(against)
     )

@@ -226,7 +226,7 @@ def summarise(
 def _summarise_baseline(against: Against) -> dict[str, Any]:
     return {
         "baseline": against.name,
-        "margin": against.margin,
+        "margin": against.rules.margin,
         "metrics": [
             {"metric": str(subject), "verdict": verdict, **{k: plain_cell(v) for k, v in asdict(one).items()}}
             for subject, one, verdict in against.found
