@@ -1,4 +1,4 @@
-"""Metrics of a gateway service for Prometheus, in its text format 0.0.4."""
+"""The HTTP server of a gateway service, and its metrics in Prometheus's text format 0.0.4."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from evalsuite.gateway.channel import encode_error
 from evalsuite.service.clients import ASKING, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from evalsuite.applications.chat_api import HttpAnswer
     from evalsuite.core.types import Completion, Request, Usage
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.handle import Asker
     from evalsuite.service.clients import Client, Clients
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
@@ -101,29 +100,11 @@ EPOCH = "x-evalsuite-epoch"
 """The header that tells one repetition of a request from another: equal requests of one epoch get one answer."""
 
 
-class OpenAIDoor:
-    """Answers requests of OpenAI clients, each for the model that it names."""
-
-    def __init__(self, asker: Asker, offered: Callable[[], Awaitable[Sequence[str]]]) -> None:
-        self._asker, self._offered = asker, offered
-
-    async def answer(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        if method == "GET" and path.rstrip("/") == "/models":
-            return json_answer({"object": "list", "data": [_describe(name) for name in await self._offered()]})
-        name = "" if method == "GET" else read_object(content).get("model")
-        if method != "GET" and not (isinstance(name, str) and name):
-            raise BadRequest("model: name one; this gateway serves many")
-        # One API a request: nothing of it is remembered, so `previous_response_id` is refused.
-        # Clients tell answers apart by their ids, in whichever gateway they were made.
-        model = CaseModel(self._asker, str(name), None, _compute_epoch(headers))
-        return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
-
-
-def _describe(name: str) -> dict[str, Any]:
+def _describe_model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"}
 
 
-def _compute_epoch(headers: Mapping[str, str]) -> int:
+def _read_epoch(headers: Mapping[str, str]) -> int:
     text = headers.get(EPOCH, "1")
     if not text.isdecimal() or not 1 <= int(text) < 10**9:
         raise BadRequest(f"{EPOCH}: {json.dumps(text)[:100]}; it must be a whole number of at least 1")
@@ -150,7 +131,6 @@ class GatewayServer:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local = local
         self.counts = Counts()
-        self._door = OpenAIDoor(self, upstreams.list_models)
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
@@ -239,14 +219,26 @@ class GatewayServer:
 
     async def _answer_openai(self, request: web.Request) -> web.StreamResponse:
         try:
-            answer = await self._door.answer(
-                request.method, "/" + request.match_info["path"], await request.read(), request.headers
-            )
+            path = "/" + request.match_info["path"]
+            answer = await self._call_api(request.method, path, await request.read(), request.headers)
         except BadRequest as error:
             answer = error_answer(400, str(error))
         except EvalsuiteError as error:
             answer = failed_call(error)
         return _plain(answer)
+
+    async def _call_api(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+        """Answer a request of an OpenAI client for the model that it names."""
+        if method == "GET" and path.rstrip("/") == "/models":
+            names = await self._upstreams.list_models()
+            return json_answer({"object": "list", "data": [_describe_model(name) for name in names]})
+        name = "" if method == "GET" else read_object(content).get("model")
+        if method != "GET" and not (isinstance(name, str) and name):
+            raise BadRequest("model: name one; this gateway serves many")
+        # The gateway stores no conversation, so `previous_response_id` is refused.
+        # Clients tell answers apart by their ids, in whichever gateway they were made.
+        model = CaseModel(self, str(name), None, _read_epoch(headers))
+        return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
 
 
 def _decode(content: bytes) -> Request:
