@@ -178,7 +178,6 @@ class Sandbox:
             await self._state.host.wait_for_memory(self.limits.waiting)
 
     async def _start_host(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
-        """Start the first tier that works."""
         if len(self.tiers) == 1 and (host := script_host(self.tiers[0], self.limits)) is not None:
             try:
                 self._environment = await inspect_host(host, self.limits)

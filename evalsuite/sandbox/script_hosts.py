@@ -119,7 +119,6 @@ def _ending(end: ScriptEnd) -> str:
 
 
 def _bundle(payload: bytes) -> bytes:
-    """Pack the payload and the code that runs a program into a zip file."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(INSIDE.glob("*.py")):

@@ -16,15 +16,15 @@ from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
 from evalsuite.benchmarks.struc_bench.scoring import COMPILES, FORM, METRICS, RELEASED, TABLE_SCORE, corpus_bleu
 from evalsuite.output.reports.generic import cut_off
 from evalsuite.output.reports.section import Chart, Column, LabelledCases, Passage, Section, Series, Table, lines_of
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.results.tally import Row, RunView
     from evalsuite.stats.correlation import ClusterDraws
 
 RANKED_BY = "table_score"
@@ -41,9 +41,11 @@ def report(views: Sequence[RunView]) -> Section:
         *_make_metric_tables(lines),
         *_make_fact_table(lines),
         _make_released_table(lines),
-        _make_errors_table(lines),
+        # As in the paper's Figure 2 and Appendix A.2.
+        _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
         _make_chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
-        _make_abilities_table(lines),
+        # The numbers of the paper's Figure 5.
+        _make_shares_table("Abilities", ABILITIES, Tally.share, lines, ABILITIES_NOTE),
         _make_chart("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
         *_make_agreement_tables(lines),
         _make_items_table(lines),
@@ -96,7 +98,6 @@ def _list_with_totals(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Ta
 
 
 def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the table score, which is the benchmark's main metric, by format."""
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
         for name, label, tally in _list_with_totals(lines)
@@ -179,26 +180,26 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
     return Table("H-Score as released", columns, rows, note)
 
 
-def _make_errors_table(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the share of outputs with each type of error, as the paper's Figure 2 and Appendix A.2 do."""
-    rows: list[list[Cell]] = [
-        [name, label, *map(tally.estimate, SHOWN_ERRORS)] for name, label, tally in _list_with_totals(lines)
-    ]
-    note = (
-        "The share of outputs that have at least one such error. Structure: rows, columns or tables are missing, "
-        "unwanted or in another place. Naming: rows or columns have other names. Element: a value differs, is missing "
-        "or should not be there. Element format: the value is right, but in another form."
-    )
-    return Table("Types of errors", [Column("Format"), Column("Run"), *_make_shares(SHOWN_ERRORS.values())], rows, note)
+ERRORS_NOTE = (
+    "The share of outputs that have at least one such error. Structure: rows, columns or tables are missing, unwanted "
+    "or in another place. Naming: rows or columns have other names. Element: a value differs, is missing or should not "
+    "be there. Element format: the value is right, but in another form."
+)
+ABILITIES_NOTE = "How each is computed from the tables and the text: docs/struc_bench.md."
 
 
-def _make_abilities_table(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the numbers of the paper's Figure 5."""
+def _make_shares_table(
+    title: str,
+    metrics: Mapping[str, str],
+    estimate: Callable[[Tally, str], Cell],
+    lines: Sequence[LabelledCases],
+    note: str,
+) -> Table:
     rows: list[list[Cell]] = [
-        [name, label, *map(tally.share, ABILITIES)] for name, label, tally in _list_with_totals(lines)
+        [name, label, *(estimate(tally, metric) for metric in metrics)]
+        for name, label, tally in _list_with_totals(lines)
     ]
-    note = "How each is computed from the tables and the text: docs/struc_bench.md."
-    return Table("Abilities", [Column("Format"), Column("Run"), *_make_shares(ABILITIES.values())], rows, note)
+    return Table(title, [Column("Format"), Column("Run"), *_make_shares(metrics.values())], rows, note)
 
 
 def _make_chart(

@@ -229,7 +229,6 @@ def _make_subtask_table(views: Sequence[RunView]) -> Table:
 
 
 def _list_files(views: Sequence[RunView]) -> Iterator[Table]:
-    """List the cases whose programs wrote files."""
     rows: list[list[Cell]] = [
         [view.label, row.sample, str(row.facts["files"])]
         for view in views

@@ -96,9 +96,8 @@ def solver(setup: Setup) -> ModeSolver:
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
     words = WordsSolver(half, params, cache)
-    program = program_of_thought(prompt=_make_program_prompt(PROGRAM, WITH_PROGRAM, half), sandbox=sandbox, **shared)
-    rounds_prompt = _make_program_prompt(_ROUNDS_TEXT, WITH_ROUNDS, half)
-    rounds = interleaved(rounds=ROUNDS, prompt=rounds_prompt, sandbox=sandbox, **shared)
+    program = program_of_thought(prompt=_make_program_prompt(PROGRAM, half), sandbox=sandbox, **shared)
+    rounds = interleaved(rounds=ROUNDS, prompt=_make_program_prompt(_ROUNDS_TEXT, half), sandbox=sandbox, **shared)
     modes: dict[str, Solver] = {**dict.fromkeys(TEXT_MODES, words), "tcot": words, "pot": program, "icot": rounds}
     return ModeSolver(modes, sandbox)
 
@@ -113,10 +112,10 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
     }
 
 
-def _make_program_prompt(instructions: str, reminder: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
+def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
     """Make a prompt whose table descriptions have at most about this many tokens; the paper does not say how."""
     limit = CHARACTERS_PER_TOKEN * tokens
-    return lambda sample, described: _build_prompt(instructions, reminder, sample, beginning(described, limit))
+    return lambda sample, described: _build_prompt(instructions, REMINDER, sample, beginning(described, limit))
 
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20
@@ -155,8 +154,7 @@ three such turns at most. As soon as you know the answer, write no more code: gi
 the question, as \\boxed{the answer alone}."""
 
 # Repeated after the table, because small models otherwise forget to program after a long table.
-WITH_PROGRAM = "Now write the program, in one ```python block."
-WITH_ROUNDS = "Now begin: say what comes first and write its ```python block."
+REMINDER = "Now begin: say in one sentence what you do, then write the ```python block."
 COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
 
 

@@ -254,7 +254,6 @@ def _names_an_order(name: str) -> bool:
 
 
 def _names_an_amount(name: str) -> bool:
-    """Tell whether the sum of a column of this name is meaningful."""
     words = re.sub(r"[_\s]+", " ", name)
     return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
 

@@ -86,7 +86,6 @@ class TableFiles:
         return status.st_mtime_ns, status.st_size
 
     def _is_unchanged(self, file: Any) -> bool:
-        """Check whether a file is a table that was written by `install` and not changed since."""
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
         return name in self._beforehand and self._exists(name) and self._state(name) == self._beforehand[name]
 

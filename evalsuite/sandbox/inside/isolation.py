@@ -345,7 +345,6 @@ def _call(number: int, *args: object) -> int:
 
 
 def _is_open_to_all(path: str) -> bool:
-    """Check whether every user may enter the folders above a path."""
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in Path(path).resolve().parents)
 
 

@@ -85,7 +85,6 @@ def report_unfit(error: BaseException) -> NoReturn:
 
 
 def _seed_generators(names: dict[str, Any]) -> None:
-    """Seed the random generators; define `np` and `pd` if the packages are loaded."""
     random.seed(0)
     if "numpy" in sys.modules:
         import numpy as np
@@ -220,7 +219,6 @@ class Program:
 
 
 def _display(*values: Any) -> None:
-    """Print values, as a notebook shows them."""
     for value in values:
         print(value)  # noqa: T201 - the program's output
 
@@ -243,7 +241,6 @@ def _ignore_installations() -> None:
 
 
 def _is_needless_installation(command: Any) -> bool:
-    """Check whether a command installs only packages that are already installed."""
     import re
     from importlib.metadata import PackageNotFoundError, distribution
 
