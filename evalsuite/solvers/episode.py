@@ -12,7 +12,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import beginning_and_length
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, Fault, Registry, Tool, ToolFailure, as_text
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolFailure, as_text
 from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, open_tools
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ MAX_TURNS = 9
 OBSERVATION_LIMIT = 4000
 TOOL_SECONDS = 60.0
 NOTHING = "(the tool returned nothing)"
-CallOutcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[Fault], str, str, bool]"
+CallOutcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[CallFault], str, str, bool]"
 # The paper's generation parameters (ToolEyes, arXiv 2401.00741, section on the experimental setup).
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
@@ -227,7 +227,7 @@ class Episode:
             await self.calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
-            late = Fault("after_finish", "the episode has ended")
+            late = CallFault("after_finish", "the episode has ended")
             _, faults = self.registry.check(call.name, call.arguments)
             self.note(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
@@ -244,7 +244,7 @@ class Episode:
         number: int,
         call: Call,
         arguments: Mapping[str, Any],
-        faults: Sequence[Fault],
+        faults: Sequence[CallFault],
         executor: str,
         text: str,
         failed: bool,  # noqa: FBT001 - a part of an outcome

@@ -133,14 +133,16 @@ FaultKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CallFault:
     """Something wrong with a call."""
 
     kind: FaultKind  # To count by.
     words: str  # A sentence for the model.
 
 
-def check_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+def check_arguments(
+    document: ToolDocument, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
     """Convert arguments to the tool's types; return them and everything that is wrong with them.
 
     Values are converted to the documented type if nothing is lost, because published documents declare numbers as
@@ -157,11 +159,11 @@ def check_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> tup
         and not (value is None and name not in required and not document.takes_null(name))
     }
     faults = [
-        Fault("unknown_parameter", f"{document.name} has no parameter {beginning(name, LONGEST_NAME)!r}")
+        CallFault("unknown_parameter", f"{document.name} has no parameter {beginning(name, LONGEST_NAME)!r}")
         for name in unknown
     ]
     faults += [
-        Fault("missing_parameter", f"{document.name} needs the parameter {beginning(name, LONGEST_NAME)!r}")
+        CallFault("missing_parameter", f"{document.name} needs the parameter {beginning(name, LONGEST_NAME)!r}")
         for name in required
         if name not in checked
     ]
@@ -173,23 +175,23 @@ def check_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> tup
     if not faults:
         faults += _combination_faults(document, checked)
     if any("\\" in name for name in unknown):
-        faults.append(Fault("escaped_name", "names are written without backslashes"))
+        faults.append(CallFault("escaped_name", "names are written without backslashes"))
     return checked, tuple(faults)
 
 
-def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault]:
+def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[CallFault]:
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(value)
     return [
-        Fault(
+        CallFault(
             "wrong_type", f"parameter {beginning(name, LONGEST_NAME)!r}: {ends_of_line(error.message, LONGEST_FAULT)}"
         )
         for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
     ]
 
 
-def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[Fault]:
+def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[CallFault]:
     """List violations of the rules about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
     from jsonschema import Draft202012Validator
 
@@ -197,7 +199,7 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
     together = {key: value for key, value in document.parameters.items() if key not in alone}
     errors = Draft202012Validator(together).iter_errors(dict(arguments))
     return [
-        Fault("wrong_type", f"the parameters together: {ends_of_line(error.message, LONGEST_FAULT)}")
+        CallFault("wrong_type", f"the parameters together: {ends_of_line(error.message, LONGEST_FAULT)}")
         for error in errors
     ]
 
@@ -312,18 +314,18 @@ class Registry:
         """All documents, in the order in which the tools were given."""
         return tuple(tool.document for tool in self._tools.values())
 
-    def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
         """Convert a call's arguments to the tool's types; return them and everything that is wrong with the call."""
         if name in self._tools:
             return check_arguments(self._tools[name].document, arguments)
         faults = [
-            Fault(
+            CallFault(
                 "unknown_tool",
                 f"no tool is named {beginning(name, LONGEST_NAME)!r}; there are {', '.join(self._tools)}",
             )
         ]
         if "\\" in name:
-            faults.append(Fault("escaped_name", "names are written without backslashes"))
+            faults.append(CallFault("escaped_name", "names are written without backslashes"))
         return dict(arguments), tuple(faults)
 
 

@@ -51,8 +51,8 @@ class QuestionItem:
     question: str
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
     entity: Any  # Plain JSON data.
-    # Further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head, `predicate` (`tail
-    # predicate`) for a predicate's own popularity.
+    # Further tags from the files beside the questions: `top` (`10%`) for the top tenth of the head, and `predicate`
+    # (`tail predicate`) for a predicate's own popularity.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -76,7 +76,7 @@ def is_shipped(source: str) -> bool:
 
 
 def read_items(path: Path) -> list[QuestionItem]:
-    """Read the questions of one file, head first."""
+    """Read the questions of one file: head, torso, then tail."""
     top = read_json(path, dict)
     if set(top) != set(BUCKETS):
         keys = f"the keys {', '.join(map(repr, top))}" if top else "an empty object"

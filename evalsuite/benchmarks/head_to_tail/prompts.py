@@ -115,7 +115,7 @@ def solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# The paper asks for brevity, which suits the rules, and permits "unsure". Section 3.5 removes each in turn.
+# The paper asks for brevity, which suits the rules, and permits "unsure". Its section 3.5 removes each instruction.
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],

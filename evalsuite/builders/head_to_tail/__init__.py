@@ -135,8 +135,8 @@ SOURCES = {
 def _write_published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
-    Within a bucket, questions are sorted by popularity, most popular first. Entities of different types are compared by
-    the share of popularity that more popular entities of their type have. Several right answers form a list.
+    Within a bucket, questions are sorted by popularity, most popular first. Entities of different types are ranked by
+    the share of popularity that belongs to more popular entities of their type. Several right answers form a list.
     """
     return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 

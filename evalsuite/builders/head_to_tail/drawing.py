@@ -275,7 +275,7 @@ class QuestionSource(ABC):
     # The reason for each of the user's templates that is not used, by id.
     dropped: Mapping[str, str] = MappingProxyType({})
     partitions: Mapping[str, Partition]  # The partition of each type of entity.
-    # The popularity of what a template asks for, by its id, where it is known.
+    # The popularity of the predicate that a template asks for, by the template's id, if known.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod

@@ -160,8 +160,8 @@ def _make_zstd_error() -> type[Exception]:
 def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
     """Write blocks into a new named pipe, in another thread, while the body of the `with` reads the pipe once.
 
-    If the iteration over the blocks fails, its error is raised at the end of the body. It replaces an error of the
-    body, because the failure ends the data early, and the reader complains about that.
+    If the iteration over the blocks fails, its error is raised at the end of the body. This error replaces an
+    error of the body, because the failure ends the data early, which makes the reader fail, too.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
