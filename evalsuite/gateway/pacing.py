@@ -23,7 +23,9 @@ DEVIATIONS = 3.0
 DOUBLING = 0.35
 """Seconds in which the rate doubles in a search, or three refusals' time: calls in flight then are at most doubled."""
 
-CALM = 24  # Calls without a refusal after which a search begins, because a limit may have been lifted.
+CALM, CALM_SECONDS, LONG_CALM = 12, 1.5, 40
+"""Calls without a refusal, for so long, or many of them, after which a search begins, because a limit may be lifted."""
+
 ENOUGH = 8  # Accepted calls that make a share: fewer may be chance.
 MUCH_LOWER = 4.0
 """A rate is compared with rates so many times as high: a leaky bucket refuses half at once and at twice its rate."""
@@ -127,6 +129,7 @@ class Pacing:
         self._judge_at: float | None = None
         self._free_at = -math.inf
         self._clean, self._try_after, self._since_try = 0, FIRST_TRY, 0
+        self._clean_since = 0.0
         self._refusal_seconds = self._latency = self._sent_at = 0.0
         # Requests that were accepted at their first try, and at a later one.
         self._accepted = {False: 0, True: 0}
@@ -180,7 +183,10 @@ class Pacing:
     def _book_next(self, now: float, rate: float) -> None:
         """Book the next instant, and raise the rate."""
         self._clean += 1
-        self.searching = self.searching or self._clean >= CALM
+        if self._clean == 1:
+            self._clean_since = now
+        calm = self._clean >= CALM and now - self._clean_since >= CALM_SECONDS
+        self.searching = self.searching or calm or self._clean >= LONG_CALM
         # A late request may catch up by at most half an interval: after a whole one, the next two would leave together.
         instant = max(self._free_at, now - 0.5 / rate)
         in_use = now <= self._free_at + 1.0 / rate
