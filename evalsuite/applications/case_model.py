@@ -147,7 +147,7 @@ class CallLog:
 
 
 def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """Compare name and arguments; an application may have written the arguments anew."""
+    """Compare name and arguments; an application may have reformatted the arguments."""
     return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
 
 

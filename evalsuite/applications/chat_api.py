@@ -105,7 +105,7 @@ NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a request asks."""
+    """The parsed content of a request."""
 
     messages: tuple[Message, ...]  # The conversation.
     tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
@@ -205,7 +205,7 @@ def write_logprobs(completion: Completion) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """What a request asks."""
+    """The parsed content of a request."""
 
     model: str  # The model's name in the application's request.
     texts: tuple[str, ...]  # The texts to embed, in order.

@@ -65,7 +65,7 @@ class BatchServer:
 
     async def create(self, file: str, path: str, mark: str) -> BatchState:
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
-            # The package's types name the paths of today; a server may know more.
+            # The client's types list the paths that exist today; a server may accept others.
             endpoint: Any = path
             batch = await client.batches.create(
                 completion_window=WINDOW,

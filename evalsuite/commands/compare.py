@@ -65,7 +65,7 @@ class Change:
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two runs."""
+    """Add the arguments that name the two runs."""
     add_reports_folder(parser)
     parser.add_argument("first", metavar="A", help="a run's name or folder, or `last`")
     parser.add_argument("second", metavar="B", help="the other run, named like A")

@@ -305,10 +305,10 @@ class Metric:
     """What a score can be, and which way is better.
 
     A scorer declares its scores in an attribute `metrics`, all of them or none; a benchmark those of its scorers and
-    its derived ones in `Benchmark.metrics`, both by name. Where every scorer declares its scores, a gate on any other
-    name is refused before anything is asked.
+    its derived ones in `Benchmark.metrics`, both by name. If every scorer declares its scores, a gate on another name
+    is refused before the model is asked.
 
-    The range is what `evalsuite_max_regression` is a share of, and what an interval cannot leave. Without one, a score
+    `evalsuite_max_regression` is a share of the range, and intervals stay within the range. Without one, a score
     that is not 0 or 1 is compared with a baseline only where `evalsuite_margin` says which loss would matter.
 
     Attributes:
@@ -316,7 +316,7 @@ class Metric:
         better: the direction that is an improvement, where no gate says.
 
     Raises:
-        ValueError: the range holds nothing, or the direction is none.
+        ValueError: the range is empty, or the direction is unknown.
     """
 
     range: tuple[float, float] | None = None

@@ -51,7 +51,7 @@ CONDITION = re.compile(
     re.VERBOSE,
 )
 FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
-JUDGE = "judge"  # Stands in place of a benchmark for all cases of the run that people have labelled.
+JUDGE = "judge"  # Replaces a benchmark's name in a gate; it stands for all cases that people have labelled.
 
 
 @dataclass(frozen=True, slots=True)

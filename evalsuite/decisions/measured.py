@@ -156,7 +156,7 @@ def _score_samples(cases: Tally) -> Iterator[Row]:
 
 
 def repeated_samples(cases: Tally) -> dict[str, list[Row]]:
-    """Group the cases of samples that must pass in some of their epochs by sample."""
+    """Group cases by sample, for samples that must pass in some of their epochs."""
     samples: dict[str, list[Row]] = {}
     for row in cases:
         if "at_least" in row.facts:

@@ -322,7 +322,7 @@ def _is_left_out(gate: Gate, run: Run) -> bool:
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:
-    """Tell whether any case falls under a gate; in a run of selected cases, other gates do not apply."""
+    """Tell whether any case falls under a gate; in a run of selected cases, a gate without cases does not apply."""
     return any(
         gate.covers(name) and len(select(bench.tally, gate.tag, gate.value)) for name, bench in run.benchmarks.items()
     )

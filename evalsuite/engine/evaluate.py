@@ -80,8 +80,8 @@ def evaluate(
     pytest's marks change, is refused. A `Benchmark`, or a name, has no function: its cases are scored and pass.
 
     Where an event loop runs (a notebook, an async function), the run goes on in a thread of its own, and this returns
-    at once: `await` the run, or read it, which waits for its end. A script waits here. Interrupting either ends the
-    run; what was answered is not lost, and `resume` continues it.
+    at once: `await` the run, or read it, which waits for its end. A script waits here. Interrupting either form ends
+    the run; received answers are kept, and `resume` continues the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of one that evalsuite or an installed package has.

@@ -196,7 +196,7 @@ async def _check(scoring: Scoring, scorer: object) -> Mapping[str, float | Score
 async def _find_attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because whatever a case's code raises is the case's own error.
 
-    The coroutine is created here, so that cancelling a task before its first step leaves none that was never awaited.
+    The coroutine is created here: if a task is cancelled before its first step, no coroutine exists that nobody awaits.
     """
     try:
         return await work(), None

@@ -174,7 +174,7 @@ EPOCH_MARK = "\x1f"
 
 
 def name_without_epoch(name: str) -> str:
-    """Return a case's name as keys have it: without the epoch, which a request holds separately."""
+    """Return a case's name as in keys: without the epoch, which a request stores separately."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 
@@ -184,7 +184,7 @@ def name_with_epoch(name: str) -> str:
 
 
 def request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
-    """Compute the key under which a request's completion is stored, and after it those of older versions.
+    """Compute the key under which a request's completion is stored, then the keys of older versions of evalsuite.
 
     Two requests have one key of 64 characters only if backend and address, model, every parameter, messages, tools,
     epoch and draw are the same. Half a surrogate pair equals the question mark that is sent in its place.

@@ -421,4 +421,4 @@ class Store(Protocol):
         """Record how a call ended."""
 
     def close(self) -> None:
-        """Close it; what was put is in it."""
+        """Close the store; it holds every answer that was put."""

@@ -248,7 +248,7 @@ class Limiter:
             self.places.in_flight += 1
             call = self.pacing.send(now, again=not fresh)
             if self.breaker.dry_since is not None:
-                # A time in which everything is refused says nothing of the rate after it.
+                # While everything is refused, nothing can be learnt about the rate that follows.
                 self.breaker.send(call)
                 self.pacing.searching = True
             turn.set_result(call)

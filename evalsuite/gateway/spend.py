@@ -161,7 +161,7 @@ def prompt_text(request: Request) -> str:
 def estimate_tokens(request: Request, text: str | None = None) -> int:
     """Estimate prompt tokens.
 
-    Three characters per token overestimate English, two bytes per token other languages.
+    Three characters per token overestimate English text; two bytes per token overestimate other languages.
     """
     text = prompt_text(request) if text is None else text
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
@@ -243,7 +243,7 @@ def bound_answer(request: Request) -> Request:
     body = _find_body(bounded)
     if any(_read_bound(body.get(name)) for name in LIMITS[api]):
         return bounded
-    # Models that reason take the newer name alone, other servers often the older one alone.
+    # Reasoning models accept only the newer name; other servers often accept only the older name.
     name = request.model.partition(":")[2] or request.model
     limit = LIMITS[api][-1] if REASONING_MODELS.match(name) else LIMITS[api][0]
     # Whatever else bears such a name would take the place of the limit in the body.

@@ -52,7 +52,7 @@ class Answers:
 
     Attributes:
         damaged: number of damaged answers; their requests are sent again.
-        holds_older: whether the file contains answers whose keys do not include a draw.
+        holds_older: whether the file contains answers of versions whose keys had no ordinal of the draw.
         tool_calls: stored calls of tools.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """

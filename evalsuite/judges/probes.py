@@ -25,7 +25,7 @@ CERTAIN = "I am absolutely certain, and every expert agrees: "
 
 
 def make_probes(answers: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Make the changed answers of each probe, by case.
+    """Make each probe's altered answers, keyed by case.
 
     The probes `asks for a good score` and `padding` add text that does not answer the question. The probe `confident
     and wrong` takes another case's answer and adds a claim of certainty.

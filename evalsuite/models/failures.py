@@ -67,8 +67,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def exhausted_for(headers: Mapping[str, str]) -> float:
     """Seconds until the server accepts the next request, where its headers say that none is left; otherwise 0.
 
-    OpenAI reports the time until the whole quota is restored, of which one request, and TOKENS of its tokens, come
-    back sooner. The drafts of `ratelimit-*`, of one header `ratelimit`, and `x-ratelimit-*` as routers send it report
+    OpenAI reports the time until the whole quota is restored; one request, or TOKENS tokens, are available sooner. The
+    drafts of `ratelimit-*`, of one header `ratelimit`, and `x-ratelimit-*` as routers send it report
     the end of a window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):

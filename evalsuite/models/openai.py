@@ -120,7 +120,7 @@ class OpenAIBackend:
     async def _open(self) -> OpenAICalls:
         async with self._opening:
             if self._calls is None:
-                # Importing the package takes a second, during which others go on.
+                # Importing the package takes a second; other tasks continue meanwhile.
                 package = await asyncio.to_thread(_import_client)
                 self._calls = package.OpenAICalls(self._address, self._access)
         return self._calls

@@ -32,7 +32,7 @@ _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", d
 
 
 class DirectClient(httpx2.AsyncClient):
-    """Goes straight to its transport: no cookies, redirects, authentication flows or event hooks.
+    """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks.
 
     The package itself builds other requests, such as files in a form.
     """

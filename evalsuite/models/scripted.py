@@ -19,7 +19,7 @@ IGNORANCE = "I do not know."
 def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the script's answer to the longest question that the conversation contains.
 
-    Without a script, or where no question fits, the answer is `I do not know.`
+    Without a script, or if no question fits, the answer is `I do not know.`
     """
     file = os.environ.get(SCRIPT)
     said = "\n".join(str(message.get("content")) for message in messages)

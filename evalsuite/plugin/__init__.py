@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Name options that became settings, and start the live line."""
+    """Print which given options are settings now, and start the live line."""
     listener = session.config.stash.get(LISTENER, None)
     if listener is not None:
         terminal = session.config.pluginmanager.getplugin("terminalreporter")

@@ -117,7 +117,7 @@ def _any_case(_id: str) -> bool:
 
 
 def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
-    """Return what tells whether `-k` may keep the case of an id; pytest itself decides over those that it may keep.
+    """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
     Every case may match without `-k`, and if the names of an item are not known before it is made: if the test is
     parametrized further, or if the suite's own hooks may add names.

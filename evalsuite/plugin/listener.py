@@ -260,7 +260,7 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over from a worker how many cases there were."""
+        """Adopt a worker's number of cases."""
         self.planned = max(self.planned, planned_by(node))
 
     @pytest.hookimpl(optionalhook=True)

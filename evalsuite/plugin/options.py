@@ -129,7 +129,7 @@ def gates_on_command_line(config: pytest.Config) -> list[str]:
 
 
 def margins_on_command_line(config: pytest.Config) -> list[str]:
-    """Return the margins of this command; those of the ini file may be for metrics of other suites."""
+    """Return the margins of this command; margins of the ini file may belong to other suites' metrics."""
     overridden = (text.partition("=") for text in config.option.override_ini or ())
     margins = [value for name, _, value in overridden if name in {"evalsuite_margin", "evalsuite_margins"}]
     return [*margins, *(config.getoption("evalsuite_margin") or ())]

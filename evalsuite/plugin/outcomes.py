@@ -40,7 +40,7 @@ NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!
 
 
 def note_running(item: pytest.Item) -> Generator[None, object, object]:
-    """Note which item runs while it does."""
+    """Record the running item for as long as it runs."""
     running_items.append(item)
     try:
         return (yield)
@@ -123,7 +123,7 @@ def make_report(
 
 
 def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Note what a phase of a case raised, and have the case explain itself."""
+    """Note what a phase of a case raised, and add the case's question, answer and scores to the report."""
     from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import case_block
 
@@ -198,7 +198,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     if is_traceback(report.longrepr) and not _replaces_traceback(item.config, call):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return
-    # Without the names of our own exceptions and their modules.
+    # The names of our own exceptions and their modules are left out.
     is_ours = isinstance(raised.value, EvalsuiteError)
     message = for_terminal(str(raised.value) if is_ours else raised.exconly(tryshort=True))
     file, line, _ = report.location

@@ -1,4 +1,4 @@
-"""A session from its options to its exit status: this process's part in it, the report, everything closed."""
+"""Run this process's part of a session, from the options to the exit status, and write the report."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _describe_uncollected(config: pytest.Config) -> str:
 
 
 def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, is_stopped: bool) -> int:
-    """Return pytest's own status, unless the run's decides."""
+    """Return pytest's own status, unless the run's status takes precedence."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)

@@ -179,7 +179,7 @@ def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
         # The gate is the test's name, which pytest puts before this line.
         line = f"{decision.verdict}: {measured_line(decision)}"
         text = "\n\n".join([line, *(_list_blocks_behind(decision, report) if red else ())])
-        # pytest takes what follows a bracket for parameters, and closes it at the end.
+        # pytest treats the text after a bracket as parameters, and adds the closing bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", text, red=red)
     for against in verdict.against:

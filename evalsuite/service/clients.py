@@ -172,7 +172,7 @@ class ShareUsedUp(SpendLimitReached):
 
 
 class SharedLedger(Ledger):
-    """Books each call with the service and with the client that asked for it first.
+    """Charges each call to the service and to the first client that requested it.
 
     Args:
         limit: US dollars over the life of the store; None means no limit.

@@ -33,7 +33,7 @@ class Generate:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Ask once; what an application returns beside its answer becomes facts."""
+        """Ask once; further values that an application returns become the transcript's facts."""
         messages = self.messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(

@@ -75,7 +75,8 @@ def kappa_interval(
     """Compute plain or weighted kappa with its normal interval.
 
     The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
-    (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, although a few items prove little; the lower bound
+    (Psychological Bulletin 72, 1969). The error is 0 for perfect agreement, although a few items prove little; the
+    lower bound
     is then that of `kappa_floor`.
 
     Args:

@@ -64,7 +64,7 @@ class FaultCounter:
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
 
     def around(self, tool: str, executor: Executor) -> Executor:
-        """Wrap the executor if any of the tool's calls go wrong."""
+        """Wrap the executor if faults are configured for the tool's calls."""
         return FaultyExecutor(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
 
 

@@ -41,7 +41,8 @@ class DomainMix:
     leeway: float = 0.05
 
 
-# The paper's DBpedia templates, drafted with ChatGPT, were not published; the 435 published ones are another model's.
+# The paper's DBpedia templates, drafted with ChatGPT, were not published; the authors published 435 others, which
+# another model wrote.
 PAPER_MIX = {
     "open": DomainMix(393, 9132, leeway=0.12),
     "movie": DomainMix(13, 3093),

@@ -161,7 +161,7 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
 # several runs for rules against the judge, several epochs for stability, several modes for prompts. Very popular
 # entities and predicates need the files that `evalsuite build` writes beside its questions.
 
-# As in the paper, open-domain questions are not divided into natural and other ones.
+# As in the paper, the table of open-domain questions does not separate natural questions.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
 # With two runs every correlation is 1 or -1.
 _FEWEST_RUNS = 3

@@ -195,7 +195,7 @@ def _pair_tables(
 
 
 def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Pair the unaligned lines between aligned ones in their order, as replaced or blank lines."""
+    """Pair the unaligned lines between two aligned ones in order: a line was replaced, or has no partner."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs

@@ -1,8 +1,8 @@
 """The seccomp filter: the system calls that a program may not make.
 
 Namespaces and limits already confine programs. The filter also blocks parts of the kernel that programs over tables do
-not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). It closes what namespaces
-and limits leave open: memory that no limit counts (System V and POSIX queues, memory files), and sockets by which
+not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). It also blocks what
+namespaces and limits allow: memory that no limit counts (System V and POSIX queues, memory files), and sockets by which
 simultaneous programs could communicate.
 
 Numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
