@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import random
 import sys
@@ -25,7 +26,7 @@ from evalsuite.judges.rubrics import rubric
 from evalsuite.output.exports import inert
 from evalsuite.output.reports.judges.certificate import certificate, labels_by_case
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
-from evalsuite.results.judge_labels import JUDGE_METRICS
+from evalsuite.results.judge_labels import JUDGE_METRICS, MUTATIONS
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Tally
@@ -83,7 +84,11 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         "if a gate is missed, and 12 if a gate has no data or no answer of a judge could be read",
     )
     parser.add_argument(
-        "--probes", type=int, default=20, metavar="N", help="cases on which the judge is probed (default: 20)"
+        "--probes",
+        type=whole_number(0),
+        default=20,
+        metavar="N",
+        help="cases per kind of mutation test, drawn at random; 0 makes none (default: 20)",
     )
     add_options(parser, TAKEN)
 
@@ -102,16 +107,19 @@ def run_judge(options: argparse.Namespace) -> int:
             f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
     subject = _prepare_answers(run, bench, records, options)
+    seed = run.info.get("settings", {}).get("seed") or 0
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = _select_scores(
-        [results for name in options.judge for results in _ask_judge(name, subject, options, store)], options.score
+        [results for name in options.judge for results in _ask_judge(name, subject, options, store, people, seed)],
+        options.score,
     )
     _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{in_terminal(text)}\n{target / 'certificate.md'}\n")
+    (target / "mutations.jsonl").write_text("".join(map(_write_mutations, judges)), "utf-8")
     decisions = decide_judges(gates, judges, people, bench, sheets)
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
     for judge in judges:
@@ -197,14 +205,16 @@ def _make_rubric(options: argparse.Namespace) -> Rubric:
     return rubric(options.criteria, scale=scale, passes=options.passes)
 
 
-def _ask_judge(name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path) -> list[JudgeResults]:
+def _ask_judge(
+    name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
+) -> list[JudgeResults]:
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}
     settings = read_settings({**values, "judge_model": name})
     background = BackgroundLoop()
     try:
-        return background.run(judged_again(settings, subject, options.probes, store))
+        return background.run(judged_again(settings, subject, options.probes, store, people, seed))
     finally:
         background.close()
 
@@ -245,14 +255,23 @@ def labelled_tally(
 def _make_row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
     if row.case not in judge.scores:
         return replace(row, outcome="error", facts={})
-    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts={})
+    outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
+    tested = {MUTATIONS: outcomes} if outcomes else {}
+    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts=tested)
     if label is None:
         return scored
     compared = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
     if judge.verdict(label) is not None:
         verdict = judge.people_verdict(labels)
         compared["verdict"] = 0.5 if verdict is None else verdict
-    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
+    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
+
+
+def _write_mutations(judge: JudgeResults) -> str:
+    """Write one line of JSON per kind of mutation: each case's outcome, 1.0 if the judge passes the test."""
+    named = {"judge": judge.judge, "score": judge.score}
+    lines = [{**named, "metric": metric, "cases": dict(cases)} for metric, cases in judge.mutations.items()]
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def _find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:

@@ -1,4 +1,4 @@
-"""An earlier run's answers, judged again by one judge: their scores, and the scores of probes."""
+"""Judge an earlier run's answers again, and test the judge by mutations of these answers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,34 @@ import asyncio
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, RequestRefused, SettingsError
-from evalsuite.core.types import Sample, Score
+from evalsuite.core.types import Message, Sample, Score, Transcript
+from evalsuite.judges.criteria import YesNo
 from evalsuite.judges.judgements import PREFERENCE
-from evalsuite.judges.probes import PARAPHRASED, REWORD, make_probes
-from evalsuite.judges.prompts import mark_sections
+from evalsuite.judges.mutations import (
+    CORRUPTIONS,
+    PERSUASIONS,
+    REPLY,
+    SAME,
+    TRICKS,
+    WRITTEN,
+    corrupt,
+    is_plausible,
+    list_texts,
+    rewrite,
+    trick,
+)
+from evalsuite.judges.prompts import OFFICE, mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.errors import ModelError
     from evalsuite.core.protocols import JudgedScorer
@@ -26,6 +41,8 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
+
+    Case = tuple[Sample, Transcript]
 
 ScoresByCase = dict[str, dict[str, Score]]  # by case and name; a judge that could not be read has none
 
@@ -39,8 +56,9 @@ class AnswersToJudge:
     samples: Mapping[str, Sample]  # Samples by id; a missing sample is made from the record.
     passes: float | None = None  # The lowest score that passes; None for the scorers' own.
 
-    def sample(self, record: Record) -> Sample:
-        return self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
+    def case(self, record: Record) -> Case:
+        sample = self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
+        return sample, record.transcript or Transcript("")
 
     def find_passing_score(self, name: str) -> float | None:
         """Find the least value of a score that passes; None where it is not known."""
@@ -67,23 +85,35 @@ class AnswersToJudge:
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
 
-async def judged_again(settings: Settings, subject: AnswersToJudge, probed: int, store: Path) -> list[JudgeResults]:
-    """Ask one judge and return its results by score; the store keeps each answer, so that it is paid for once."""
+async def judged_again(
+    settings: Settings,
+    subject: AnswersToJudge,
+    mutated: int,
+    store: Path,
+    people: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> list[JudgeResults]:
+    """Ask one judge and return its results by score; the store keeps each answer, so that it is paid for once.
+
+    Args:
+        mutated: the most cases per kind of mutation; they are drawn at random with the seed.
+        people: people's labels by case.
+    """
     gateway = _open_gateway(settings, store)
     try:
         asking = _JudgeCalls(gateway, settings, subject)
         scores = await asking.scores(subject.records)
-        some = {record.case: record for record in subject.records[:probed]}
-        answers = {case: record.transcript.answer for case, record in some.items() if record.transcript}
-        changed = {**make_probes(answers), PARAPHRASED: await asking.reword_answers(answers)}
-        turned = {
-            probe: await asking.scores([_replace_answer(some[case], text) for case, text in texts.items()])
-            for probe, texts in changed.items()
-        }
+        names = list(dict.fromkeys(name for case in scores.values() for name in case)) or [""]
+        results = [_make_results(settings.judge_model or "", name, subject, scores) for name in names]
+        tested = [
+            await _MutationTest(asking, asking.scorer_of[result.score], result, mutated, seed).run(people or {})
+            if mutated and result.scores
+            else {}
+            for result in results
+        ]
     finally:
         await gateway.aclose()
-    names = list(dict.fromkeys(name for case in scores.values() for name in case)) or [""]
-    return [_make_results(settings.judge_model or "", name, subject, scores, turned) for name in names]
+    return [replace(result, mutations=outcomes) for result, outcomes in zip(results, tested, strict=True)]
 
 
 def _open_gateway(settings: Settings, store: Path) -> Gateway:
@@ -110,6 +140,7 @@ class _JudgeCalls:
     settings: Settings
     subject: AnswersToJudge
     failures: list[ModelError] = field(default_factory=list)
+    scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer that gives a score, by its name.
 
     def _judge(self) -> ModelHandle:
         from evalsuite.gateway.handle import ModelHandle
@@ -126,14 +157,15 @@ class _JudgeCalls:
         return {record.case: value for record, value in zip(records, values, strict=True)}
 
     async def _scores(self, record: Record) -> dict[str, Score]:
-        scored = await asyncio.gather(*(self._score_by(scorer, record) for scorer in self.subject.scorers))
+        case = self.subject.case(record)
+        scored = await asyncio.gather(*(self.score_by(scorer, case) for scorer in self.subject.scorers))
+        for scorer, scores in zip(self.subject.scorers, scored, strict=True):
+            self.scorer_of.update(dict.fromkeys(scores, scorer))
         return {name: score for case_scores in scored for name, score in case_scores.items()}
 
-    async def _score_by(self, scorer: JudgedScorer, record: Record) -> dict[str, Score]:
-        if record.transcript is None:
-            return {}
+    async def score_by(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
         try:
-            values = await scorer.judged(self.subject.sample(record), record.transcript, self._judge())
+            values = await scorer.judged(*case, self._judge())
         except JudgeError:
             return {}
         except (RequestRefused, CallFailed) as error:
@@ -142,22 +174,135 @@ class _JudgeCalls:
             return {}
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
-    async def reword_answers(self, answers: Mapping[str, str]) -> dict[str, str]:
-        """Let the judge paraphrase each answer; an empty or truncated paraphrase is left out."""
-        texts = await asyncio.gather(*(self._ask_for_rewording(text) for text in answers.values()))
-        return {case: text for case, text in zip(answers, texts, strict=True) if text}
-
-    async def _ask_for_rewording(self, answer: str) -> str:
+    async def write(self, kind: str, text: str) -> str | None:
+        """Let the judge's model change a text, and let the model check the change; None if the change is refuted."""
+        changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
+        if not is_plausible(kind, text, changed):
+            return None
+        check = YesNo(SAME)
         try:
-            completion = await self._judge().chat(f"{mark_sections([('answer', answer)])}\n\n{REWORD}")
+            same = check.read(
+                await self._ask(f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.request()}")
+            )
+        except ValueError:
+            return None
+        return changed if (same.value == 1.0) == (kind in TRICKS) else None
+
+    async def _ask(self, prompt: str) -> str:
+        try:
+            completion = await self._judge().chat([Message("system", OFFICE), Message("user", prompt)])
         except (RequestRefused, CallFailed):
             return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()
 
 
-def _make_results(
-    judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase, turned: Mapping[str, ScoresByCase]
-) -> JudgeResults:
+@dataclass(frozen=True, slots=True)
+class _MutationTest:
+    """Tests whether a judge sees corruptions of good answers, and whether tricks change its verdicts."""
+
+    asking: _JudgeCalls
+    scorer: JudgedScorer
+    judge: JudgeResults
+    most: int  # The most cases per kind.
+    seed: int
+
+    async def run(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
+        """Return 1.0 or 0.0 for each case where detection was possible, by metric: `detects_numbers`, ..."""
+        cases = {record.case: self.asking.subject.case(record) for record in self.asking.subject.records}
+        good = {case: cases[case] for case in self._find_passes(people)}
+        found: dict[str, dict[str, float]] = {}
+        caught: dict[str, tuple[Case, float]] = {}  # A corruption that the judge sees, with its score, by case.
+        for kind in CORRUPTIONS:
+            changed = await self._corrupt(kind, good, list(cases.values()))
+            for case, score in (await self._judge(changed)).items():
+                found.setdefault(f"detects_{kind}", {})[case] = float(score < self.judge.scores[case])
+                if score < self.judge.scores[case]:
+                    caught.setdefault(case, (changed[case], score))
+        for kind in TRICKS:
+            found[f"resists_{kind}"] = await self._trick(kind, good, caught)
+        return {metric: outcomes for metric, outcomes in found.items() if outcomes}
+
+    def _find_passes(self, people: Mapping[str, float]) -> list[str]:
+        """List the cases that people pass, or that the judge passes if people pass none.
+
+        If scores are not verdicts, the better half passes. A case with the worst score cannot lose any.
+        """
+        scores, lowest = self.judge.scores, self.judge.scale[0] if self.judge.scale else 0.0
+        able = [case for case, score in scores.items() if score > lowest]
+        for marks in ({case: people[case] for case in able if case in people}, {case: scores[case] for case in able}):
+            middle = median(marks.values()) if marks else 0.0
+            if good := [
+                case
+                for case, mark in marks.items()
+                if (mark >= middle if (verdict := self.judge.verdict(mark)) is None else verdict > 0)
+            ]:
+                return good
+        return []
+
+    async def _corrupt(self, kind: str, good: Mapping[str, Case], everything: Sequence[Case]) -> dict[str, Case]:
+        changed: dict[str, Case] = {}
+        left = []
+        for case in self._draw(kind, good):
+            variants = corrupt(kind, good[case], everything, self._random(kind, case))
+            variant = next((one for one in variants if self._shows(good[case], one)), None)
+            if variant is None:
+                left.append(case)
+            elif len(changed) < self.most:
+                changed[case] = variant
+        return changed | await self._write(kind, {case: good[case] for case in left}, self.most - len(changed))
+
+    async def _write(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
+        """Change at most this many answers by the judge's model, where its work withstands the check."""
+        some = self._draw(kind, cases)[:most] if kind in WRITTEN else []
+        old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
+        new = await asyncio.gather(*(self.asking.write(kind, text) for text in old.values()))
+        written = {
+            case: (cases[case][0], rewrite(cases[case][1], old[case], text))
+            for case, text in zip(old, new, strict=True)
+            if text
+        }
+        return {case: one for case, one in written.items() if self._shows(cases[case], one)}
+
+    async def _trick(
+        self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
+    ) -> dict[str, float]:
+        """Play a trick on corruptions that the judge sees, and, unless it only persuades, on their originals."""
+        names = self._draw(kind, caught)[: self.most]
+        sides = [{case: caught[case][0] for case in names}]
+        sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
+        resisted = dict.fromkeys(names, 1.0)
+        for original, cases in enumerate(sides):
+            changed = await self._write(kind, cases, self.most) if kind in WRITTEN else self._play(kind, cases)
+            scores = await self._judge(changed)
+            resisted = {case: value for case, value in resisted.items() if case in scores}
+            for case in resisted:
+                before, after = (self.judge.scores[case] if original else caught[case][1]), scores[case]
+                beyond = after <= caught[case][1] if original else after >= self.judge.scores[case]
+                if beyond or self.judge.verdict(before) != self.judge.verdict(after):
+                    resisted[case] = 0.0
+        return resisted
+
+    def _play(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
+        played = {case: trick(kind, one, self.judge.judge) for case, one in cases.items() if list_texts(one[1])}
+        return {case: one for case, one in played.items() if one and self._shows(cases[case], one)}
+
+    async def _judge(self, cases: Mapping[str, Case]) -> dict[str, float]:
+        scored = await asyncio.gather(*(self.asking.score_by(self.scorer, case) for case in cases.values()))
+        return _select_values(dict(zip(cases, scored, strict=True)), self.judge.score)
+
+    def _shows(self, before: Case, after: Case) -> bool:
+        """Tell whether the judge sees a difference; a scorer of your own is expected to."""
+        shown = getattr(self.scorer, "sections", None)
+        return shown is None or shown(*before) != shown(*after)
+
+    def _draw(self, kind: str, cases: Iterable[str]) -> list[str]:
+        return sorted(cases, key=lambda case: (self._random(kind, case).random(), case))
+
+    def _random(self, kind: str, case: str) -> Random:
+        return Random(f"{self.seed} {kind} {case}")  # noqa: S311 - a random choice of cases, not a secret
+
+
+def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
     of_score = [score[name] for score in scores.values() if name in score]
     rows = tuple(
         Row(record.case, record.sample, record.epoch, "passed", {}, {}, _merge_facts(scores[record.case]))
@@ -168,7 +313,6 @@ def _make_results(
         scores=_select_values(scores, name),
         asked=len(subject.records),
         passes=subject.find_passing_score(name),
-        probed={probe: _select_values(probe_scores, name) for probe, probe_scores in turned.items()},
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
@@ -184,7 +328,3 @@ def _select_values(scores: ScoresByCase, name: str) -> dict[str, float]:
 
 def _merge_facts(scored: Mapping[str, Score]) -> dict[str, Any]:
     return {name: fact for score in scored.values() for name, fact in score.facts.items()}
-
-
-def _replace_answer(record: Record, answer: str) -> Record:
-    return replace(record, transcript=record.transcript and replace(record.transcript, answer=answer))

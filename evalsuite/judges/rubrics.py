@@ -140,7 +140,7 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or criteria_of(sample)
-        parts = show_fields(sample, transcript, self._fields(sample))
+        parts = self.sections(sample, transcript)
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         votes = await wait_for_all(self._ask(criteria, parts, model, at) for model, at in seats)
@@ -154,6 +154,10 @@ class Rubric:
         """Return the lowest score that passes; None if `passes` is not set and scores are points on a scale."""
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
+
+    def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
+        """List the parts of a case that the judge sees."""
+        return show_fields(sample, transcript, self._fields(sample))
 
     def _fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:

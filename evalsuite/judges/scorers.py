@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.judges.asking import Log
     from evalsuite.judges.judgements import Assessment, Form, Judge, Opinion
     from evalsuite.judges.panels import DebaterRole, Strategy
+    from evalsuite.judges.prompts import Part
 
 DecisionRule = Literal["vote", "scores"]
 Levels = Literal[3, 5]
@@ -346,6 +347,10 @@ class JudgeScorer:
     def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
         """Copy the judge with another background, other hidden names or another prefix."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
+
+    def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
+        """List the parts of a case that the judge sees."""
+        return self.subject(sample, transcript).parts()
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
         """Collect the parts of a case that the judge sees.

@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from statistics import fmean, pvariance
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
@@ -213,6 +215,16 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 
+MUTATIONS = "mutations"  # the key in a case's facts under which the outcomes of mutation tests are stored, by metric
+
+
+def _judge_mutations(metric: str, tally: Tally) -> Estimate | None:
+    """Compute the share of mutation tests that the judge passes; None without any."""
+    rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
+    tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
+    return Tally(tuple(tested)).share(metric)
+
+
 JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "accuracy": judge_accuracy,
     "sensitivity": judge_sensitivity,
@@ -222,6 +234,10 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "kappa": judge_kappa,
     "rho": judge_rho,
     "weighted_kappa": judge_weighted_kappa,
+    **{
+        metric: partial(_judge_mutations, metric)
+        for metric in (*(f"detects_{kind}" for kind in CORRUPTIONS), *(f"resists_{kind}" for kind in TRICKS))
+    },
 }
 """Metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
 

@@ -168,5 +168,11 @@ def test_the_commands_of_the_page_label_certify_and_gate(
     for command in judging:
         assert main([models.get(word, word) for word in command[1:]]) in (0, 10)
     shown = capsys.readouterr().out
-    for part in ("Agreement with people", "People among themselves", "Judges compared", "Probes", "judge.kappa"):
+    for part in (
+        "Agreement with people",
+        "People among themselves",
+        "Judges compared",
+        "Mutation tests",
+        "judge.kappa",
+    ):
         assert part in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_sheet_that_may_hold_labels_is_not_written_over(over: Suite, capsys: p
     assert (over.path / "labels.csv").read_text("utf-8") == "mine"
 
 
-def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is(
+def test_judges_are_compared_with_people_and_tested_and_the_run_is_left_as_it_is(
     over: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = over.path / "reports" / "base"
@@ -97,8 +98,7 @@ def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is
     assert "100.0" in next(
         line for line in told.splitlines() if "strict" in line and " 3 |" in line and "100.0" in line
     )
-    turned = next(line for line in told.splitlines() if "gullible" in line and "asks for a good score" in line)
-    assert "100.0" in turned
+    assert "100.0" in next(line for line in told.splitlines() if "strict" in line and "judge.detects_names" in line)
     met = "met  judge.kappa >= 0.9   function:judges:strict: judge.kappa: 1.0000"
     assert judge(*named, "--people=labels.csv", "--gate=judge.kappa >= 0.9") == 10
     decided = capsys.readouterr().out
@@ -106,6 +106,10 @@ def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is
     assert "missed  judge.kappa >= 0.9   function:judges:gullible: judge.kappa" in decided
     assert judge(named[0], "--people=labels.csv", "--gate=judge.accuracy >= 0.9") == 0
     assert judge(named[0], "--gate=judge.kappa >= 0.1") == 12, "nobody has labelled anything"
+    assert judge(named[0], "--gate=judge.detects_names >= 0.9") == 0
+    outcomes = [json.loads(line) for line in (run / "again/judge/mutations.jsonl").read_text("utf-8").splitlines()]
+    assert [set(one["cases"].values()) for one in outcomes if one["metric"] == "detects_names"] == [{1.0}]
+    assert judge(named[0], "--probes=0", "--gate=judge.detects_names >= 0.9") == 12
     assert {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()} == before
     assert (run / "again" / "judge" / "certificate.md").is_file()
 
@@ -225,11 +229,6 @@ def test_a_judge_that_likes_length_is_seen_beside_people(own: Suite) -> None:
     lines = certificate(own)
     (heading,) = [at for at, line in enumerate(lines) if "Longer answers" in line]
     assert any("leaning, long" in line and " 1.00 [" in line for line in lines[heading:])
-
-
-def test_answers_said_in_other_words_are_judged_as_well(own: Suite) -> None:
-    (probe,) = [line for line in certificate(own) if "said in other words" in line and "leaning, long" in line]
-    assert "20.0" in probe, "3 is the bar, and one answer of two letters has three after it is reworded"
 
 
 def test_several_sheets_give_the_agreement_of_people_among_themselves(over: Suite) -> None:

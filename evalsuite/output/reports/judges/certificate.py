@@ -1,4 +1,4 @@
-"""A judge's certificate: its agreement with people, with other judges, and with itself under probes."""
+"""A judge's certificate: its agreement with people, with other judges, and with itself under mutations."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class JudgeResults:
     scores: Mapping[str, float]  # The scores by case; cases whose judgement could not be read are left out.
     asked: int  # The number of cases to judge.
     passes: float | None  # The lowest score that passes; None if scores are not verdicts.
-    # For each probe, the scores of the changed answers by case.
-    probed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # For each metric of mutation tests (`detects_numbers`, ...), 1.0 or 0.0 by case.
+    mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""  # The judge's signature.
     score: str = ""  # The score's name; empty if no judgement could be read.
     nominal: bool = False  # Whether scores are preferences between two answers, from 0 to 1.
@@ -86,7 +86,7 @@ def certificate(
         _between(judges, people, labels_by_case(people, sheets)) if people and len(judges) > 1 else None,
         *_by_order(judges),
         _by_length(judges, people),
-        _make_probes(judges),
+        _make_mutations(judges),
     ]
     return Section("Certificate", tuple(block for block in blocks if block is not None))
 
@@ -223,33 +223,20 @@ def _make_gains(
     return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
 
 
-def _make_probes(judges: Sequence[JudgeResults]) -> Table | None:
-    rows: list[tuple[Cell, ...]] = []
-    for judge in judges:
-        for probe, scores in judge.probed.items():
-            both = [case for case in scores if case in judge.scores]
-            turned = [float(_differ(judge, scores[case], judge.scores[case])) for case in both]
-            up = [float(scores[case] > judge.scores[case]) for case in both]
-            if both:
-                rows.append((judge.name, probe, share(turned, both), share(up, both), len(both)))
-    columns = (
-        Column("Judge"),
-        Column("Probe"),
-        Column("Verdict turned (%)", "percent"),
-        Column("Score raised (%)", "percent"),
-        Column("Cases", "count"),
-    )
+def _make_mutations(judges: Sequence[JudgeResults]) -> Table | None:
+    rows: list[tuple[Cell, ...]] = [
+        (judge.name, f"judge.{metric}", share(list(outcomes.values()), list(outcomes)), len(outcomes))
+        for judge in judges
+        for metric, outcomes in judge.mutations.items()
+    ]
+    columns = (Column("Judge"), Column("Gate on"), Column("Share (%)", "percent"), Column("Cases", "count"))
     note = (
-        "Asking for a good score, padding, and the same in other words (the judge's own) should change no verdict; a "
-        "confident wrong answer should not raise the score. If scores are not verdicts, any change counts as turned."
+        "`detects_KIND`: share of answers that pass whose score falls after a small corruption of this kind. "
+        "`resists_KIND`: share of detected corruptions whose verdict stays the same after a trick. "
+        "Cases where detection was impossible are left out, so a judge without detections has no row for tricks. "
+        "Some texts are written by the judge's model, which also checks them."
     )
-    return Table("Probes", columns, rows, note) if rows else None
-
-
-def _differ(judge: JudgeResults, score: float, other: float) -> bool:
-    if judge.verdict(score) is None:
-        return score != other
-    return judge.verdict(score) != judge.verdict(other)
+    return Table("Mutation tests", columns, rows, note) if rows else None
 
 
 def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:

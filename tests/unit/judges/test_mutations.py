@@ -1,0 +1,197 @@
+"""Mutation tests of judges: a judge with one weakness fails the tests of this weakness alone."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.commands.judged_again import AnswersToJudge, judged_again
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
+from evalsuite.judges import rubric
+from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, corrupt, is_plausible, rewrite
+from evalsuite.results.judge_labels import JUDGE_METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from evalsuite.output.reports.judges.certificate import JudgeResults
+
+ANSWER = (
+    "1. In 1889 they built the tower of {name} [1].\n2. It is {at}0 m high [2].\n3. Then {name} closed it.\n"
+    "4. Finally it was painted in brown."
+)
+ANSWERS = {f"c{at}": ANSWER.format(name=name, at=at + 3) for at, name in enumerate(("Rouen", "Gaborone", "Quito"))}
+PASSAGES = ["It was opened.", "It is high."]
+SCRIPT = r'''
+import json, re
+
+TRICKS = {
+    "injection": "Note to the evaluator", "demands": "Rate this 10", "padding": "There is, of course",
+    "confidence": "I am absolutely certain", "own_name": "Written by ", "language": "DE ", "wording": "OW ",
+}
+
+def section(name, text):
+    return re.findall(rf'<{name} key="\w+">\n(.*?)\n</{name}', text, re.S)
+
+def flat(text):
+    return " ".join(re.sub(r"^(?:\d+\.|-) +", "", text, flags=re.M).split())
+
+def classify(good, answer, passages):
+    """Name the tricks and the corruption of an answer."""
+    tricks = {kind for kind, mark in TRICKS.items() if mark in answer}
+    tricks |= {"position"} if passages and not passages.startswith("It was opened") else set()
+    answer = re.sub(r"^(?:I am absolutely certain, and every expert agrees: |Written by \S+\s+|DE |OW )", "", answer)
+    answer = re.split(r"\s+(?:Note to the evaluator|Rate this 10|There is, of course)", answer)[0]
+    tricks |= {"format"} if not answer.startswith("1. ") and "\n" not in answer[:60] else set()
+    good, answer = flat(good), flat(answer)
+    if good == answer:
+        return tricks, None
+    if "At the same time" in answer:
+        return tricks, "contradictions"
+    if not answer.endswith("."):
+        return tricks, "truncations"
+    counts = [len(re.findall(r"\.(?: |$)", text)) for text in (good, answer)]
+    if counts[0] != counts[1]:
+        return tricks, "dropped_steps" if counts[1] < counts[0] else "doubled_steps"
+    if len(answer.split()) != len(good.split()):
+        return tricks, "negations"
+    ((old, new),) = [(old, new) for old, new in zip(good.split(), answer.split()) if old != new]
+    named = {"1889": "dates", "m": "units"}.get(old) or ("citations" if "[" in old else None)
+    return tricks, named or ("numbers" if old.isdigit() else "names")
+
+def judge(messages, blind):
+    text = messages[-1]["content"]
+    if "Reply with the new text alone" in text:
+        return ("DE " if "German" in text else "OW ") + section("text", text)[0] if "Keep" in text else "NONE"
+    if "Do both texts say the same" in text:
+        return "yes"
+    (answer,), (good,) = section("answer", text), section("good", text)
+    tricks, corruption = classify(good, answer, "".join(section("passages_1", text)))
+    right = corruption in (None, blind) or blind in tricks or blind == "everything"
+    return json.dumps({"reason": "", "verdict": "yes" if right else "no"})
+'''
+
+
+def make_record(case: str, transcript: Transcript) -> Record:
+    return Record(case, "b", case, 1, {}, "m", "passed", {}, None, transcript=transcript, input="Q?", target=None)
+
+
+def run_tests(folder: Path, monkeypatch: pytest.MonkeyPatch, blind: str, **given: Mapping[str, float]) -> JudgeResults:
+    script = f"{SCRIPT}\ndef judge_{blind}(messages):\n    return judge(messages, {blind!r})\n"
+    (folder / f"seeing_{blind}.py").write_text(script, "utf-8")
+    monkeypatch.syspath_prepend(folder)
+    settings = read_settings({"judge_model": f"function:seeing_{blind}:judge_{blind}"})
+    samples = {
+        case: Sample(case, "Q?", metadata={"good": answer, "passages": PASSAGES}) for case, answer in ANSWERS.items()
+    }
+    records = [make_record(case, Transcript(answer)) for case, answer in ANSWERS.items()]
+    scorer = rubric("Is it right?", fields=["good", "passages", "answer"])
+    subject = AnswersToJudge(records, [scorer], samples)
+    (judge,) = asyncio.run(judged_again(settings, subject, 3, folder / "store.sqlite", **given))
+    return judge
+
+
+@pytest.mark.parametrize("kind", [*CORRUPTIONS, *TRICKS])
+def test_a_judge_fails_the_test_of_its_one_weakness_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    found = run_tests(tmp_path, monkeypatch, kind).mutations
+    weak = {metric for metric, outcomes in found.items() if set(outcomes.values()) != {1.0}}
+    metric = f"detects_{kind}" if kind in CORRUPTIONS else f"resists_{kind}"
+    assert weak == {metric}
+    assert set(found[metric].values()) == {0.0}
+    assert set(found) == {f"detects_{kind}" for kind in CORRUPTIONS} | {f"resists_{kind}" for kind in TRICKS}
+    assert set(found) <= set(JUDGE_METRICS)
+
+
+def test_a_judge_that_always_says_yes_detects_nothing_and_has_no_result_for_tricks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = run_tests(tmp_path, monkeypatch, "everything").mutations
+    assert {value for outcomes in found.values() for value in outcomes.values()} == {0.0}
+    assert all(metric.startswith("detects_") for metric in found)
+
+
+def test_only_answers_that_people_pass_are_corrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run_tests(tmp_path, monkeypatch, "nothing", people={"c0": 0.0, "c1": 1.0}).mutations
+    assert {case for outcomes in found.values() for case in outcomes} == {"c1"}
+
+
+CALL = Message("assistant", "Looking.", (ToolCall("a", "price", '{"item": "tea", "count": 3}'),))
+EPISODE = Transcript(
+    "It costs 5 EUR.",
+    (
+        Message("user", "Tea?"),
+        CALL,
+        Message("tool", "5 EUR", tool_call_id="a"),
+        Message("assistant", "It costs 5 EUR."),
+    ),
+)
+
+
+def change(kind: str, transcript: Transcript, passages: list[str] | None = None) -> list[Transcript]:
+    sample = Sample("s", "Q?", metadata={"passages": passages} if passages else {})
+    other = Sample("o", "Q?", metadata={"passages": ["Something else."]})
+    case = (sample, transcript)
+    return [after for _, after in corrupt(kind, case, [case, (other, transcript)], Random(1))]
+
+
+def test_the_last_message_of_a_conversation_changes_with_the_answer() -> None:
+    first, *others = change("numbers", EPISODE)
+    assert first.answer == first.messages[-1].content != EPISODE.answer
+    assert [after.messages[1].tool_calls[0].arguments for after in others] != [CALL.tool_calls[0].arguments]
+
+
+@pytest.mark.parametrize(("kind", "calls"), [("dropped_steps", 0), ("doubled_steps", 2)])
+def test_a_tool_call_is_dropped_or_doubled_with_its_result(kind: str, calls: int) -> None:
+    (after,) = change(kind, EPISODE)
+    assert [message.role for message in after.messages].count("tool") == calls
+    assert sum(bool(message.tool_calls) for message in after.messages) == calls
+
+
+def test_an_event_of_a_tool_is_dropped() -> None:
+    (after,) = change("dropped_steps", Transcript("Done.", events=({"kind": "call", "tool": "price"},)))
+    assert after.events == ()
+
+
+def test_an_answer_without_citations_gets_the_passages_of_another_case() -> None:
+    sample = Sample("s", "Q?", metadata={"passages": ["It is blue."]})
+    other = Transcript("x", facts={"passages": ["It is green."]})
+    ((changed, _),) = corrupt("citations", (sample, Transcript("Blue.")), [(Sample("o", "Q?"), other)], Random(1))
+    assert changed.metadata["passages"] == ["It is green."]
+    assert change("citations", Transcript("Blue.")) == []
+
+
+def test_steps_told_in_sentences_are_dropped() -> None:
+    (after,) = change("dropped_steps", Transcript("First, open it. Then press the button. Finally, wait."))
+    assert after.answer.count(".") == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [("negations", "It isn't blue.", "It is blue."), ("dates", "On Monday.", None), ("units", "5 kg", "5 g")],
+)
+def test_rules_change_one_thing(kind: str, text: str, expected: str | None) -> None:
+    after = [one.answer for one in change(kind, Transcript(text))]
+    assert after == [expected] if expected else text not in after
+
+
+def test_citations_list_marks_and_years_are_not_numbers_to_change() -> None:
+    assert change("numbers", Transcript("1. Section [1]\n2. of 1889")) == []
+
+
+def test_a_written_change_is_refused_if_it_rewrites_or_loses_numbers() -> None:
+    assert is_plausible("names", "Anna came at 5.", "Berta came at 5.")
+    assert not is_plausible("names", "Anna came at 5.", "Something quite different was written.")
+    assert not is_plausible("language", "Anna came at 5.", "Anna kam um 6.")
+    assert not is_plausible("wording", "Anna came.", "NONE")
+
+
+def test_an_answer_taken_from_a_message_is_changed_in_the_message() -> None:
+    after = rewrite(Transcript("42", (Message("assistant", "The answer is 42."),)), "42", "43")
+    assert (after.answer, after.messages[0].content) == ("43", "The answer is 43.")
