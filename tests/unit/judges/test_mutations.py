@@ -78,10 +78,14 @@ def judge(messages, blind):
 
 
 def make_record(case: str, transcript: Transcript) -> Record:
-    return Record(case, "b", case, 1, {}, "m", "passed", {}, None, transcript=transcript, input="Q?", target=None)
+    return Record(
+        case=case, benchmark="b", sample=case, epoch=1, model="m", outcome="passed", transcript=transcript, input="Q?"
+    )
 
 
-def run_tests(folder: Path, monkeypatch: pytest.MonkeyPatch, blind: str, **given: Mapping[str, float]) -> JudgeResults:
+def run_tests(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, blind: str, people: Mapping[str, float] | None = None
+) -> JudgeResults:
     script = f"{SCRIPT}\ndef judge_{blind}(messages):\n    return judge(messages, {blind!r})\n"
     (folder / f"seeing_{blind}.py").write_text(script, "utf-8")
     monkeypatch.syspath_prepend(folder)
@@ -92,7 +96,7 @@ def run_tests(folder: Path, monkeypatch: pytest.MonkeyPatch, blind: str, **given
     records = [make_record(case, Transcript(answer)) for case, answer in ANSWERS.items()]
     scorer = rubric("Is it right?", fields=["good", "passages", "answer"])
     subject = AnswersToJudge(records, [scorer], samples)
-    (judge,) = asyncio.run(judged_again(settings, subject, 3, folder / "store.sqlite", **given))
+    (judge,) = asyncio.run(judged_again(settings, subject, 3, folder / "store.sqlite", people))
     return judge
 
 
