@@ -29,6 +29,7 @@ from evalsuite.judges.mutations import (
 )
 from evalsuite.judges.prompts import OFFICE, mark_sections
 from evalsuite.judges.rubrics import Rubric
+from evalsuite.models.function import FunctionBackend
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.tally import Row, Tally
 
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from evalsuite.core.errors import ModelError
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
-    from evalsuite.core.types import Record
+    from evalsuite.core.types import Completion, Record, Request
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.handle import ModelHandle
+    from evalsuite.gateway.handle import Asker, ModelHandle
 
     Case = tuple[Sample, Transcript]
 
@@ -101,7 +102,7 @@ async def judged_again(
     """
     gateway = _open_gateway(settings, store)
     try:
-        asking = _JudgeCalls(gateway, settings, subject)
+        asking = _JudgeCalls(_VersionedCode(gateway), settings, subject)
         scores = await asking.scores(subject.records)
         names = list(dict.fromkeys(name for case in scores.values() for name in case)) or [""]
         results = [_make_results(settings.judge_model or "", name, subject, scores) for name in names]
@@ -133,10 +134,29 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 
 @dataclass(frozen=True, slots=True)
+class _VersionedCode:
+    """Asks a gateway, and keeps apart the stored answers of different versions of a `function:` judge.
+
+    An answer of an older store, which holds no version, is not used for a function.
+    """
+
+    gateway: Gateway
+    versions: dict[str, str] = field(default_factory=dict)  # The hash of the code, by model.
+
+    async def ask(self, request: Request) -> Completion:
+        prefix, _, target = request.model.partition(":")
+        if prefix != "function":
+            return await self.gateway.ask(request)
+        if request.model not in self.versions:
+            self.versions[request.model] = FunctionBackend(target).hash_code()
+        return await self.gateway.ask(replace(request, draw=f"code {self.versions[request.model]}"))
+
+
+@dataclass(frozen=True, slots=True)
 class _JudgeCalls:
     """One judge, which judges many answers concurrently."""
 
-    gateway: Gateway
+    asker: Asker
     settings: Settings
     subject: AnswersToJudge
     failures: list[ModelError] = field(default_factory=list)
@@ -147,7 +167,7 @@ class _JudgeCalls:
 
         settings = self.settings
         return ModelHandle(
-            self.gateway, settings.judge_model or "", settings.judge_base_url, overrides=settings.judge_params
+            self.asker, settings.judge_model or "", settings.judge_base_url, overrides=settings.judge_params
         )
 
     async def scores(self, records: Sequence[Record]) -> ScoresByCase:

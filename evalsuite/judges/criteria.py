@@ -149,7 +149,7 @@ class Each(OnScale):
         question: the question to ask about each item.
         low: the worst score.
         high: the best score; if it is 1, the judge answers yes or no for each item.
-        none: the value if the judge finds no item.
+        none: the value if the judge finds no item; an empty answer scores `low` without a judge.
     """
 
     item: str

@@ -99,7 +99,7 @@ class Weighted:
     async def _expect(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe(), steps=steps)
-        prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
+        prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}", parts=subject.media)]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}

@@ -232,7 +232,7 @@ class Debate:
     async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
         model = self.model.peer(self.rules.summarizer) if self.rules.summarizer else self.model
         text = mark_sections([*self.subject.parts(swapped=self.swapped), *speeches])
-        prompt = [Message("system", SUM_UP), Message("user", text)]
+        prompt = [Message("system", SUM_UP), Message("user", text, parts=self.subject.media)]
         summary = await self._ask_model("summary", model, prompt, turn, read_speech, read_cut_off=True)
         if isinstance(summary, Silence):
             raise JudgeError(summary.problem, (*self.log, *summary.log))
@@ -265,7 +265,8 @@ class Debate:
     ) -> Speech[T] | Silence:
         model = self.model.peer(debater.model) if debater.model else self.model
         sections = mark_sections([*self.subject.parts(swapped=self.swapped), *self.shown])
-        prompt = [Message("system", _write_system(debater)), Message("user", f"{sections}\n\n{request}")]
+        asked = Message("user", f"{sections}\n\n{request}", parts=self.subject.media)
+        prompt = [Message("system", _write_system(debater)), asked]
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(

@@ -54,6 +54,7 @@ class JudgedInput:
     answers: tuple[str, ...]  # One or two texts.
     background: str = ""  # Information that a good answer may use; empty if there is none.
     reference: str = ""  # A correct answer; empty if there is none.
+    media: tuple[Mapping[str, Any], ...] = ()  # Pictures, recordings and files in the question, sent after the text.
 
     def parts(self, *, swapped: bool = False) -> list[Part]:
         """List the parts that are not empty; if `swapped`, the second answer comes first."""
@@ -80,7 +81,33 @@ def as_text(messages: str | Sequence[Message]) -> str:
     """Write a sample's input as text; the paragraph of each message begins with the message's role."""
     if isinstance(messages, str):
         return messages
-    return "\n\n".join(f"{message.role}: {message.content}" for message in messages)
+    return "\n\n".join(f"{message.role}: {_write_message(message)}" for message in messages)
+
+
+def _write_message(message: Message) -> str:
+    """Write the text of a message, with a note for each picture, recording or file, which text cannot show."""
+    return "\n".join([message.content, *(f"[{part['type']}, attached]" for part in find_media([message]))]).strip("\n")
+
+
+def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
+    """List the parts of messages that are not text, such as pictures, each once."""
+    parts = () if isinstance(messages, str) else (part for message in messages for part in message.parts)
+    media: list[Mapping[str, Any]] = []
+    for part in parts:
+        if isinstance(part, Mapping) and part.get("type") != "text" and part not in media:
+            media.append(part)
+    return media
+
+
+def show_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> tuple[Mapping[str, Any], ...]:
+    """List the pictures, recordings and files that belong to a rubric's fields; see `show_fields`."""
+    asked = [] if isinstance(sample.input, str) else list(sample.input)
+    seen: list[Message] = []
+    for source in fields.values():
+        roles = {"conversation": ("user", "assistant"), "tools": ("tool",)}.get(source, ())
+        spoken = [message for message in transcript.messages if message.role in roles]
+        seen += asked if source == "input" or (source == "conversation" and not spoken) else spoken
+    return tuple(find_media(seen))
 
 
 def as_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
@@ -121,7 +148,7 @@ def _show_field(name: str, source: str, sample: Sample, transcript: Transcript) 
 
 def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
     messages = [message for message in transcript.messages if message.role in ("user", "assistant")]
-    spoken = [(message.role, message.content) for message in messages if message.content]
+    spoken = [(message.role, text) for message in messages if (text := _write_message(message))]
     if not spoken:
         spoken = [("user", as_text(sample.input)), ("assistant", transcript.answer)]
     parts, turn = [], 0
@@ -133,7 +160,9 @@ def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 def _show_calls(transcript: Transcript) -> list[Part]:
     """Show the tool calls in the conversation, or the events of solvers that store their calls there."""
-    results = {message.tool_call_id: message.content for message in transcript.messages if message.role == "tool"}
+    results = {
+        message.tool_call_id: _write_message(message) for message in transcript.messages if message.role == "tool"
+    }
     calls = [call for message in transcript.messages for call in message.tool_calls]
     shown = [f"{call.name}({call.arguments})\n-> {results.get(call.id, '(no result)')}" for call in calls]
     shown = shown or [_write(event) for event in transcript.events if "tool" in event or "calls" in event]

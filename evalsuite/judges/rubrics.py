@@ -11,10 +11,10 @@ from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import StructuredAnswers, check_quorum, wait_for_all
-from evalsuite.judges.criteria import Each, Likert, OnScale, as_criteria, criteria_of
+from evalsuite.judges.criteria import Each, Likert, OnScale, Reading, as_criteria, criteria_of
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import describe, signature
-from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields
+from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields, show_media
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.judges.asking import Log
-    from evalsuite.judges.criteria import Criteria, Reading
+    from evalsuite.judges.criteria import Criteria
     from evalsuite.judges.prompts import Part
 
 Aggregate = Literal["mean", "median", "min", "max", "majority"]
@@ -140,11 +140,16 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or criteria_of(sample)
-        parts = self.sections(sample, transcript)
+        parts, media = self.sections(sample, transcript), show_media(sample, transcript, self._fields(sample))
+        question = Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}", parts=media)
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
-        votes = await wait_for_all(self._ask(criteria, parts, model, at) for model, at in seats)
-        value, votes = await self._confirm(criteria, parts, models[0], votes)
+        if self._is_unanswered(criteria, sample, transcript):
+            reading = Reading(criteria.worst, "the answer is empty")
+            votes = [Vote(model.name, model.name, reading, "", ()) for model in models]
+        else:
+            votes = await wait_for_all(self._ask(criteria, question, model, at) for model, at in seats)
+        value, votes = await self._confirm(criteria, question, models[0], votes)
         people = people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
         )
@@ -165,15 +170,20 @@ class Rubric:
         usual = {"question": "input", "answer": "answer"}
         return usual if sample.target is None else {**usual, "reference": "target"}
 
+    def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
+        """Tell whether items are to be found in an empty answer, where the judge could only find none."""
+        shows_answer = "answer" in self._fields(sample).values()
+        return isinstance(criteria, Each) and shows_answer and not transcript.answer.strip()
+
     async def _confirm(
-        self, criteria: Criteria, parts: Sequence[Part], model: Model, votes: list[Vote]
+        self, criteria: Criteria, question: Message, model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """Request more votes after a failure, until there are `confirm_failures` votes."""
         value, passing = self._settle(votes), self.find_passing_score(criteria)
-        if passing is None or value >= passing or len(votes) >= self.confirm_failures:
+        if passing is None or value >= passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
-        votes += await wait_for_all(self._ask(criteria, parts, model, at, again=True) for at in again)
+        votes += await wait_for_all(self._ask(criteria, question, model, at, again=True) for at in again)
         values = [vote.reading.value for vote in votes if vote.reading]
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
@@ -199,12 +209,10 @@ class Rubric:
         facts |= {"unreadable": lost} if lost else {}
         return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
 
-    async def _ask(
-        self, criteria: Criteria, parts: Sequence[Part], model: Model, at: int, *, again: bool = False
-    ) -> Vote:
+    async def _ask(self, criteria: Criteria, question: Message, model: Model, at: int, *, again: bool = False) -> Vote:
         name = f"{model.name} {at + 1}" if at else model.name
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
-        prompt = [Message("system", OFFICE), Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}")]
+        prompt = [Message("system", OFFICE), question]
         options = {**params, **self.params}
         # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}

@@ -15,7 +15,7 @@ from evalsuite.judges.g_eval import STARS, Weighted
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import PREFERENCE, Ballot, Round, judge_signature, settle_rounds, sign_scores
 from evalsuite.judges.panels import Panel, make_debaters
-from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, withhold_names
+from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, find_media, withhold_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -274,7 +274,7 @@ class Sampled:
     async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
         """Return a ballot, or the reason why the answer could not be read; and the log."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
-        prompt = [Message("system", OFFICE), Message("user", shown)]
+        prompt = [Message("system", OFFICE), Message("user", shown, parts=subject.media)]
         # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
@@ -361,6 +361,7 @@ class JudgeScorer:
         answers = [transcript.answer, *([_find_text(sample, self.rival)] if self.rival else [])]
         return JudgedInput(
             question=as_text(sample.input),
+            media=tuple(find_media(sample.input)),
             answers=tuple(withhold_names(answer, self.hide) for answer in answers),
             background=_find_text(sample, self.background) if self.background else "",
             reference=_first_target(sample) if not self.rival else "",

@@ -6,10 +6,11 @@ import asyncio
 import importlib
 import inspect
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
-from evalsuite.core.json_codec import dumps, encode_request
+from evalsuite.core.json_codec import digest, dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_usage, split_reasoning
@@ -69,6 +70,18 @@ class FunctionBackend:
                 raise BackendUnavailable(f"--model function:{self.target} is {type(function).__name__}, not a function")
             self._function = function
         return self._function
+
+    def hash_code(self) -> str:
+        """Hash the source file of the function's module, to tell versions of the function apart.
+
+        Code that the module imports is not covered. The hash is empty if the module has no source file.
+        """
+        self._load()
+        try:
+            source = inspect.getsourcefile(importlib.import_module(self.target.partition(":")[0]))
+            return digest(Path(source).read_text("utf-8")) if source else ""
+        except (OSError, TypeError, UnicodeDecodeError):
+            return ""
 
     async def complete(self, request: Request) -> Completion:
         function = self._load()

@@ -211,7 +211,8 @@ CHANGED_COLUMNS = (
 CHANGED_NOTE = (
     "Share of the secret ballots after a turn that the same debater changed after the next turn, for the same order of "
     "the answers; the last ballot is the judgement. For comparisons, the verdicts are compared; for dialogue "
-    "responses, all scores. Intervals take into account that a sample has several ballots."
+    "responses, all scores. Intervals take into account that a sample has several ballots. Nothing new: before the "
+    "last ballot, the first debater (or all, if they speak at once) saw no further speech, so such changes are noise."
 )
 
 
@@ -224,6 +225,7 @@ class TwoBallots:
     before: Any  # The verdict or the scores after this turn.
     after: Any  # The verdict or the scores after the next turn.
     people: str | None  # People's verdict; None if responses were scored.
+    informed: bool = True  # Whether the debater saw a further speech in between.
 
     @property
     def changed(self) -> bool:
@@ -238,19 +240,31 @@ def tabulate_changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
 
 def _make_change_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
-    ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns)]
-    for turn in sorted({two.turn for two in ballots}):
-        some = [two for two in ballots if two.turn == turn]
+    at_once = judge.mode.strategy != "one_by_one"
+    ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, at_once=at_once)]
+    for turn, informed in sorted({(two.turn, two.informed) for two in ballots}):
+        some = [two for two in ballots if (two.turn, two.informed) == (turn, informed)]
         samples = [two.sample for two in some]
         changed = [float(two.changed) for two in some]
         towards = [float(two.changed and two.after == two.people) for two in some]
         away = [float(two.changed and two.before == two.people) for two in some]
         compared = (share(towards, samples), share(away, samples)) if task == "pairs" else (None, None)
-        yield (judge.name, task, f"{turn} to {turn + 1}", share(changed, samples), *compared, len(some))
+        yield (
+            judge.name,
+            task,
+            f"{turn} to {turn + 1}{'' if informed else ', nothing new'}",
+            share(changed, samples),
+            *compared,
+            len(some),
+        )
 
 
-def pair_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
-    """Pair every two successive ballots of one debater for one order of the answers."""
+def pair_ballots(row: Row, turns: int, *, at_once: bool = False) -> Iterator[TwoBallots]:
+    """Pair every two successive ballots of one debater for one order of the answers.
+
+    Args:
+        at_once: whether debaters speak at once, so that none sees a further speech before the last ballot.
+    """
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
         ballots[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot
@@ -258,9 +272,11 @@ def pair_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
         ballots[ballot["judge"], ballot["swapped"], turns] = ballot
     human = row.facts["human"]
     people = human if isinstance(human, str) else None
+    first = next((debater for debater, _, _ in ballots), None)
     for (debater, swapped, turn), ballot in ballots.items():
+        informed = turn + 1 < turns or not (at_once or debater == first)
         if following := ballots.get((debater, swapped, turn + 1)):
-            yield TwoBallots(row.sample, turn, _make_opinion(ballot), _make_opinion(following), people)
+            yield TwoBallots(row.sample, turn, _make_opinion(ballot), _make_opinion(following), people, informed)
 
 
 def _make_opinion(ballot: Ballot) -> Any:

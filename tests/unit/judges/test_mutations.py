@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -199,3 +201,20 @@ def test_a_written_change_is_refused_if_it_rewrites_or_loses_numbers() -> None:
 def test_an_answer_taken_from_a_message_is_changed_in_the_message() -> None:
     after = rewrite(Transcript("42", (Message("assistant", "The answer is 42."),)), "42", "43")
     assert (after.answer, after.messages[0].content) == ("43", "The answer is 43.")
+
+
+def test_a_function_judge_whose_code_changed_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    subject = AnswersToJudge([make_record("c0", Transcript("x"))], [rubric("Good?")], {})
+    settings = read_settings({"judge_model": "function:changing:judge"})
+
+    def ask(verdict: str) -> list[float]:
+        body = f'def judge(messages):\n    CALLS.append(1)\n    return \'{{"reason": "", "verdict": "{verdict}"}}\'\n'
+        (tmp_path / "changing.py").write_text(f"CALLS = []\n{body}", "utf-8")
+        monkeypatch.delitem(sys.modules, "changing", raising=False)
+        importlib.invalidate_caches()
+        (judge,) = asyncio.run(judged_again(settings, subject, 0, tmp_path / "store.sqlite"))
+        return [*judge.scores.values(), len(sys.modules["changing"].CALLS)]
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert [ask("yes"), ask("yes"), ask("no"), ask("yes")] == [[1.0, 1], [1.0, 0], [0.0, 1], [1.0, 0]]

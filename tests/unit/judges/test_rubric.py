@@ -14,7 +14,7 @@ from evalsuite import rubric
 from evalsuite.core.errors import JudgeError, RequestRefused, ScoringError, SettingsError
 from evalsuite.core.protocols import JudgedScorer
 from evalsuite.core.types import Message, Sample, Score, ToolCall, Transcript
-from evalsuite.judges import Checklist, Each, Likert, Tree, YesNo
+from evalsuite.judges import Checklist, Each, Likert, Tree, YesNo, panel, single, weighted
 from evalsuite.judges.criteria import Reading
 from evalsuite.judges.rubrics import each_turn, factual, faithful, follows, relevant
 
@@ -335,3 +335,43 @@ def test_a_checklist_of_each_samples_own_has_one_signature_and_repeated_samples_
         signatures.add(scores["follows"].signature)
     assert len(signatures) == 1
     assert [asked.params["seed"] for asked in model.calls] == [40, 41, 40, 41]
+
+
+@pytest.mark.parametrize("answer", ["", " \n"])
+def test_an_empty_answer_is_not_faithful_and_no_judge_is_asked(scripted: Any, answer: str) -> None:
+    sample = Sample("sky", "Why?", metadata={"passages": ["So."], "human": 0})
+    model = scripted(lambda _: pytest.fail("asked"))
+    score = judged(faithful(confirm_failures=3), model, sample, Transcript(answer))
+    assert (score.value, score.note, score.log) == (0.0, "the answer is empty", ())
+    assert score.facts["faithful"]["calls"] == 0
+    assert score.facts["faithful"]["ballots"]
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+SHOWN = Message("user", "What is this?", parts=(PICTURE,))
+
+
+@pytest.mark.parametrize(
+    ("scorer", "reply"),
+    [
+        (rubric("Right?"), yes()),
+        (rubric("Right?", fields=["conversation"]), yes()),
+        (single(), "quality: 7"),
+        (weighted(samples=1), "3"),
+        (panel(1, turns=1), "quality: 7"),
+    ],
+)
+def test_a_judge_gets_the_picture_of_the_question_once(scripted: Any, scorer: Any, reply: str) -> None:
+    model = scripted(lambda _: reply)
+    transcript = Transcript("A cat.", (SHOWN, Message("assistant", "A cat.")))
+    asyncio.run(scorer.judged(Sample("cat", [SHOWN]), transcript, model))
+    assert model.calls
+    for asked in model.calls:
+        assert [part for part in asked.messages[-1].parts if part["type"] != "text"] == [PICTURE]
+        assert "[image_url, attached]" in asked.prompt
+
+
+def test_a_picture_is_not_sent_to_a_judge_that_sees_only_the_answer(scripted: Any) -> None:
+    model = scripted(lambda _: yes())
+    asyncio.run(rubric("Right?", fields=["answer"]).judged(Sample("cat", [SHOWN]), ANSWER, model))
+    assert model.calls[0].messages[-1].parts == ()

@@ -16,10 +16,11 @@ def ballot(turn: int, verdict: str | None, judge: str = "critic", **scores: floa
 
 
 def case(at: int, *verdicts: str, human: str = "first") -> Row:
-    """A debate of one debater, with a secret ballot after each turn but the last."""
+    """A debate of two debaters, of whom the first never changes its mind; secret ballots after all turns but one."""
     *interim, last = (ballot(turn, verdict) for turn, verdict in enumerate(verdicts, 1))
-    final = {name: value for name, value in last.items() if name != "turn"}
-    facts = {"human": human, "verdict": verdicts[-1], "interim": interim, "ballots": [final]}
+    firm = [ballot(turn, "tie", "public") for turn in range(1, len(verdicts) + 1)]
+    final = [{name: value for name, value in one.items() if name != "turn"} for one in (firm[-1], last)]
+    facts = {"human": human, "verdict": verdicts[-1], "interim": [*firm[:-1], *interim], "ballots": final}
     tags = {"task": "pairs", "mode": MODE}
     return Row(f"{at}", f"{at}", 1, "passed", tags, {"parsed": 1.0}, facts)
 
@@ -32,8 +33,13 @@ def test_ballots_that_changed_are_counted_by_turn_and_by_what_people_say() -> No
     assert table is not None
     rows: dict[Any, list[Any]] = {row[2]: list(row[3:]) for row in table.rows}
     shares = {turns: [cell.value for cell in cells[:3]] for turns, cells in rows.items()}
-    assert shares == {"1 to 2": [2 / 3, 1 / 3, 0.0], "2 to 3": [2 / 3, 0.0, 1 / 3]}
-    assert rows["1 to 2"][-1] == 3
+    assert shares == {
+        "1 to 2": [1 / 3, 1 / 6, 0.0],
+        "2 to 3, nothing new": [0.0, 0.0, 0.0],
+        "2 to 3": [2 / 3, 0.0, 1 / 3],
+    }
+    assert rows["1 to 2"][-1] == 6
+    assert [two.informed for two in pair_ballots(tally.rows[0], 3, at_once=True)] == [True, False] * 2
 
 
 def test_of_responses_all_scores_are_compared_and_a_missing_ballot_makes_no_change() -> None:
