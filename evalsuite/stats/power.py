@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +41,7 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
     first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
     changed = np.arange(first, last + 1)
-    wins = _find_most_wins(changed, 1 - confidence)
+    wins = _find_most_wins(first, last, 1 - confidence)
     shown = _at_most(wins, changed, (1 - difference / discordance) / 2)
     return float((_compute_binomial(changed, n, discordance) * shown).sum())
 
@@ -69,8 +70,10 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-def _find_most_wins(changed: Array, level: float) -> Array:
+@lru_cache(maxsize=8)  # A search for the detectable drop asks for the same numbers again and again.
+def _find_most_wins(first: int, last: int, level: float) -> Array:
     """Find for each number of discordant cases the largest number of wins with a significant drop, else -1."""
+    changed = np.arange(first, last + 1)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
     while (many - few > 1).any():
         middle = (few + many) // 2
