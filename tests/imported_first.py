@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
+from importlib.metadata import Distribution
+from typing import TYPE_CHECKING
 
 from _pytest.config import default_plugins
 
 import evalsuite
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 LIBRARIES = (
     *(f"_pytest.{plugin}" for plugin in default_plugins),
@@ -38,6 +44,7 @@ LIBRARIES = (
 PROGRAMS = ("evalsuite.__main__", "evalsuite.sandbox.inside")
 
 
+@cache
 def import_all() -> None:
     """Imports them; a second time costs nothing."""
     for library in LIBRARIES:
@@ -45,3 +52,18 @@ def import_all() -> None:
     for module in pkgutil.walk_packages(evalsuite.__path__, "evalsuite."):
         if not module.name.startswith(PROGRAMS):
             importlib.import_module(module.name)
+    _keep_entry_points()
+
+
+def _keep_entry_points() -> None:
+    """Reads each package's entry points once; pytest looks among all of them for each plugin that is named."""
+    read = Distribution.entry_points.fget  # type: ignore[attr-defined]
+    kept: dict[str, EntryPoints] = {}
+
+    def entry_points(package: Distribution) -> EntryPoints:
+        folder = str(package._path)  # type: ignore[attr-defined]
+        if folder not in kept:
+            kept[folder] = read(package)
+        return kept[folder]
+
+    Distribution.entry_points = property(entry_points)  # type: ignore[assignment]
