@@ -28,6 +28,7 @@ MODULES = {
     "build": "builders",
     "doctor": "commands.suites",
     "plan": "commands.suites",
+    "rank": "commands.rank",
     "ray": "commands.gateway",
 }
 """Modules of the forms and commands that are not defined in the module `commands.COMMAND`."""
@@ -86,6 +87,7 @@ COMMANDS = {
     },
     "judge": {
         "": CommandForm("judge", "judge a run's answers again, and measure how far the judge can be trusted"),
+        "rank": CommandForm("rank", "let a judge compare the answers of two runs or more: win rates and ratings"),
         "sheet": CommandForm("label", "write a sheet with a random part of a run's cases, which people label"),
     },
     "score": {
@@ -137,6 +139,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         words[:1] = ["compare"]
     if words[:1] == ["attack-gate"]:
         words[:1] = ["gate", "attack"]
+    if words[:1] == ["judge"] and any(word.partition("=")[0] == "--against" for word in words):
+        words[:1] = ["judge", "rank"]
     if words and words[0] in EARLIER:
         sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")
         words[:1] = EARLIER[words[0]].split()

@@ -18,6 +18,7 @@ from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.types import Metric
 from evalsuite.decisions.gates import JUDGE, decide, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
@@ -98,8 +99,8 @@ def run_judge(options: argparse.Namespace) -> int:
     gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
     run = load_run(folder, own_declarations())
-    bench = _choose_benchmark(run, folder, options.benchmark)
-    records = _read_answered(run, bench, folder)
+    bench = choose_benchmark(run, folder, options.benchmark)
+    records = read_answered(run, bench, folder)
     sheets = [read_sheet(path) for path in options.people]
     people = mean_labels(sheets)
     if people and not set(people) & {record.case for record in records}:
@@ -112,7 +113,7 @@ def run_judge(options: argparse.Namespace) -> int:
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = _select_scores(
-        [results for name in options.judge for results in _ask_judge(name, subject, options, store, people, seed)],
+        [results for name in options.judge for results in ask_judge(name, subject, options, store, people, seed)],
         options.score,
     )
     _demand_labels_on_scale(people, judges)
@@ -125,7 +126,7 @@ def run_judge(options: argparse.Namespace) -> int:
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(for_terminal(f"no answer of {judge.name} could be read") + "\n")
-    return int(_find_status(decisions, judges))
+    return int(find_status(decisions, judges))
 
 
 def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
@@ -146,14 +147,16 @@ def _demand_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeR
                 )
 
 
-def _choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
+def choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
+    """Choose the named benchmark of a run, or its only one."""
     names = [benchmark] if benchmark else list(run.benchmarks)
     if len(names) != 1 or names[0] not in run.benchmarks:
         raise RunError(f"name one benchmark of {folder.path} with --benchmark: {', '.join(run.benchmarks)}")
     return names[0]
 
 
-def _read_answered(run: Run, bench: str, folder: RunFolder) -> list[Record]:
+def read_answered(run: Run, bench: str, folder: RunFolder) -> list[Record]:
+    """Read the records of a benchmark's cases that have an answer."""
     records = [run.read(row.case) for row in run.benchmarks[bench].tally]
     answered = [record for record in records if record.transcript is not None]
     if not answered:
@@ -205,9 +208,10 @@ def _make_rubric(options: argparse.Namespace) -> Rubric:
     return rubric(options.criteria, scale=scale, passes=options.passes)
 
 
-def _ask_judge(
+def ask_judge(
     name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
+    """Ask one judge, with the limits of the command's options."""
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}
@@ -235,7 +239,8 @@ def decide_judges(
     for judge in judges:
         tally = labelled_tally(judge, people, sheets)
         agreeing = Tally(tuple(row for row in tally if row.facts))
-        measured = {benchmark: Measured(tally, {})}
+        declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
+        measured = {benchmark: Measured(tally, {}, declared)}
         if len(agreeing):
             measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
         decisions += [
@@ -274,7 +279,7 @@ def _write_mutations(judge: JudgeResults) -> str:
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
-def _find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
+def find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
     """Return the status that these decisions give a run; incomplete if no answer of a judge could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):

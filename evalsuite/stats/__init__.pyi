@@ -26,6 +26,7 @@ from .noninferiority import NonInferiority, NonInferiorityVerdict, compare_paire
 from .paired import PairedDifference, mcnemar, paired_difference, tango_interval, tango_pvalue
 from .power import detectable_mean, detectable_share, power_mean, power_share, required_n_mean, required_n_share
 from .prediction_powered import PredictionPowered, ppi_mean
+from .preferences import EloRating, WinRate, bradley_terry, controlled_win_rate
 from .repeats import at_least_k_of_m, pass_at_k, pass_hat_k
 from .sequences import BinarySequence, BoundedSequence, ConfidenceSequence
 
@@ -34,6 +35,7 @@ __all__ = [
     "BoundedSequence",
     "ClusteredMean",
     "ConfidenceSequence",
+    "EloRating",
     "Interval",
     "Kappa",
     "Level",
@@ -43,16 +45,19 @@ __all__ = [
     "PredictionPowered",
     "Significance",
     "Weights",
+    "WinRate",
     "ac1_interval",
     "amount_interval",
     "at_least_k_of_m",
     "betting_interval",
     "bootstrap_interval",
+    "bradley_terry",
     "clustered_kappa",
     "clustered_mean",
     "cohen_kappa",
     "compare_paired",
     "compare_statistic",
+    "controlled_win_rate",
     "count_interval",
     "detectable_mean",
     "detectable_share",

@@ -1,0 +1,160 @@
+"""`evalsuite judge rank`: let a judge compare the answers of runs, pair by pair, and rate three or more of them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from evalsuite.builders.model_session import add_options
+from evalsuite.commands import add_reports_folder
+from evalsuite.commands.judge import TAKEN, ask_judge, choose_benchmark, decide_judges, find_status, read_answered
+from evalsuite.commands.judged_again import AnswersToJudge
+from evalsuite.commands.report import AGAIN
+from evalsuite.core.errors import RunError, SettingsError
+from evalsuite.core.types import Sample
+from evalsuite.decisions.gates import parse_gates
+from evalsuite.judges.forms import Aspect, ChoiceForm
+from evalsuite.judges.scorers import JudgeScorer, Sampled
+from evalsuite.output.reports.judges.ballots import bias_table
+from evalsuite.output.reports.judges.win_rates import JudgedPair, win_rates
+from evalsuite.output.reports.markdown import decision_line, in_terminal, render
+from evalsuite.output.reports.section import Section
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
+from evalsuite.results.tally import Tally
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from evalsuite.core.types import Record
+    from evalsuite.output.reports.judges.certificate import JudgeResults
+
+RIVAL = "rival"  # The key in a sample's metadata with the other run's answer.
+EMPTY = "(The answer is empty.)"
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswersOfRun:
+    """A run's answers to one benchmark, by case."""
+
+    run: str
+    folder: Path
+    benchmark: str
+    records: Mapping[str, Record]
+
+
+def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the runs, the judges, and the question that decides."""
+    add_reports_folder(parser)
+    parser.add_argument("names", nargs="+", metavar="RUN", help="a run's name or folder, or `last`")
+    parser.add_argument("--against", action="append", default=[], metavar="RUN", help="a further run; may be repeated")
+    parser.add_argument("--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated")
+    parser.add_argument(
+        "--criteria",
+        metavar="QUESTION",
+        help="what makes an answer better: --criteria 'Is it polite?' (default: the judge decides)",
+    )
+    parser.add_argument(
+        "--benchmark", metavar="NAME", help="the benchmark whose answers are compared, if the runs have several"
+    )
+    parser.add_argument(
+        "--gate",
+        action="append",
+        metavar="CONDITION",
+        help="a condition for every pair and judge, such as 'qa.preference >= 0.5 @95%%', where 1 means that the "
+        "first run wins; may be repeated. The exit status is 10 if a gate is missed, and 12 if it has no data",
+    )
+    add_options(parser, TAKEN)
+    parser.set_defaults(probes=0)
+    parser.epilog = (
+        "The judge compares both answers to each case twice, once in each order, so each pair of runs costs 2 calls "
+        "per case and judge. `evalsuite judge A --against B` is the same."
+    )
+
+
+def run_rank(options: argparse.Namespace) -> int:
+    """Print win rates and ratings, write them beside the judges' answers, and decide the gates."""
+    names = list(dict.fromkeys([*options.names, *options.against]))
+    if len(names) < 2:
+        raise SettingsError("name at least two runs to compare: evalsuite judge rank A B --judge MODEL")
+    gates = parse_gates(options.gate)
+    runs = [_read_answers(name, options) for name in names]
+    if others := {run.benchmark for run in runs} - {runs[0].benchmark}:
+        raise RunError(f"the runs have different benchmarks, {runs[0].benchmark} and {min(others)}")
+    target = runs[0].folder / AGAIN / "judge"
+    target.mkdir(parents=True, exist_ok=True)
+    found = [
+        (pair, results)
+        for pair in combinations(runs, 2)
+        for judge in options.judge
+        for results in _compare(*pair, judge, options, target / "store.sqlite")
+    ]
+    judges = [results for _, results in found]
+    comparisons = [_as_comparison(first, second, results) for (first, second), results in found]
+    biases = bias_table("Biases", [(results.judge, results.tally) for results in judges])
+    text = render([win_rates(comparisons), Section("What sways the judge", (biases,))], ())
+    (target / "ranks.md").write_text(text, "utf-8")
+    sys.stdout.write(f"{in_terminal(text)}\n{target / 'ranks.md'}\n")
+    decisions = decide_judges(gates, judges, {}, runs[0].benchmark)
+    sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
+    return int(find_status(decisions, judges))
+
+
+def _read_answers(name: str, options: argparse.Namespace) -> _AnswersOfRun:
+    folder = find_folder(options.reports, name)
+    run = load_run(folder)
+    benchmark = choose_benchmark(run, folder, options.benchmark)
+    records = {record.case: record for record in read_answered(run, benchmark, folder)}
+    return _AnswersOfRun(folder.path.name, folder.path, benchmark, records)
+
+
+def _compare(
+    first: _AnswersOfRun, second: _AnswersOfRun, judge: str, options: argparse.Namespace, store: Path
+) -> list[JudgeResults]:
+    """Let one judge compare two runs on the cases that both answered."""
+    cases = [case for case in first.records if case in second.records]
+    if not cases:
+        raise RunError(f"{first.run} and {second.run} have no case in common that both answered")
+    # Each case is a sample of its own here, because the epochs of a sample have different rival answers.
+    records = [
+        replace(record, sample=case, transcript=replace(record.transcript, answer=_find_answer(record)))
+        for case in cases
+        for record in [first.records[case]]
+        if record.transcript is not None
+    ]
+    rivals = {case: _find_answer(second.records[case]) for case in cases}
+    samples = {case: Sample(case, first.records[case].input, metadata={RIVAL: rivals[case]}) for case in cases}
+    aspect = Aspect("this respect", options.criteria) if options.criteria else None
+    form = ChoiceForm(aspect) if aspect else ChoiceForm()
+    scorer = JudgeScorer(Sampled(form, params={"temperature": 0.0}), RIVAL)
+    found = ask_judge(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0)
+    return [
+        replace(
+            results,
+            judge=f"{judge}: {first.run} against {second.run}",
+            tally=Tally(tuple(replace(row, sample=first.records[row.case].sample) for row in results.tally)),
+        )
+        for results in found
+    ]
+
+
+def _find_answer(record: Record) -> str:
+    return (record.transcript.answer if record.transcript else "") or EMPTY
+
+
+def _as_comparison(first: _AnswersOfRun, second: _AnswersOfRun, results: JudgeResults) -> JudgedPair:
+    judged = [row for row in results.tally if row.case in results.scores]
+    lengths = [tuple(row.facts["lengths"]) for row in judged]
+    return JudgedPair(
+        first=first.run,
+        second=second.run,
+        judge=results.judge.partition(": ")[0],
+        outcomes=[results.scores[row.case] for row in judged],
+        lengths=lengths,
+        clusters=[row.cluster for row in judged],
+        asked=results.asked,
+    )

@@ -1,0 +1,99 @@
+"""Tables of comparisons by a judge: win rates of pairs of runs, and ratings of three or more runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.output.reports.section import Column, Section, Table
+from evalsuite.results.tally import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.output.reports.section import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """One judge's comparisons of two runs, one entry per case that could be read."""
+
+    first: str  # The run under test.
+    second: str  # Its rival.
+    judge: str  # The judge's model.
+    outcomes: Sequence[float]  # 1 if the first run's answer wins, 0.5 for a tie, 0 if it loses.
+    lengths: Sequence[Sequence[int]]  # The lengths of both answers in characters.
+    clusters: Sequence[str]  # The cluster of each case.
+    asked: int  # The number of cases that the judge was asked about.
+
+
+def win_rates(comparisons: Sequence[JudgedPair]) -> Section:
+    """Make the section of a judge's comparisons; ratings are shown for three runs and more."""
+    judges = list(dict.fromkeys(comparison.judge for comparison in comparisons))
+    ratings = [_make_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
+    return Section("Runs compared", (_make_win_rates(comparisons), *(table for table in ratings if table)))
+
+
+def _make_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
+    columns = (
+        Column("Run"),
+        Column("Against"),
+        Column("Judge"),
+        Column("Wins", "count"),
+        Column("Ties", "count"),
+        Column("Losses", "count"),
+        Column("Win rate (%)", "percent"),
+        Column("At equal lengths (%)", "percent"),
+        Column("Not read", "count"),
+    )
+    note = (
+        "The judge saw both answers in both orders; orders that contradict each other are a tie, and a tie is half a "
+        "win. The win rate at equal lengths is a logistic regression's (length-controlled AlpacaEval, "
+        "arXiv 2404.04475, without its term for the difficulty of instructions). Cases of one sample count together."
+    )
+    return Table("Win rates", columns, [_write_row(comparison) for comparison in comparisons], note)
+
+
+def _write_row(comparison: JudgedPair) -> tuple[Cell, ...]:
+    from evalsuite import stats
+
+    outcomes, names = comparison.outcomes, (comparison.first, comparison.second, comparison.judge)
+    counts = [sum(outcome == wanted for outcome in outcomes) for wanted in (1.0, 0.5, 0.0)]
+    lost = comparison.asked - len(outcomes)
+    if not outcomes:
+        return (*names, *counts, None, None, lost)
+    mean = sum(outcomes) / len(outcomes)
+    interval = stats.betting_interval(outcomes, clusters=comparison.clusters)
+    own, rival = zip(*comparison.lengths, strict=True)
+    controlled = stats.controlled_win_rate(outcomes, own, rival, clusters=comparison.clusters)
+    return (
+        *names,
+        *counts,
+        Estimate(mean, interval.low, interval.high, len(outcomes)),
+        Estimate(controlled.share, controlled.low, controlled.high, len(outcomes)),
+        lost,
+    )
+
+
+def _make_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None:
+    from evalsuite import stats
+
+    outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
+    players = {name for one in comparisons if one.outcomes for name in (one.first, one.second)}
+    if len(players) < 3:
+        return None
+    clusters = [cluster for one in comparisons for cluster in one.clusters]
+    try:
+        ratings = stats.bradley_terry(outcomes, clusters=clusters)
+    except ValueError:  # No comparison between two groups of runs could be read.
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        (rating.rank, name, Estimate(rating.points, rating.low, rating.high, len(outcomes)))
+        for name, rating in ratings.items()
+    ]
+    columns = (Column("Rank", "count"), Column("Run"), Column("Rating", "number", 0))
+    note = (
+        "Bradley-Terry ratings on Elo's scale with the mean 1000; 400 points more mean odds of ten to one. Runs whose "
+        "intervals do not overlap have different ranks."
+    )
+    return Table(f"Ratings by {judge}", columns, rows, note)

@@ -1,0 +1,189 @@
+"""What preferences between two answers say: Bradley-Terry ratings, and win rates at equal lengths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evalsuite.stats.inputs import numbers, probability, same_length, within
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.stats.inputs import Array, Labels, Values
+
+POINTS = 400 / math.log(10)  # Elo's scale: 400 points more mean that ten of eleven comparisons are won.
+MEAN_RATING = 1000.0  # The usual rating of a model as good as the mean of all models.
+STEPS = 100  # Newton's method needs fewer than ten; the half win and the half loss keep the solution finite.
+
+
+@dataclass(frozen=True, slots=True)
+class WinRate:
+    """A share of comparisons won, with its interval, all in [0, 1]."""
+
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class EloRating:
+    """A rating on Elo's scale, with its interval.
+
+    Attributes:
+        points: the rating; all ratings have the mean 1000, and 400 points more mean odds of ten to one.
+        low: lower bound.
+        high: upper bound.
+        rank: 1 plus the number of players whose lower bound is above this upper bound.
+    """
+
+    points: float
+    low: float
+    high: float
+    rank: int
+
+
+def controlled_win_rate(
+    wins: Values, lengths: Values, rival_lengths: Values, *, clusters: Labels | None = None, confidence: float = 0.95
+) -> WinRate:
+    """Estimate the share of comparisons that an answer would win against a rival's answer of equal length.
+
+    A logistic regression of the outcomes on tanh(difference of lengths / its standard deviation), read at a difference
+    of zero, as in length-controlled AlpacaEval (Dubois et al., arXiv 2404.04475, section 3). That regression also has a
+    term for each instruction's difficulty, which takes many models to estimate; it is left out here.
+
+    Args:
+        wins: one outcome per comparison: 1 for a win, 0.5 for a tie, 0 for a loss.
+        lengths: the length of each answer, in characters or tokens.
+        rival_lengths: the length of the rival's answer.
+        clusters: the cluster of each comparison, such as its sample; None if all are independent.
+        confidence: the interval's confidence. By simulation, 95% intervals of 10 to 200 comparisons cover the true
+            rate in 94% to 100%.
+
+    Raises:
+        ValueError: the list is empty, lists differ in length, an outcome is outside [0, 1], or a number is not
+            finite.
+    """
+    probability(confidence, "confidence")
+    outcomes = _check_outcomes(wins)
+    same_length(outcomes, lengths, "wins and lengths")
+    same_length(outcomes, rival_lengths, "wins and rival_lengths")
+    differences = numbers(lengths, "lengths") - numbers(rival_lengths, "rival_lengths")
+    spread = float(differences.std())
+    # The half win and the half loss are spread over both ends, so that a length that always wins has a finite effect.
+    ends = np.array([[1.0, 1.0], [1.0, -1.0]])
+    control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
+    fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
+    centre, reach = fit.estimate(np.array([1.0, 0.0]), confidence)
+    return WinRate(*(1 / (1 + math.exp(-logit)) for logit in (centre, centre - reach, centre + reach)))
+
+
+def bradley_terry(
+    comparisons: Sequence[tuple[str, str, float]], *, clusters: Labels | None = None, confidence: float = 0.95
+) -> dict[str, EloRating]:
+    """Rate players by the outcomes of their comparisons; a tie counts as half a win.
+
+    The odds that a player wins are the ratio of both players' strengths (Bradley and Terry, "Rank analysis of
+    incomplete block designs", Biometrika 39, 1952); intervals are cluster-robust, as Chatbot Arena's are (Chiang et
+    al., arXiv 2403.04132, section 4). Each pair that was compared gets half a win and half a loss in addition, so
+    that a player who won every comparison has a finite rating.
+
+    Args:
+        comparisons: first player, second player, and the outcome: 1 if the first wins, 0.5 for a tie, 0 for a loss.
+        clusters: the cluster of each comparison, such as its sample; None if all are independent.
+        confidence: the confidence of each interval. By simulation, 95% intervals of 10 to 100 samples cover the true
+            rating in 94% or more; in 90% to 95% where most pairs are won by one side in 98%.
+
+    Returns:
+        The players, the best first.
+
+    Raises:
+        ValueError: no comparison, an outcome outside [0, 1], a player compared with itself, or players in groups
+            between which nothing was compared.
+    """
+    probability(confidence, "confidence")
+    outcomes = _check_outcomes([outcome for _, _, outcome in comparisons])
+    players = list(dict.fromkeys(name for first, second, _ in comparisons for name in (first, second)))
+    place = {name: at for at, name in enumerate(players)}
+    design = np.zeros((len(comparisons), len(players)))
+    for row, (first, second, _) in zip(design, comparisons, strict=True):
+        if first == second:
+            raise ValueError(f"a player is compared with another one; got {first!r} twice")
+        row[place[first]], row[place[second]] = 1.0, -1.0
+    pairs = np.unique(design, axis=0)
+    if np.linalg.matrix_rank(pairs) < len(players) - 1:
+        raise ValueError("ratings need comparisons that connect all players")
+    # The last player's strength is zero until all are centred; otherwise any constant could be added to all.
+    fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
+    centred = np.eye(len(players)) - 1 / len(players)
+    found = [fit.estimate(contrast[:-1], confidence) for contrast in centred]
+    bounds = [
+        (MEAN_RATING + POINTS * value, MEAN_RATING + POINTS * (value - reach), MEAN_RATING + POINTS * (value + reach))
+        for value, reach in found
+    ]
+    ratings = {
+        name: EloRating(points, low, high, 1 + sum(other > high for _, other, _ in bounds))
+        for name, (points, low, high) in zip(players, bounds, strict=True)
+    }
+    return dict(sorted(ratings.items(), key=lambda item: -item[1].points))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    coefficients: Array
+    robust: Array  # The cluster-robust covariance.
+    independent: Array  # The covariance of independent wins and losses.
+    freedom: int
+
+    def estimate(self, contrast: Array, confidence: float) -> tuple[float, float]:
+        """Estimate a linear combination of the coefficients, and how far its interval reaches.
+
+        Of both covariances the wider counts, because the robust one is too narrow where losses are rare.
+        """
+        from scipy.special import stdtrit
+
+        error = math.sqrt(
+            max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
+        )
+        return float(contrast @ self.coefficients), float(stdtrit(self.freedom, (1 + confidence) / 2)) * error
+
+
+def _check_outcomes(wins: Values) -> Array:
+    outcomes = numbers(wins, "wins")
+    within(outcomes, 0, 1, "wins")
+    return outcomes
+
+
+def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _Fit:
+    """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
+
+    Args:
+        balanced: designs that are observed once more, together as half a win and half a loss per two of them. They
+            count as clusters of their own, so that outcomes that are all equal do not give an interval of no width.
+    """
+    count = len(balanced)
+    rows = np.vstack([design, balanced, balanced])
+    values = np.concatenate([outcomes, np.ones(count), np.zeros(count)])
+    weights = np.concatenate([np.ones(len(design)), np.full(2 * count, 0.25)])
+    coefficients = np.zeros(rows.shape[1])
+    for _ in range(STEPS):
+        shares = 1 / (1 + np.exp(-np.clip(rows @ coefficients, -30, 30)))
+        information = rows.T @ (rows * (weights * shares * (1 - shares))[:, None])
+        step = np.linalg.solve(information, rows.T @ (weights * (values - shares)))
+        coefficients = coefficients + np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-10:
+            break
+    scores = rows * (weights * (values - shares))[:, None]
+    labels = range(len(design)) if clusters is None else clusters
+    same_length(design, labels, "comparisons and clusters")
+    place = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    groups = np.concatenate([[place[label] for label in labels], len(place) + np.arange(2 * count)]).astype(int)
+    totals = np.zeros((len(place) + 2 * count, rows.shape[1]))
+    np.add.at(totals, groups, scores)
+    bread = np.linalg.inv(information)
+    number = len(place)
+    correction = number / (number - 1) if number > 1 else 1.0
+    return _Fit(coefficients, correction * bread @ (totals.T @ totals) @ bread, bread, max(number - 1, 1))
