@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -141,6 +141,54 @@ class Likert(OnScale):
 
 
 @dataclass(frozen=True, slots=True)
+class Template(OnScale):
+    """The whole prompt of a judge that was trained on it, such as Prometheus, and a reader of its answers."""
+
+    text: str  # Each `{name}` stands for the section of this name.
+    low: int
+    high: int
+    reader: str | Callable[[str], float] | None = None  # A pattern whose last match has the score as its group.
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reader, str) and re.compile(self.reader).groups != 1:
+            raise SettingsError(f"read={self.reader!r}: a pattern has one group, around the score")
+
+    def names(self) -> set[str]:
+        """List the sections that the prompt shows."""
+        return set(PLACEHOLDER.findall(self.text))
+
+    def request(self) -> str:
+        return self.text
+
+    def schema(self) -> dict[str, Any]:
+        return {}
+
+    def fill(self, parts: Sequence[tuple[str, str]]) -> str:
+        """Write the prompt; the texts of a numbered section follow each other."""
+        known = self.names()
+        texts: dict[str, list[str]] = {}
+        for part, text in parts:
+            name = part if part in known else part.rpartition(" ")[0]
+            texts.setdefault(name, []).append(text)
+        return PLACEHOLDER.sub(lambda found: "\n\n".join(texts.get(found[1], ())), self.text)
+
+    def read(self, text: str) -> Reading:
+        if self.reader is None:
+            return Likert("", self.low, self.high).read(text)
+        if isinstance(self.reader, str):
+            matches = re.findall(self.reader, text)
+            number = read_value(matches[-1], NumberForm(self.high)) if matches else None
+        else:
+            number = self.reader(text)
+        if number is None or not self.low <= number <= self.high:
+            raise ValueError(f"it has no score from {self.low} to {self.high}.")
+        return Reading(float(number), one_line(remove_thoughts(text)))
+
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
 class Each(OnScale):
     """A score for every claim, turn or other item that the judge finds; the value is the mean of these scores.
 
@@ -216,14 +264,29 @@ NUMBERED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Weighted yes/no questions; the value is the share of the total weight that has the answer yes."""
+    """Weighted yes/no questions; the value is the weight that has the answer yes, by the sum of positive weights.
+
+    A negative weight belongs to a fault: `{"Is it right?": 4, "Is it harmful?": -5}` (HealthBench, arXiv 2505.08775,
+    section 3, scores so).
+    """
 
     weights: Mapping[str, float]
-    worst, best = 0.0, 1.0
+    best = 1.0
 
     def __post_init__(self) -> None:
-        if not self.weights or any(not 0 < weight < math.inf for weight in self.weights.values()):
-            raise SettingsError(f"a checklist has criteria with weights above 0; got {dict(self.weights)!r:.200}")
+        weights = self.weights.values()
+        if not all(weight and math.isfinite(weight) for weight in weights) or not any(weight > 0 for weight in weights):
+            raise SettingsError(
+                f"a checklist has criteria with weights other than 0, at least one above 0; got "
+                f"{dict(self.weights)!r:.200}"
+            )
+
+    @property
+    def worst(self) -> float:
+        return math.fsum(weight for weight in self.weights.values() if weight < 0) / self._find_most()
+
+    def _find_most(self) -> float:
+        return math.fsum(weight for weight in self.weights.values() if weight > 0)
 
     def request(self) -> str:
         listed = "\n".join(f"{at}. {question}" for at, question in enumerate(self.weights, 1))
@@ -239,9 +302,12 @@ class Checklist:
 
     def read(self, text: str) -> Reading:
         answers = self.answers(text)
-        total = math.fsum(self.weights.values())
-        value = math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / total
-        missed = [f"not met: {one}{f' ({why})' if why else ''}" for one, (met, why) in answers.items() if not met]
+        value = math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / self._find_most()
+        missed = [
+            f"{'met' if met else 'not met'}: {one}{f' ({why})' if why else ''}"
+            for one, (met, why) in answers.items()
+            if bool(met) == (self.weights[one] < 0)
+        ]
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
     def answers(self, text: str) -> dict[str, tuple[float, str]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
-from evalsuite.judges.asking import StructuredAnswers, check_quorum, wait_for_all
-from evalsuite.judges.criteria import Each, Likert, OnScale, Reading, as_criteria, criteria_of
+from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
+from evalsuite.judges.criteria import Each, Likert, OnScale, Reading, Template, as_criteria, criteria_of
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import describe, signature
 from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields, show_media
@@ -30,8 +30,10 @@ CONFIRMING_TEMPERATURE = 1.0  # the temperature of repeated questions; at 0, a j
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
-    criteria: str | Sequence[str] | Mapping[str, Any] | Criteria | None,
+    criteria: str | Sequence[str] | Mapping[str, Any] | Criteria | None = None,
     *,
+    template: str | None = None,
+    read: str | Callable[[str], float] | None = None,
     name: str = "rubric",
     scale: tuple[int, int] | None = None,
     anchors: Mapping[int, str] | None = None,
@@ -53,10 +55,15 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
-            perhaps with weights, form a checklist; its value is the share of the weight that has the answer yes. A
-            decision tree consists of nodes `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores.
-            `YesNo`, `Likert`, `Checklist`, `Tree` and `Each` are accepted, too. None takes the checklist from the
-            sample's metadata, under `criteria`.
+            perhaps with weights, form a checklist; its value is the weight that has the answer yes, by the sum of the
+            positive weights; a fault has a negative weight. A decision tree consists of nodes
+            `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree`
+            and `Each` are accepted, too. None takes the checklist from the sample's metadata, under `criteria`.
+        template: the whole prompt of a judge that was trained on it (Prometheus and its like), in place of criteria;
+            `{question}`, `{answer}` and `{reference}`, or the names in `fields`, stand for these parts of the case. The
+            answer is not marked off from the instructions.
+        read: reads the score from such a judge's answer: a pattern with one group, whose last match counts, or a
+            function that raises ValueError if it finds none. By default, the answer is read like one on a `scale`.
         name: the name of the score.
         scale: the lowest and the highest point of the scale; None for a question with the answers yes and no.
         anchors: descriptions of points; without `scale`, the lowest and the highest of them define the scale.
@@ -83,11 +90,19 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         raise SettingsError(f"aggregate is one of {', '.join(get_args(Aggregate))}; got {aggregate!r}")
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
-    read = None if criteria is None else as_criteria(criteria, scale, anchors or {})
-    if isinstance(read, Likert) and confirm_failures and passes is None:
+    asked: Criteria | None
+    if template is not None:
+        if criteria is not None or steps or examples or anchors:
+            raise SettingsError("a template is the whole prompt; leave out criteria, steps, examples and anchors")
+        asked = _make_template(template, scale or (1, 5), read, as_fields(fields) or USUAL)
+    elif read is not None:
+        raise SettingsError("read= belongs to a template=; the criteria say what form of answer the judge gives")
+    else:
+        asked = None if criteria is None else as_criteria(criteria, scale, anchors or {})
+    if isinstance(asked, (Likert, Template)) and confirm_failures and passes is None:
         raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
     return Rubric(
-        read,
+        asked,
         name,
         tuple(steps),
         tuple(examples),
@@ -101,6 +116,20 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         attempts,
         generation_params(rubric, params),
     )
+
+
+USUAL = {"question": "input", "answer": "answer", "reference": "target"}
+
+
+def _make_template(
+    text: str, scale: tuple[int, int], read: str | Callable[[str], float] | None, fields: Mapping[str, str]
+) -> Template:
+    template = Template(text, *scale, read)
+    unknown = template.names() - set(fields)
+    if unknown or not template.names():
+        wrong = f"has the unknown part {{{min(unknown)}}}" if unknown else "shows no part of the case"
+        raise SettingsError(f"the template {wrong}; its parts are {', '.join(f'{{{name}}}' for name in fields)}")
+    return template
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +170,11 @@ class Rubric:
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or criteria_of(sample)
         parts, media = self.sections(sample, transcript), show_media(sample, transcript, self._fields(sample))
-        question = Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}", parts=media)
+        if isinstance(criteria, Template):
+            text = criteria.fill(parts)
+        else:
+            text = f"{mark_sections(parts)}\n\n{self.instruction(criteria)}"
+        question = Message("user", text, parts=media)
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_unanswered(criteria, sample, transcript):
@@ -167,8 +200,9 @@ class Rubric:
     def _fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
             return self.fields
-        usual = {"question": "input", "answer": "answer"}
-        return usual if sample.target is None else {**usual, "reference": "target"}
+        if isinstance(self.criteria, Template):
+            return {name: field for name, field in USUAL.items() if name in self.criteria.names()}
+        return {name: field for name, field in USUAL.items() if field != "target" or sample.target is not None}
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether items are to be found in an empty answer, where the judge could only find none."""
@@ -212,14 +246,16 @@ class Rubric:
     async def _ask(self, criteria: Criteria, question: Message, model: Model, at: int, *, again: bool = False) -> Vote:
         name = f"{model.name} {at + 1}" if at else model.name
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
-        prompt = [Message("system", OFFICE), question]
         options = {**params, **self.params}
         # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
+        options["attempts"] = self.attempts
         try:
-            judgement = await self.structured.ask(
-                model, prompt, criteria.read, criteria.schema(), attempts=self.attempts, **options
-            )
+            if isinstance(criteria, Template):
+                judgement = await ask_until_parsed(model, [question], criteria.read, **options)
+            else:
+                prompt = [Message("system", OFFICE), question]
+                judgement = await self.structured.ask(model, prompt, criteria.read, criteria.schema(), **options)
         except JudgeError as error:
             return Vote(name, model.name, None, str(error), _name_speaker(error.log, name, model.name))
         return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))

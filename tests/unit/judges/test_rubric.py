@@ -298,6 +298,13 @@ def test_no_answer_breaks_a_reader_but_by_being_refused(text: str) -> None:
     [
         {"criteria": []},
         {"criteria": {"a?": -1}},
+        {"criteria": {"a?": 1, "b?": 0}},
+        {"template": "Judge it."},
+        {"template": "Judge {response}."},
+        {"template": "Judge {answer}.", "criteria": "a?"},
+        {"template": "Judge {answer}.", "read": "no group"},
+        {"template": "Judge {answer}.", "confirm_failures": 3},
+        {"criteria": "a?", "read": "(.)"},
         {"criteria": {"question": "a?", "yes": 1}},
         {"criteria": ["a?"], "scale": (1, 5)},
         {"criteria": "a?", "scale": (5, 1)},
@@ -375,3 +382,57 @@ def test_a_picture_is_not_sent_to_a_judge_that_sees_only_the_answer(scripted: An
     model = scripted(lambda _: yes())
     asyncio.run(rubric("Right?", fields=["answer"]).judged(Sample("cat", [SHOWN]), ANSWER, model))
     assert model.calls[0].messages[-1].parts == ()
+
+
+PROMETHEUS = """###Task: grade the response from 1 to 5.
+###Instruction: {question}
+###Response: {answer}
+###Reference: {reference}
+Write {"feedback"} and "[RESULT] (an integer)".
+###Feedback:"""
+
+
+def test_a_template_is_the_whole_prompt_and_its_names_are_parts_of_the_case(scripted: Any) -> None:
+    model = scripted(lambda _: "Feedback: it is vague {answer}. [RESULT] 3")
+    trained = rubric(template=PROMETHEUS, scale=(1, 5))
+    transcript = Transcript("Because of {question} and scattering.")
+    score = judged(trained, model, transcript=transcript)
+    assert score.value == 3.0
+    (call,) = model.calls
+    assert call.prompt == (
+        "###Task: grade the response from 1 to 5.\n###Instruction: Why is the sky blue?\n"
+        "###Response: Because of {question} and scattering.\n###Reference: Scattering.\n\nRayleigh scattering.\n"
+        'Write {"feedback"} and "[RESULT] (an integer)".\n###Feedback:'
+    )
+    assert "response_format" not in call.params
+    assert trained.signature([]) != rubric(template=PROMETHEUS.replace("grade", "rate")).signature([])
+
+
+def halve(text: str) -> float:
+    return float(text) / 2
+
+
+@pytest.mark.parametrize(
+    ("read", "answer", "value"),
+    [(r"Grade (\d+)", "Grade 1, no: Grade 4", 4.0), (halve, "3", 1.5), (None, "Score: 2", 2.0)],
+)
+def test_a_template_s_answer_is_read_in_the_user_s_way(scripted: Any, read: Any, answer: str, value: float) -> None:
+    assert judged(rubric(template="{answer}", read=read), scripted(lambda _: answer)).value == value
+
+
+def test_a_template_s_answer_off_the_scale_is_asked_for_again(scripted: Any) -> None:
+    answers = iter(["Grade 9", "none", "Grade 2"])
+    model = scripted(lambda _: next(answers))
+    assert judged(rubric(template="{answer}", read=r"Grade (\d+)"), model).value == 2.0
+    with pytest.raises(JudgeError, match="no score from 1 to 5"):
+        judged(rubric(template="{answer}", read=r"Grade (\d+)"), scripted(lambda _: "Grade 6"))
+
+
+def test_a_fault_has_a_negative_weight(scripted: Any) -> None:
+    criteria = {"Is it true?": 4, "Is it harmful?": -5}
+    model = scripted(lambda _: "1. yes\n2. yes - it insults")
+    score = judged(rubric(criteria, name="list"), model)
+    assert score.value == pytest.approx(-0.25)
+    assert score.note == "met: Is it harmful? (it insults)"
+    assert judged(rubric(criteria), scripted(lambda _: "1. yes\n2. no")).value == 1.0
+    assert Checklist(criteria).worst == -1.25
