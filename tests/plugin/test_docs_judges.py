@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,7 @@ def test_the_commands_of_the_page_label_certify_and_gate(
     page: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page.pytester.makepyfile(test_qa=LABELLED)
-    label, *judging, gated = commands()
+    label, *judging, against, ranking, gated = commands()
     ((_, _, judge, *gates),) = [gated]
     assert judge == "--judge-model=gpt-4"
     ran = page.run("--run=RUN", "--judge-model=function:judges:judge", *gates)
@@ -167,8 +168,14 @@ def test_the_commands_of_the_page_label_certify_and_gate(
     assert len(judging) == 3
     for command in judging:
         assert main([models.get(word, word) for word in command[1:]]) in (0, 10)
+    for copy in ("OLD", "NEW", "A", "B", "C"):
+        shutil.copytree(page.path / "reports/RUN", page.path / "reports" / copy)
+    for command in (against, ranking):
+        assert main([models.get(word, word) for word in command[1:]]) in (0, 10)
     shown = capsys.readouterr().out
     for part in (
+        "Win rates",
+        "Ratings by",
         "Agreement with people",
         "People among themselves",
         "Judges compared",
