@@ -27,6 +27,7 @@ MODULES = {
     "attack": "commands.attack",
     "build": "builders",
     "doctor": "commands.suites",
+    "label": "commands.judge_sheet",
     "plan": "commands.suites",
     "rank": "commands.rank",
     "ray": "commands.gateway",

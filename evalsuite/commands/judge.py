@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-import random
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +22,6 @@ from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import mean_labels, read_sheet
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.exports import inert
 from evalsuite.output.reports.judges.certificate import certificate, labels_by_case
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
 from evalsuite.results.judge_labels import JUDGE_METRICS, MUTATIONS
@@ -34,7 +31,7 @@ from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Record
@@ -55,16 +52,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"
     )
-    parser.add_argument(
-        "--criteria",
-        metavar="QUESTION",
-        help="the question that the judge answers, as in rubric(...); default: the scorers that the cases declare",
-    )
-    parser.add_argument(
-        "--scale",
-        metavar="LOW-HIGH",
-        help="lowest and highest mark, for example 1-5; without --scale the judge says yes or no",
-    )
+    add_question(parser)
     parser.add_argument("--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)")
     parser.add_argument(
         "--benchmark", metavar="NAME", help="the benchmark whose answers are judged, if the run has several"
@@ -94,6 +82,20 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, TAKEN)
 
 
+def add_question(parser: argparse.ArgumentParser) -> None:
+    """Add the question that a judge or a person answers about each case."""
+    parser.add_argument(
+        "--criteria",
+        metavar="QUESTION",
+        help="the question about each answer, as in rubric(...); default: the scorers that the cases declare",
+    )
+    parser.add_argument(
+        "--scale",
+        metavar="LOW-HIGH",
+        help="lowest and highest mark, for example 1-5; without --scale the answer is yes or no",
+    )
+
+
 def run_judge(options: argparse.Namespace) -> int:
     """Print the certificate, write it beside the judges' answers, which are paid for once, and decide the gates."""
     gates = parse_gates(options.gate)
@@ -107,7 +109,7 @@ def run_judge(options: argparse.Namespace) -> int:
         raise RunError(
             f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
-    subject = _prepare_answers(run, bench, records, options)
+    subject = prepare_answers(run, bench, records, options)
     seed = run.info.get("settings", {}).get("seed") or 0
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
@@ -164,9 +166,10 @@ def read_answered(run: Run, bench: str, folder: RunFolder) -> list[Record]:
     return answered
 
 
-def _prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
+def prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
+    """Find the scorers that ask a judge: the question of the options, or those that the cases declare."""
     if options.criteria:
-        return AnswersToJudge(records, [_make_rubric(options)], {}, options.passes)
+        return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))
     if options.scale:
         raise SettingsError("--scale goes with --criteria; the scorers that the cases declare have their own scales")
     place = records[0].declared or records[0].case.partition("[")[0]
@@ -177,12 +180,12 @@ def _prepare_answers(run: Run, bench: str, records: list[Record], options: argpa
             raise RunError(
                 f"the declaration of {bench} cannot be read{gone and f' ({gone})'}; name the question with --criteria"
             )
-    setup = _restore_setup(run, declared, records, place, options.judge[0])
+    setup = _restore_setup(run, declared, records, place, getattr(options, "judge", ["people"])[0])
     scorers = [scorer for scorer in declared.scorers(setup) if isinstance(scorer, JudgedScorer)]
     if not scorers:
         raise RunError(f"{bench} declares no scorer that asks a judge; name the question with --criteria")
     samples = {sample.id: sample for sample in declared.load(setup).samples}
-    return AnswersToJudge(records, scorers, samples, options.passes)
+    return AnswersToJudge(records, scorers, samples, getattr(options, "passes", None))
 
 
 def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
@@ -205,7 +208,7 @@ def _make_rubric(options: argparse.Namespace) -> Rubric:
         if not (low.isdecimal() and high.isdecimal()):
             raise SettingsError(f"--scale {options.scale}: write LOW-HIGH, for example 1-5")
         scale = (int(low), int(high))
-    return rubric(options.criteria, scale=scale, passes=options.passes)
+    return rubric(options.criteria, scale=scale, passes=getattr(options, "passes", None))
 
 
 def ask_judge(
@@ -285,54 +288,3 @@ def find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE
     return Status.GATE_MISSED if "missed" in verdicts else Status.GOOD
-
-
-COLUMNS = ("case", "input", "answer", "label")
-
-
-def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the number of cases, and the sheet's file."""
-    add_run(parser)
-    parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the random choice of cases (default: 0)"
-    )
-    parser.add_argument("--benchmark", metavar="NAME", help="take cases of this benchmark alone")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("labels.csv"), metavar="FILE", help="default: labels.csv"
-    )
-    parser.epilog = (
-        "The sheet shows neither scores nor the model. Each person fills in the column `label` of a separate copy: yes "
-        "or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels."
-    )
-
-
-def run_label(options: argparse.Namespace) -> int:
-    """Write the sheet; refuse to overwrite an existing one, which may hold labels."""
-    folder = find_folder(options.reports, options.name)
-    run = load_run(folder)
-    names = [options.benchmark] if options.benchmark else list(run.benchmarks)
-    if unknown := [name for name in names if name not in run.benchmarks]:
-        raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")
-    cases = [row.case for name in names for row in run.benchmarks[name].tally]
-    records = choose_records((run.read(case) for case in cases), options.cases, options.seed)
-    if not records:
-        raise RunError(f"{folder.path} has no case with an answer to label")
-    try:
-        with options.output.open("x", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([COLUMNS, *map(_list_sheet_row, records)])
-    except FileExistsError as error:
-        raise RunError(f"{options.output} already exists and may hold labels; choose another file with -o") from error
-    sys.stdout.write(f"{options.output}: {len(records)} of {len(cases)} cases to label\n")
-    return 0
-
-
-def choose_records(records: Iterable[Record], count: int, seed: int) -> list[Record]:
-    """Choose a random part of the cases that have an answer, in random order."""
-    answered = [record for record in records if record.transcript is not None]
-    return random.Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
-
-
-def _list_sheet_row(record: Record) -> list[str]:
-    answer = record.transcript.answer if record.transcript else ""
-    return [inert(record.case), inert(record.input), inert(answer), ""]

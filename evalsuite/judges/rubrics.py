@@ -169,7 +169,7 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or criteria_of(sample)
-        parts, media = self.sections(sample, transcript), show_media(sample, transcript, self._fields(sample))
+        parts, media = self.sections(sample, transcript), self.media(sample, transcript)
         if isinstance(criteria, Template):
             text = criteria.fill(parts)
         else:
@@ -203,6 +203,14 @@ class Rubric:
         if isinstance(self.criteria, Template):
             return {name: field for name, field in USUAL.items() if name in self.criteria.names()}
         return {name: field for name, field in USUAL.items() if field != "target" or sample.target is not None}
+
+    def media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
+        """List the pictures, recordings and files that the judge sees."""
+        return show_media(sample, transcript, self._fields(sample))
+
+    def question(self, sample: Sample) -> str:
+        """Write what the judge is asked, without the form of its answer."""
+        return self.instruction(self.criteria or criteria_of(sample)).partition("\nReply with one JSON object")[0]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether items are to be found in an empty answer, where the judge could only find none."""

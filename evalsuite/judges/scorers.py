@@ -352,6 +352,13 @@ class JudgeScorer:
         """List the parts of a case that the judge sees."""
         return self.subject(sample, transcript).parts()
 
+    @property
+    def aspects(self) -> dict[str, Aspect]:
+        """The aspects by the names of their scores; a comparison has one score."""
+        form = getattr(self.judge, "form", self.judge)
+        aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
+        return {self.prefix + (PREFERENCE if self.rival else aspect.name): aspect for aspect in aspects}
+
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
         """Collect the parts of a case that the judge sees.
 

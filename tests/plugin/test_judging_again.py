@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -74,6 +75,50 @@ def test_a_sheet_to_label_is_blind_to_scores_and_model(over: Suite) -> None:
     assert len(sheet) == 2
     assert list(sheet[0]) == ["case", "input", "answer", "label"]
     assert {row["label"] for row in sheet} == {""}
+
+
+def read_page(file: Path) -> list[dict[str, Any]]:
+    content = re.search('id="overview">(.*?)</script>', file.read_text("utf-8"), re.DOTALL)
+    assert content is not None
+    cases: list[dict[str, Any]] = json.loads(content[1])["cases"]
+    return cases
+
+
+def test_the_page_asks_the_question_of_the_judge_and_shows_what_the_judge_sees(own: Suite) -> None:
+    assert main(["judge", "sheet", "base", "-o", "a.html"]) == 0
+    assert not (own.path / "a.csv").exists()
+    for case in read_page(own.path / "a.html"):
+        assert case["question"].startswith("Score from 1 (worst) to 5 (best): Is it long?")
+        assert [name for name, _ in case["sections"]] == ["answer", "marker"]
+        assert [key for key, _, _ in case["choices"]] == ["1", "2", "3", "4", "5"]
+
+
+def test_the_page_shows_both_answers_of_a_comparison_in_random_order(own: Suite) -> None:
+    assert main(["judge", "sheet", "base", "--score=preference", "-o", "a.html"]) == 0
+    cases = read_page(own.path / "a.html")
+    for case in cases:
+        shown = dict(case["sections"])
+        first = next(value for key, _, value in case["choices"] if key == "1")
+        assert ("x" in shown["answer_1"]) == (first == "first")
+    assert len({json.dumps(case["choices"]) for case in cases}) == 2
+
+
+def test_a_score_that_no_judge_gives_is_refused_with_those_there_are(
+    own: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", "sheet", "base", "--score=longer"]) == 2, own.path
+    assert "has no judge for longer; it has long, preference" in capsys.readouterr().err
+
+
+def test_a_run_without_judges_gets_a_page_that_asks_whether_answers_are_right(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", "sheet", "base"]) == 0
+    assert "asks whether the answer is right, because" in capsys.readouterr().out
+    assert {case["question"] for case in read_page(over.path / "labels.html")} == {"Decide: Is the answer right?"}
+    assert main(["judge", "sheet", "base", "--criteria=Is it kind?", "--scale=0-10", "-o", "b.html"]) == 0
+    (case, *_) = read_page(over.path / "b.html")
+    assert (case["choices"], case["range"]) == ([], [0.0, 10.0])
 
 
 def test_a_sheet_that_may_hold_labels_is_not_written_over(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:

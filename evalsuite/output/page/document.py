@@ -46,12 +46,29 @@ SCRIPTS = (
 
 def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
     """Build the page's HTML."""
-    style, frame_style, script = asset("style.css"), asset("frame.css"), program()
+    frame_style = asset("frame.css")
+    return _combine(title, {**overview, "frame_style": frame_style}, program(), asset("style.css"), frame_style, chunks)
+
+
+def sheet_page(title: str, cases: Mapping[str, Any]) -> str:
+    """Build the page of a sheet, on which people label cases."""
+    script = f'"use strict";\n{asset("dom.js")}\n{asset("sheet.js")}'
+    return _combine(title, cases, script, asset("style.css") + asset("sheet.css"))
+
+
+def _combine(
+    title: str,
+    content: Mapping[str, Any],
+    script: str,
+    style: str,
+    frame_style: str = "",
+    chunks: Iterable[tuple[str, str]] = (),
+) -> str:
     parts = {
         "TITLE": html.escape(title),
         "POLICY": policy(script, style, frame_style),
         "STYLE": style,
-        "OVERVIEW": inert_json({**overview, "frame_style": frame_style}),
+        "OVERVIEW": inert_json(content),
         "CHUNKS": "\n".join(
             f'<script type="text/plain" id="{html.escape(name)}">{text}</script>' for name, text in chunks
         ),

@@ -1,0 +1,196 @@
+"""`evalsuite judge sheet`: a sheet on which people label what a judge sees, as a page and as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.commands import add_run, own_declarations, whole_number
+from evalsuite.commands.judge import add_question, prepare_answers
+from evalsuite.commands.judged_again import AnswersToJudge
+from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.json_codec import digest
+from evalsuite.judges.criteria import Likert, YesNo, criteria_of
+from evalsuite.judges.forms import Aspect, ChoiceForm, ScoresForm
+from evalsuite.judges.prompts import find_media
+from evalsuite.judges.rubrics import Rubric, rubric
+from evalsuite.judges.scorers import JudgeScorer
+from evalsuite.output.exports import inert
+from evalsuite.output.page.document import sheet_page
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from evalsuite.core.protocols import JudgedScorer
+    from evalsuite.core.types import Record
+    from evalsuite.results.runs import Run
+
+COLUMNS = ("case", "input", "answer", "label")
+
+
+def add_label_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run, what is judged, the number of cases, and the sheet's file."""
+    add_run(parser)
+    parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random choice of cases (default: 0)"
+    )
+    parser.add_argument("--benchmark", metavar="NAME", help="take cases of this benchmark alone")
+    add_question(parser)
+    parser.add_argument("--score", metavar="NAME", help="the judge's score that people give (default: the first)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("labels.csv"),
+        metavar="FILE",
+        help="a table, or a page if FILE ends with .html (default: labels.csv, and labels.html beside it)",
+    )
+    parser.epilog = (
+        "The sheet shows neither scores nor the model. The page shows what the judge sees, takes labels by keyboard "
+        "and saves them as CSV; in the table, each person fills in the column `label` of a separate copy: yes "
+        "or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels."
+    )
+
+
+def run_label(options: argparse.Namespace) -> int:
+    """Write the sheet; refuse to overwrite an existing one, which may hold labels."""
+    folder = find_folder(options.reports, options.name)
+    run = load_run(folder, own_declarations())
+    names = [options.benchmark] if options.benchmark else list(run.benchmarks)
+    if unknown := [name for name in names if name not in run.benchmarks]:
+        raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")
+    cases = [row.case for name in names for row in run.benchmarks[name].tally]
+    records = choose_records((run.read(case) for case in cases), options.cases, options.seed)
+    if not records:
+        raise RunError(f"{folder.path} has no case with an answer to label")
+    table, page = _name_files(options)
+    if page:
+        questions = {name: _choose_question(run, name, records, options) for name in names}
+        shown = [questions[record.benchmark].show(record, options.seed) for record in records]
+        _write_new(page, sheet_page("Cases to label", _describe(shown, page)))
+    if table:
+        rows = io.StringIO(newline="")
+        csv.writer(rows).writerows([COLUMNS, *map(_list_sheet_row, records)])
+        _write_new(table, rows.getvalue())
+    written = " and ".join(str(path) for path in (table, page) if path)
+    sys.stdout.write(for_terminal(f"{written}: {len(records)} of {len(cases)} cases to label") + "\n")
+    return 0
+
+
+def _name_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
+    """Choose the files of the table and of the page; refuse a file that exists."""
+    output: Path = options.output
+    if output.suffix == ".html":
+        files: tuple[Path | None, Path | None] = (None, output)
+    else:
+        files = (output, output.with_suffix(".html") if output == Path("labels.csv") else None)
+    for path in files:
+        if path and path.exists():
+            raise RunError(f"{path} already exists and may hold labels; choose another file with -o")
+    return files
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
+
+
+def choose_records(records: Iterable[Record], count: int, seed: int) -> list[Record]:
+    """Choose a random part of the cases that have an answer, in random order."""
+    answered = [record for record in records if record.transcript is not None]
+    return Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
+
+
+def _list_sheet_row(record: Record) -> list[str]:
+    answer = record.transcript.answer if record.transcript else ""
+    return [inert(record.case), inert(record.input), inert(answer), ""]
+
+
+def _describe(shown: list[dict[str, Any]], page: Path) -> dict[str, Any]:
+    return {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
+
+
+def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
+    """Choose the scorer whose question people answer: the first that asks a judge, or that of `--score`."""
+    own = [record for record in records if record.benchmark == bench]
+    plain = rubric("Is the answer right?")
+    try:
+        subject = prepare_answers(run, bench, own, options) if own else AnswersToJudge(own, [plain], {})
+    except RunError as error:
+        sys.stdout.write(for_terminal(f"the page asks whether the answer is right, because {error}") + "\n")
+        subject = AnswersToJudge(own, [plain], {})
+    named = {name: scorer for scorer in subject.scorers for name in _name_scores(scorer)}
+    if options.score and options.score not in named:
+        raise RunError(f"{bench} has no judge for {options.score}; it has {', '.join(named)}")
+    score = options.score or next(iter(named), "")
+    return _Question(subject, named.get(score, subject.scorers[0]), score)
+
+
+def _name_scores(scorer: JudgedScorer) -> list[str]:
+    if isinstance(scorer, Rubric):
+        return [scorer.name]
+    return list(scorer.aspects) if isinstance(scorer, JudgeScorer) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The question that people answer about the cases of a benchmark: that of the judge's scorer."""
+
+    subject: AnswersToJudge
+    scorer: JudgedScorer
+    score: str  # The name of the score.
+
+    def show(self, record: Record, seed: int) -> dict[str, Any]:
+        """Describe a case for the page; which of two answers is first is drawn at random."""
+        sample, transcript = case = self.subject.case(record)
+        scorer, low, high = self.scorer, 0.0, 1.0
+        choices = [("y", "yes", "yes"), ("n", "no", "no")]
+        question, sections, media = "Is the answer right?", [("answer", transcript.answer)], find_media(sample.input)
+        if isinstance(scorer, Rubric):
+            criteria = scorer.criteria or criteria_of(sample)
+            question, sections, media = scorer.question(sample), scorer.sections(*case), list(scorer.media(*case))
+            low, high = criteria.worst, criteria.best
+            choices = choices if isinstance(criteria, YesNo) else _list_points(criteria)
+        elif isinstance(scorer, JudgeScorer):
+            swapped = bool(scorer.rival) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
+            aspect = scorer.aspects[self.score]
+            question = ChoiceForm(aspect).task() if scorer.rival else ScoresForm((aspect,)).task()
+            sections = scorer.subject(*case).parts(swapped=swapped)
+            first, second = ("second", "first") if swapped else ("first", "second")
+            choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
+            if not scorer.rival:
+                low, high, choices = aspect.low, aspect.high, _list_points(aspect)
+        return {
+            "case": inert(record.case),
+            "question": question,
+            "sections": sections,
+            "choices": choices,
+            "range": None if choices else [low, high],
+            "pictures": [url for part in media if (url := _find_picture(part))],
+        }
+
+
+def _list_points(scale: Any) -> list[tuple[str, str, str]]:
+    """List the points of a scale that has a key for each; empty for other scales, whose numbers are typed."""
+    if not isinstance(scale, (Likert, Aspect)) or scale.low < 0 or scale.high > 9:
+        return []
+    return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]
+
+
+def _find_picture(part: Mapping[str, Any]) -> str:
+    """Return the picture in a part of a message if the part itself holds it; the page loads nothing else."""
+    url = part["image_url"].get("url") if isinstance(part.get("image_url"), Mapping) else None
+    return url if isinstance(url, str) and url.startswith("data:image/") else ""
