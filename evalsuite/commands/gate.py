@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands import add_run
 from evalsuite.commands.report import add_target, report_again
 from evalsuite.core.errors import EvalsuiteError, SettingsError, for_terminal
+from evalsuite.core.option_values import parse_baselines
 from evalsuite.output.reports.markdown import decision_line
 from evalsuite.results.run_folders import REPORT
 
@@ -48,7 +49,8 @@ def run_gate(options: argparse.Namespace) -> int:
     from evalsuite.output.reports.write import append_step_output, append_step_summary, comment
 
     parse_gates(options.gate)
-    overrides = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}
+    baselines = [*(options.baseline or ()), *parse_baselines(options.gate or ())]
+    overrides = {"gate": options.gate, "baseline": baselines, "on_undecided": options.on_undecided}
     given = {name: value for name, value in overrides.items() if value}
     report = report_again(options, {**given, "decides": True})
     verdict = report.verdict

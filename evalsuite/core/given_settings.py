@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt
-from evalsuite.core.option_values import is_given, parse_changes, parse_margin, parse_shard, read_value
+from evalsuite.core.option_values import is_given, parse_baselines, parse_changes, parse_margin, parse_shard, read_value
 from evalsuite.core.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
     more: dict[str, Any] = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
     if "partial" in given or "only_gate" in given:
         more["gate"] = () if "partial" in given else given["only_gate"]
+    gates = more.get("gate", given.get("gate", ()))
+    if named := parse_baselines(gates):
+        more["baseline"] = tuple(dict.fromkeys([*given.get("baseline", ()), *named]))
     settings = Settings(**given | more, given=frozenset(given))
     if settings.partial and settings.may_end_early:
         raise SettingsError("--partial excludes --stop-when-decided and --until-decided: its cases decide no gate")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,16 @@ def parse_changes(text: str) -> list[str]:
     if not set(names) <= set(INCOMPARABLE):
         raise SettingsError(f"evalsuite_accept_changes {text}: write one or more of {', '.join(INCOMPARABLE)}")
     return names
+
+
+NO_WORSE_THAN = r"no\s+worse\s+than\s+(?P<than>\S+)"
+"""The part of a gate that names a baseline: `accuracy no worse than main by 0.02`."""
+
+
+def parse_baselines(gates: Iterable[str]) -> list[str]:
+    """List the baselines that gates name; `baseline` stands for those that `--baseline` names."""
+    found = (re.search(NO_WORSE_THAN, gate) for gate in gates)
+    return [match["than"] for match in found if match and match["than"] != "baseline"]
 
 
 def parse_margin(text: str) -> tuple[str, float]:

@@ -210,7 +210,8 @@ class Settings:
     gate: tuple[str, ...] = setting(
         (),
         "a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3', "
-        "'head_to_tail[tail].hallucination <= 0.2 @95%%'; may be repeated, and adds to the gates of the ini file",
+        "'head_to_tail[tail].hallucination <= 0.2 @95%%', 'accuracy no worse than main by 0.02', 'cost per case <= "
+        "$0.01'; may be repeated, and adds to the gates of the ini file",
         "CONDITION",
     )
     only_gate: tuple[str, ...] = setting(

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import SHARE, Metric
+from evalsuite.decisions.gates import GateDecision
 from evalsuite.decisions.measured import MOST_GROUPS, PASS_RATE, score_of
 from evalsuite.results.built_in import RESOURCES
 from evalsuite.results.judge_labels import is_canary
-from evalsuite.results.tally import Question, Row, Tally
+from evalsuite.results.tally import Estimate, Question, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.gates import Gate, GateOutcome
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
     Compute = Callable[[Tally], Estimate | None]
@@ -255,18 +255,50 @@ class Against:
         """Say how many cases are missing to decide the metric that lacks most; empty if none lacks any."""
         short = [(self._count_needed(one), one) for _, one, verdict in self.found if verdict == "undecided"]
         needed, one = max(short, key=lambda each: each[0], default=(0, None))
-        if one is None or one.n >= needed:
-            return ""
-        seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
-        return f"too few cases to see a loss of {one.margin:g} (they see {seen}): {needed:,} needed"
+        return "" if one is None or one.n >= needed else f"{_write_shortage(one)}: {needed:,} needed"
 
     def _count_needed(self, one: NonInferiority) -> int:
         """Count the cases that decide a metric, of which the first of Holm's tests has the smallest level."""
         return one.count_needed(1 - (1 - self.rules.confidence) / len(self.found))
 
+    def decide_gate(self, gate: Gate) -> list[GateDecision]:
+        """Decide a gate against this baseline for each metric that it covers."""
+        decisions = [
+            GateDecision(gate, subject, "no data", reason=reason)
+            for subject, reason in self.not_compared.items()
+            if _covers(gate, subject)
+        ]
+        for subject, one, verdict in self.found:
+            if not _covers(gate, str(subject)):
+                continue
+            estimate = Estimate(one.difference, one.low, one.high, one.n)
+            needed = self._count_needed(one)
+            if verdict == "undecided" and one.n < needed:
+                reason = f"{_write_shortage(one)}: {needed:,} needed"
+                decisions.append(GateDecision(gate, str(subject), "no data", estimate, reason))
+            else:
+                outcome: GateOutcome
+                reason = f"after {one.baseline:.4g}; a loss of {one.margin:g} matters"
+                outcome = "met" if verdict == "no worse" else "missed"
+                decisions.append(GateDecision(gate, str(subject), outcome, estimate, reason))
+        return decisions
+
     def remarks(self) -> list[str]:
         """Further remarks for readers of the comparison."""
         return [*self.changed, *self.unscored]
+
+
+def _covers(gate: Gate, subject: str) -> bool:
+    """Tell whether a gate is about a compared metric, `benchmark[tag=value].metric`."""
+    place, _, metric = subject.rpartition(".")
+    benchmark, _, cases = place.partition("[")
+    wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
+    return gate.covers(benchmark) and cases.removesuffix("]") == wanted and gate.metric in {"*", metric}
+
+
+def _write_shortage(one: NonInferiority) -> str:
+    seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
+    return f"too few cases to see a loss of {one.margin:g} (they see {seen})"
 
 
 def _describe_detectable(one: NonInferiority) -> str:
@@ -299,7 +331,8 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
             yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):
-                yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=not gate.wants_more)
+                lower = not gate.wants_more or (bool(gate.than) and run.lower_is_better(name, metric))
+                yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=lower)
 
 
 def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:

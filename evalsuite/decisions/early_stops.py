@@ -261,7 +261,8 @@ class EarlyStop:
     def __init__(
         self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
     ) -> None:
-        listed = list(gates)
+        # A gate against a baseline is decided by its comparison.
+        listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(comparisons(1.0))
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
         self.comparisons = comparisons(1 / number) if number else ()
@@ -292,7 +293,7 @@ class EarlyStop:
         if not self.decided:
             for each in self._decisions:
                 each.add(benchmark, row)
-            self.decided = bool(self.gates) and all(each.verdict != "open" for each in self._decisions)
+            self.decided = bool(self._decisions) and all(each.verdict != "open" for each in self._decisions)
 
 
 def early_comparisons(

@@ -7,6 +7,10 @@ struc_bench.table_content >= 0.85 @95%    the interval's bound must hold, not th
 treb.* >= 0.5                             every metric of the benchmark
 judge.kappa >= 0.6 @95%                   the agreement of the run's judges with people's labels
 qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's labels
+accuracy no worse than main by 0.02       against the baseline `main`: a loss of 0.02 is excluded
+cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
+
+The benchmark may be left out if the suite has only one, and for costs, tokens, calls and latency.
 
 Cases without this score (skipped, errors) count at the bad end of the metric's range. A gate is met only if it is still
 met then; otherwise it has no data.
@@ -24,9 +28,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
+from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import note_estimates, number_of
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, score_of, select
-from evalsuite.results.built_in import AMOUNTS, built_in, count_estimates
+from evalsuite.results.built_in import AMOUNTS, RESOURCES, built_in, count_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,16 +46,24 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-CONDITION = re.compile(
-    r"""\s*(?P<benchmark>[a-z][a-z0-9_]*|\*)
-        (?:\[(?:(?P<tag>[^\]=]+)=)?(?P<value>[^\]]+)\])?
-        \.(?P<metric>[\w@^-]+|\*)
-        \s*(?P<comparison>>=|<=|>|<)
-        \s*(?P<threshold>-?\d+(?:\.\d+)?|-?\.\d+)
-        \s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*""",
+NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)"
+SUBJECT = re.compile(
+    r"""\s*(?:(?P<benchmark>[a-z][a-z0-9_]*|\*)\s*(?:\[(?:(?P<tag>[^\]=]+)=)?(?P<value>[^\]]+)\])?\s*\.\s*)?
+        (?P<metric>[\w@^-]+|\*)(?P<words>\ +per\ +case|\ +p\d{1,2})?\s*""",
     re.VERBOSE,
 )
-FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
+CONDITION = re.compile(
+    rf"""(?:(?P<comparison>>=|<=|≥|≤|>|<)\s*(?P<dollars>\$)?\s*(?P<threshold>{NUMBER})\s*(?P<unit>%|ms\b|s\b)?
+        |{NO_WORSE_THAN}(?:\s+by\s+(?P<loss>{NUMBER})\s*(?P<percent>%)?)?)""",
+    re.VERBOSE,
+)
+CONFIDENCE = re.compile(r"\s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*")
+UNITS = {"%": 0.01, "ms": 0.001, "s": 1.0}
+FORM = (
+    "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, with the interval's bound benchmark.metric >= 0.5 @95%, or "
+    "against a baseline benchmark.metric no worse than RUN by 0.02"
+)
+NO_WORSE = "no worse"  # The comparison of a gate against a baseline.
 JUDGE = "judge"  # Replaces a benchmark's name in a gate; it stands for all cases that people have labelled.
 
 
@@ -63,14 +76,16 @@ class Gate:
     tag: str | None  # The tag's name, if the gate has one.
     value: str | None  # The tag's value; None for all cases.
     metric: str  # The metric's name; `*` for all metrics.
-    comparison: str  # One of `COMPARISONS`.
-    threshold: float  # The limit, on the metric's own scale.
+    comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
+    threshold: float  # The limit, on the metric's own scale; with `NO_WORSE` the loss that matters, or nan.
     confidence: float | None  # A number in (0, 1); None if the point estimate decides.
+    than: str = ""  # With `NO_WORSE`, the name of the baseline.
+    bare: bool = False  # Whether the text leaves out the benchmark.
 
     @property
     def wants_more(self) -> bool:
         """Whether higher values meet the gate."""
-        return self.comparison.startswith(">")
+        return self.comparison.startswith(">") or (self.comparison == NO_WORSE and self.metric not in RESOURCES)
 
     def covers(self, benchmark: str) -> bool:
         """Tell whether the gate applies to a benchmark."""
@@ -97,23 +112,65 @@ def gates_of(run: Run) -> tuple[Gate, ...]:
 @cache
 def parse_gate(text: str) -> Gate:
     """Parse a gate; results are cached."""
-    match = CONDITION.fullmatch(text)
-    tag, value = (match[part] and match[part].strip() for part in ("tag", "value")) if match else ("", "")
-    if not match or "" in {tag, value}:
-        raise SettingsError(f"gate {text!r} cannot be read; write {FORM}")
-    confidence = float(match["confidence"]) / 100 if match["confidence"] else None
+    subject = SUBJECT.match(text)
+    condition = CONDITION.match(text, subject.end()) if subject else None
+    ending = CONFIDENCE.fullmatch(text, condition.end()) if condition else None
+    if not subject or not condition or not ending:
+        raise SettingsError(f"gate {text!r} cannot be read{_find_fault(text, subject, condition)}; write {FORM}")
+    tag, value = (subject[part] and subject[part].strip() for part in ("tag", "value"))
+    if "" in {tag, value}:
+        raise SettingsError(f"gate {text!r} cannot be read: a tag or its value is empty; write {FORM}")
+    confidence = float(ending["confidence"]) / 100 if ending["confidence"] else None
     if confidence is not None and not 0.5 <= confidence < 1:
         raise SettingsError(f"gate {text!r}: a confidence is at least 50% and below 100%")
+    if condition["than"] and confidence is not None:
+        raise SettingsError(
+            f"gate {text!r}: all comparisons with baselines have one joint confidence, 95%; leave out the @"
+        )
     return Gate(
         text=text.strip(),
-        benchmark=match["benchmark"],
+        benchmark=subject["benchmark"] or "*",
         tag=tag,
         value=value,
-        metric=match["metric"],
-        comparison=match["comparison"],
-        threshold=float(match["threshold"]),
+        metric=_read_metric(subject),
+        comparison={"≥": ">=", "≤": "<="}.get(condition["comparison"], condition["comparison"] or NO_WORSE),
+        threshold=_read_threshold(text, _read_metric(subject), condition),
         confidence=confidence,
+        than=condition["than"] or "",
+        bare=not subject["benchmark"],
     )
+
+
+def _find_fault(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
+    """Say at which column a gate stops making sense, and what is expected there."""
+    at = condition.end() if condition else subject.end() if subject else 0
+    wanted = "the end, or @95%" if condition else ">=, <=, >, < or 'no worse than RUN'" if subject else "a metric"
+    if subject and not condition and (sign := re.match(r">=|<=|≥|≤|>|<", text[at:])):
+        at, wanted = at + sign.end(), "a number"
+    rest = text[at:].split()
+    column = len(text) - len(text[at:].lstrip()) + 1
+    return f": at column {column} {wanted} is expected, not {f'{rest[0]!r:.40}' if rest else 'the end'}"
+
+
+def _read_metric(subject: re.Match[str]) -> str:
+    """Read `latency p95` as `latency_p95`, and `cost per case` as `cost`."""
+    words = (subject["words"] or "").strip()
+    return subject["metric"] if words.startswith("per") or not words else f"{subject['metric']}_{words}"
+
+
+def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
+    """Read the threshold, or the loss that matters, on the metric's own scale."""
+    if condition["than"]:
+        loss = float(condition["loss"] or "nan") * (UNITS["%"] if condition["percent"] else 1)
+        if loss <= 0:
+            raise SettingsError(f"gate {text!r}: a loss that matters is above 0")
+        return loss
+    unit = condition["unit"]
+    if condition["dollars"] and not metric.endswith("cost"):
+        raise SettingsError(f"gate {text!r}: dollars belong to a cost, and {metric} is none")
+    if unit in {"s", "ms"} and not (metric == "seconds" or metric.startswith("latency_")):
+        raise SettingsError(f"gate {text!r}: seconds belong to a latency, and {metric} is none")
+    return float(condition["threshold"]) * (UNITS[unit] if unit else 1)
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
@@ -127,6 +184,14 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
     if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
         return ""
     return f"gate '{gate.text}': no such metric{suggest(gate.metric, names)}"
+
+
+def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
+    """Explain that a gate must name its benchmark, because there are several; empty if it need not."""
+    names = sorted(benchmarks)
+    if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
+        return ""
+    return f"there are several benchmarks; name one: {', '.join(f'{name}.{gate.metric}' for name in names[:6])}"
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str:
@@ -182,6 +247,8 @@ def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) ->
         reason = f"no case of {gate.benchmark} ran{suggest(gate.benchmark, measured)}"
         reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
+    if reason := explain_bare(gate, measured):
+        return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     return [decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import NEVER_EXCUSED
@@ -15,7 +17,7 @@ from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import Against, ComparisonRules
 from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
-from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, gates_of
+from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, explain_bare, gates_of, parse_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
 from evalsuite.decisions.quarantine import leave_out_quarantined, quarantine_of, quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
@@ -222,11 +224,25 @@ def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate])
     if settings.get("shard"):
         # A shard decides nothing; its gates are decided after all shards have been merged.
         return _Findings(run, gates, (), (), on_undecided)
-    decisions = [_mark_selection(decision, run, narrowed) for decision in _decide(run, gates)]
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
         against = [early_verdicts(early, each) for each in against]
+    decided = [_decide_against(gate, run, against) for gate in gates if gate.than]
+    own = _decide(run, [gate for gate in gates if not gate.than])
+    decisions = [_mark_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
     return _Findings(run, gates, decisions, against, on_undecided, narrowed)
+
+
+def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[GateDecision]:
+    """Decide a gate against its baseline; `baseline` stands for every baseline that the command names."""
+    if reason := explain_bare(gate, run.benchmarks):
+        return [GateDecision(gate, gate.metric, "no data", reason=reason)]
+    named = zip(run.baselines, against, strict=False)
+    decisions = [
+        decision for name, each in named if gate.than in {"baseline", name} for decision in each.decide_gate(gate)
+    ]
+    reason = f"{gate.than} has no such metric to compare with" if run.baselines else "no --baseline is given"
+    return decisions or [GateDecision(gate, f"{gate.benchmark}.{gate.metric}", "no data", reason=reason)]
 
 
 def _find_narrowed(run: Run) -> dict[str, str]:
@@ -290,9 +306,13 @@ def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
     """Read from a run's settings how to compare it with its baselines."""
+    margins = dict(parse_margin(text) for text in settings.get("margin", ()))
+    for gate in parse_gates(settings.get("gate")):
+        if gate.than and not math.isnan(gate.threshold):
+            margins[gate.metric if gate.benchmark == "*" else f"{gate.benchmark}.{gate.metric}"] = gate.threshold
     return ComparisonRules(
         settings.get("max_regression", 0.02),
-        dict(parse_margin(text) for text in settings.get("margin", ())),
+        margins,
         settings.get("min_paired", 0.9),
         at_the_end(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
         frozenset(name for text in settings.get("accept_change", ()) for name in parse_changes(text)),

@@ -253,10 +253,12 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, parse_gates, suggest
+    from evalsuite.decisions.gates import JUDGE, explain_bare, parse_gates, suggest
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
+        if reason := explain_bare(gate, names):
+            return f"--gate '{gate.text}': {reason}"
         if gate.benchmark not in {"*", JUDGE, *names}:
             return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest(gate.benchmark, names)}"
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
@@ -283,10 +285,11 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 
     bounds = {case.bound.name: case.bound for case in cases}
     for gate in parse_gates(texts):
-        bound = bounds.get(gate.benchmark)
+        only = next(iter(bounds)) if len(bounds) == 1 and gate.bare else ""
+        bound = bounds.get(only or gate.benchmark)
         if bound is not None and gate.metric == PASS_RATE and not bound.declaration.asserts:
             return (
-                f"gate '{gate.text}': the test of {gate.benchmark} asserts nothing, so it passes whatever the scores "
+                f"gate '{gate.text}': the test of {bound.name} asserts nothing, so it passes whatever the scores "
                 'are: add an assertion such as  assert scores["quality"] >= 0.5, or gate a score'
             )
         if bound is None or gate.metric in {"*", PASS_RATE} or built_in(gate.metric) is not None:
@@ -295,7 +298,9 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
             return f"gate '{gate.text}': no such metric{suggest(gate.metric, {*metrics, PASS_RATE})}"
         low, high = bound.declared_metrics.get(gate.metric, {}).get("range") or (-math.inf, math.inf)
-        if not low <= gate.threshold <= high:
+        if gate.than and gate.threshold >= high - low:
+            return f"gate '{gate.text}': a loss of {gate.threshold:g} is no less than the whole range of {gate.metric}"
+        if not gate.than and not low <= gate.threshold <= high:
             return (
                 f"gate '{gate.text}': {gate.metric} is declared to lie in [{low:g}, {high:g}], so no score can "
                 f"make a difference to {gate.threshold:g}; name a threshold in this range"

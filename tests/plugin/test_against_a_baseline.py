@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from evalsuite.cli import main
 from tests.plugin.forty_numbers import GATE, NUMBERS, first_screen, model
 
 if TYPE_CHECKING:
@@ -54,6 +55,42 @@ def test_an_undecided_comparison_stays_green_and_says_what_could_have_been_shown
     assert remark in first_screen(baseline.rendered())
     found = baseline.summary()["baselines"][0]["metrics"][0]
     assert 0.02 < found["detectable"] < 0.3
+
+
+NO_WORSE = "--gate=exact_match no worse than base by"
+
+
+def test_a_gate_may_demand_that_a_run_is_no_worse_than_a_baseline(baseline: Suite, parallel: tuple[str, ...]) -> None:
+    met = baseline.run(*parallel, model("good"), f"{NO_WORSE} 0.2")
+    assert met.ret == 0
+    met.stdout.fnmatch_lines(["*passed (exit status 0)*"])
+    assert "exact_match no worse than base by 0.2" in baseline.report()
+    missed = baseline.run(*parallel, model("all_wrong"), f"{NO_WORSE} 20%")
+    assert missed.ret == 10
+    missed.stdout.fnmatch_lines(
+        ["*missed  exact_match no worse than base by 20%   numbers.exact_match: -0.9500 *after 0.95*"]
+    )
+
+
+def test_a_gate_against_a_baseline_has_no_data_where_too_few_cases_were_asked(baseline: Suite) -> None:
+    result = baseline.run(model("two_wrong"), f"{NO_WORSE} 0.02")
+    assert result.ret == 12
+    result.stdout.re_match_lines([r".*no data  .*too few cases to see a loss of 0\.02 \(they see .*\): \d+ needed"])
+
+
+def test_a_gate_against_a_baseline_that_nobody_named_is_told(
+    baseline: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = baseline.run(model("good"), "--gate=exact_match no worse than nowhere by 0.2")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*nowhere*"])
+    assert baseline.run(model("good"), "--gate=exact_match no worse than baseline").ret == 12
+    assert "no --baseline is given" in baseline.report()
+    assert main(["gate", str(baseline.runs()[-1]), "--gate", "numbers.exact_match no worse than base by 0.3"]) == 0
+    assert "met  numbers.exact_match no worse than base by 0.3" in capsys.readouterr().out
+    refused = baseline.run(model("good"), f"{NO_WORSE} 2")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["*a loss of 2 is no less than the whole range of exact_match*"])
 
 
 def test_where_no_loss_could_have_been_shown_the_summary_stays_json(

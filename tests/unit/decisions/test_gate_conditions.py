@@ -60,13 +60,73 @@ def test_a_condition_is_read_as_it_is_written(parts: dict[str, Any], space: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "", "a", "a.b", "a.b >=", "a.b 0.5", "a >= 0.5", ".b >= 0.5", "a. >= 0.5", "A.b >= 0.5", "a.b == 0.5",
+        "", "a", "a.b", "a.b >=", "a.b 0.5", ".b >= 0.5", "a. >= 0.5", "A.b >= 0.5", "a.b == 0.5",
         "a.b => 0.5", "a.b >= high", "a.b >= 0.5 95%", "a.b >= 0.5 @95", "a[].b >= 0.5", "a[x.b >= 0.5",
-        "a[ ].b >= 0.5", "a[ =x].b >= 0.5", "a.b >= 0.5 and a.c >= 0.5", "a.b >= 1e", "a.b >= nan", "a.b >= 50%",
+        "a[ ].b >= 0.5", "a[ =x].b >= 0.5", "a.b >= 0.5 and a.c >= 0.5", "a.b >= 1e", "a.b >= nan", "a.b no worse main",
+        "a.b no worse than", "a.b no worse than x by", "a.b >= 4 h", "a.b >= 0.5 $", "latency p955 <= 4",
     ],
 )  # fmt: skip
 def test_what_is_no_condition_is_refused_with_the_form(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"cannot be read; write benchmark\.metric >= 0\.5"):
+    with pytest.raises(SettingsError, match=r"cannot be read: .*; write benchmark\.metric >= 0\.5"):
+        parse_gate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "wanted"),
+    [
+        ("quality == 0.5", 9, "'no worse than RUN' is expected, not '=='"),
+        ("quality >= high", 12, "a number is expected, not 'high'"),
+        ("qa.quality >= 0.5 95%", 19, "the end, or @95% is expected, not '95%'"),
+        ("", 1, "a metric is expected, not the end"),
+    ],
+)
+def test_the_message_names_the_column_of_the_fault(text: str, column: int, wanted: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_gate(text)
+    assert f"at column {column} " in str(caught.value)
+    assert wanted in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("cost per case <= $0.01", "*.cost <= 0.01"),
+        ("qa.judge_cost <= $ .5", "qa.judge_cost <= 0.5"),
+        ("latency p95 <= 4 s", "*.latency_p95 <= 4"),
+        ("qa.latency p50 < 250ms", "qa.latency_p50 < 0.25"),
+        ("tokens per case <= 300", "*.tokens <= 300"),
+        ("qa.accuracy >= 80%", "qa.accuracy >= 0.8"),
+        ("qa . accuracy ≥ 0.8 @ 95 %", "qa.accuracy >= 0.8 @95%"),
+        ("accuracy ≤ 0.8", "*.accuracy <= 0.8"),
+    ],
+)
+def test_a_gate_may_be_written_as_people_write_it(text: str, plain: str) -> None:
+    gate = parse_gate(text)
+    assert replace(gate, text=plain, bare=False) == parse_gate(plain)
+    assert gate.bare is plain.startswith("*")
+
+
+@given(word, st.sampled_from(["main", "reports/base", "v1.2"]), st.floats(0.001, 10), spaces)
+@settings(deadline=None)
+def test_a_gate_against_a_baseline_is_read_as_it_is_written(metric: str, than: str, loss: float, space: str) -> None:
+    gate = parse_gate(f"qa[tail].{metric} no {space}worse than {than} by {loss:.4f}{space}")
+    assert (gate.metric, gate.than, gate.threshold) == (metric, than, float(f"{loss:.4f}"))
+    assert (gate.benchmark, gate.value, gate.confidence) == ("qa", "tail", None)
+    assert parse_gate(gate.text) == gate
+    assert math.isnan(parse_gate(f"{metric} no worse than {than}").threshold)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("accuracy <= $3", "dollars belong to a cost"),
+        ("accuracy <= 3 s", "seconds belong to a latency"),
+        ("accuracy no worse than main by 0", "above 0"),
+        ("accuracy no worse than main by 0.1 @95%", "one joint confidence"),
+    ],
+)
+def test_units_that_do_not_belong_to_the_metric_are_refused(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         parse_gate(text)
 
 
@@ -312,3 +372,13 @@ def test_a_gate_covers_its_benchmark_or_all() -> None:
     assert gate.covers("a")
     assert not gate.covers("ab")
     assert parse_gate("*.b > 0").covers("ab")
+
+
+def test_a_gate_without_a_benchmark_is_about_the_only_one() -> None:
+    rows = [row(number) for number in range(4)]
+    both = {"first": Measured(Tally.of(rows), {}), "second": Measured(Tally.of(rows), {})}
+    assert one("m >= 0.5", rows).subject == "bench.m"
+    (decision,) = decide([parse_gate("m >= 0.5")], both)
+    assert decision.verdict == "no data"
+    assert "there are several benchmarks; name one: first.m, second.m" in decision.reason
+    assert [each.subject for each in decide([parse_gate("cost per case <= $1")], both)] == ["first.cost", "second.cost"]
