@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
@@ -22,12 +23,12 @@ from evalsuite.samples.lazy import LazySamples, SampleStream
 from evalsuite.solvers.single_call import answer_of, fixed_answer
 
 if TYPE_CHECKING:
-    from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
+    from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer, Setup
     from evalsuite.core.types import Sample
     from evalsuite.output.reports.generic import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool")
+_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool", "cluster")
 FORGOTTEN = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
@@ -74,6 +75,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     metrics: Sequence[CaseMetric | Measure] = (),
     canary: bool = False,
     pool: bool = False,
+    cluster: str | Callable[[Sample], object] | None = None,
     **args: Any,
 ) -> Callable[[Test], Test]:
     """Turn a test function into a benchmark: one pytest item per sample and epoch.
@@ -100,6 +102,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             no model is asked, `--limit` keeps them all, and the judge is compared with the baseline's judge on them.
         pool: the cases count together with those of other files that declare this name, and say so likewise; otherwise
             one name in two files is refused.
+        cluster: what samples share that depend on each other, such as the document that several questions are about: a
+            tag, an entry of their metadata, or a function of the sample. Intervals and tests count clusters, not cases.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
@@ -119,11 +123,13 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         declared = Benchmark(
             name=name,
             title=name,
-            load=lambda _: Dataset(_with_tags_of(solver, samples), "samples in the test file"),
+            load=lambda _: Dataset(_add_tags(samples, _find_tags_of(solver)), "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
             **_over_all_cases(name, metrics),
         )
+    if cluster is not None:
+        declared = replace(declared, load=partial(_load_clustered, declared.load, cluster))
     _check(declared, epochs, at_least)
     declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool)
 
@@ -164,16 +170,38 @@ def _check(declared: Benchmark, epochs: int | None, at_least: int | None) -> Non
         check_call(getattr(metric, "measure", metric), "a metric takes one argument, a Tally", 1)
 
 
-def _with_tags_of(solver: AnySolver | None, samples: Sequence[Sample]) -> Sequence[Sample]:
-    """Add the tags that the solver gives all its cases."""
+Tags = Callable[["Sample"], Mapping[str, str]]
+
+
+def _find_tags_of(solver: AnySolver | None) -> Tags | None:
+    """Find the tags that the solver gives all its cases; a sample's own tags take precedence."""
     tags = getattr(solver, "tags", None)
-    if not tags or not isinstance(tags, Mapping):
+    return (lambda sample: {**tags, **sample.tags}) if tags and isinstance(tags, Mapping) else None
+
+
+def _load_clustered(
+    read: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
+) -> Dataset:
+    """Read a benchmark's samples and name the cluster of each."""
+    dataset = read(setup)
+    return replace(dataset, samples=_add_tags(dataset.samples, partial(_tag_cluster, cluster)))
+
+
+def _tag_cluster(cluster: str | Callable[[Sample], object], sample: Sample) -> dict[str, str]:
+    value = cluster(sample) if callable(cluster) else sample.tags.get(cluster, sample.metadata.get(cluster))
+    if value is None or str(value) == "":
+        named = f"no {cluster!r} among its tags and metadata" if isinstance(cluster, str) else "no cluster"
+        raise SettingsError(f"sample {sample.id} has {named}, which @benchmark(cluster=...) asks for")
+    return {**sample.tags, "cluster": str(value)}
+
+
+def _add_tags(samples: Sequence[Sample], tags: Tags | None) -> Sequence[Sample]:
+    if tags is None:
         return samples
     if isinstance(samples, LazySamples):
         return samples.tagged(tags)
-    if isinstance(samples, SampleStream):
-        return SampleStream(replace(sample, tags={**tags, **sample.tags}) for sample in samples)
-    return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
+    tagged = (replace(sample, tags=tags(sample)) for sample in samples)
+    return SampleStream(tagged) if isinstance(samples, SampleStream) else list(tagged)
 
 
 def _list_canaries(

@@ -69,12 +69,12 @@ class LazySamples(Sequence[Sample]):
         """List all samples without creating any."""
         return [LazySample(id_, self._make) for id_ in self.ids]
 
-    def tagged(self, tags: Mapping[str, str]) -> LazySamples:
-        """Add tags to all samples; a sample's own tags take precedence."""
+    def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
+        """Replace the tags of all samples."""
 
         def make(id_: str) -> Sample:
             sample = self._make(id_)
-            return replace(sample, tags={**tags, **sample.tags})
+            return replace(sample, tags=tags(sample))
 
         return LazySamples(self.ids, make)
 
