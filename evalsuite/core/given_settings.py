@@ -24,25 +24,20 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
         )
-    if "answers" in given:
-        given["model"] = f"answers:{given['answers']}"
-    more: dict[str, Any] = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
-    if "partial" in given or "only_gate" in given:
-        more["gate"] = () if "partial" in given else given["only_gate"]
-    gates = more.get("gate", given.get("gate", ()))
-    if named := parse_baselines(gates):
-        more["baseline"] = tuple(dict.fromkeys([*given.get("baseline", ()), *named]))
-    settings = Settings(**given | more, given=frozenset(given))
+    if "until_decided" in given and "max_cost" not in given:
+        # Without a spend limit, nothing would end a run whose gates stay open; it ends with the planned cases.
+        given["stop_when_decided"] = given.pop("until_decided")
+    given |= {"model": f"answers:{given['answers']}"} if "answers" in given else {}
+    settings = Settings(**given | _derive(given), given=frozenset(given))
     if settings.partial and settings.may_end_early:
-        raise SettingsError("--partial excludes --stop-when-decided and --until-decided: its cases decide no gate")
+        raise SettingsError("--partial excludes --until-decided: its cases decide no gate")
     refuse_misspelt("--model-param", settings.model_params)
     refuse_misspelt("--judge-param", settings.judge_params)
     if settings.shard:
         parse_shard(settings.shard)
         if settings.may_end_early:
             raise SettingsError(
-                "--shard excludes --stop-when-decided and --until-decided: the gates of a shard are decided when all "
-                "shards have been joined"
+                "--shard excludes --until-decided: the gates of a shard are decided when all shards have been joined"
             )
     if settings.gateway and settings.max_cost is not None:
         raise SettingsError(
@@ -54,6 +49,18 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         check_batch(settings)
     _check_comparison(settings)
     return settings
+
+
+def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Derive settings from others: the epochs of --until-decided, and what gates say."""
+    derived: dict[str, Any] = {}
+    if "until_decided" in given and "epochs" not in given:
+        derived["epochs"] = MOST_EPOCHS
+    if "partial" in given or "only_gate" in given:
+        derived["gate"] = () if "partial" in given else given["only_gate"]
+    if named := parse_baselines(derived.get("gate", given.get("gate", ()))):
+        derived["baseline"] = tuple(dict.fromkeys([*given.get("baseline", ()), *named]))
+    return derived
 
 
 def _check_comparison(settings: Settings) -> None:

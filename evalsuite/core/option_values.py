@@ -25,6 +25,7 @@ class Option:
     least: float = 0  # The smallest number that is allowed.
     per_project: bool = False  # Whether it is an ini key without an option, because a project gives it once.
     kept: bool = True  # Whether a resumed or replayed run keeps the earlier run's value.
+    now: str = ""  # The option that has replaced this one, which still works.
     name: str = ""  # The setting's name, filled in from the field.
 
     @property

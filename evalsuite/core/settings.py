@@ -276,11 +276,12 @@ class Settings:
         None, "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts", "K/N"
     )
     stop_when_decided: bool = switch(
-        "run the cases in random order and stop as soon as every gate is decided either way"
+        "what --until-decided means without --max-cost", now="--until-decided", per_project=True
     )
     until_decided: bool = switch(
-        "as --stop-when-decided, and go on where gates are still open, with the samples beyond --limit and then with "
-        "more epochs (--epochs at most, default 5), until --max-cost is spent"
+        "run the cases in random order and stop as soon as every gate is decided either way; with --max-cost, go on "
+        "where gates are still open, with the samples beyond --limit and then with more epochs (--epochs at most, "
+        "default 5), until that is spent"
     )
     max_error_share: float = setting(
         0.01,

@@ -79,10 +79,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         # Read now, so that damage is found before anything is paid for.
         load_run(find_folder(root / settings.reports, baseline))
     if settings.may_end_early and not settings.gate:
-        option = "--until-decided" if settings.until_decided else "--stop-when-decided"
-        raise SettingsError(f"{option} needs a gate: --gate or evalsuite_gates")
-    if settings.until_decided and settings.max_cost is None:
-        raise SettingsError("--until-decided needs --max-cost: it continues until all is decided or that is spent")
+        raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
     if settings.max_cost is not None:
         _check_prices(settings)
     if not settings.replay:

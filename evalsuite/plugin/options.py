@@ -50,7 +50,9 @@ def add_options(parser: pytest.Parser) -> None:
 def name_former_options(config: pytest.Config) -> list[str]:
     """Return a line for each option of this command that has become a setting of the project."""
     return [
-        f"evalsuite: {option.flag} is a setting of the project now: write {option.ini} into the ini file, or "
+        f"evalsuite: {option.flag} is {option.now} now"
+        if option.now
+        else f"evalsuite: {option.flag} is a setting of the project now: write {option.ini} into the ini file, or "
         f"-o {option.ini}={option.metavar or 'true'} for one run"
         for option in OPTIONS
         if option.per_project and config.getoption(f"evalsuite_{option.name}") is not None

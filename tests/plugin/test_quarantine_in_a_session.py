@@ -39,7 +39,7 @@ def test_a_gate_and_an_early_stop_leave_it_out(suite: Suite) -> None:
     (suite.path / "quarantine.toml").write_text(FILE, encoding="utf-8")
     gate = "--gate=capitals.exact_match >= 1"
     assert suite.run(gate).ret == 10
-    result = suite.run(gate, "-oevalsuite_quarantine=quarantine.toml", "--stop-when-decided")
+    result = suite.run(gate, "-oevalsuite_quarantine=quarantine.toml", "--until-decided")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*met  capitals.exact_match >= 1*1.0000*"])
 

@@ -22,7 +22,7 @@ def test_a_run_stops_as_soon_as_its_gates_are_decided_and_says_so_everywhere(
 ) -> None:
     monkeypatch.setenv("LAST", "400")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(numbers.path / "step.md"))
-    result = numbers.run(*parallel, model(name), GATE, "--stop-when-decided")
+    result = numbers.run(*parallel, model(name), GATE, "--until-decided")
     assert result.ret == status
     said = re.compile(r"stopped early, as every gate was decided: (\d+) of 400 cases ran, (\d+)% of them were saved")
     found = said.search(result.stdout.str())
@@ -41,7 +41,7 @@ def test_a_run_stops_as_soon_as_its_gates_are_decided_and_says_so_everywhere(
 
 def test_where_no_gate_is_ever_decided_all_cases_run(numbers: Suite, parallel: tuple[str, ...]) -> None:
     gate = "--gate=numbers.exact_match >= 0.9"
-    result = numbers.run(*parallel, model("two_wrong"), gate, "--stop-when-decided")
+    result = numbers.run(*parallel, model("two_wrong"), gate, "--until-decided")
     assert result.ret == 0
     assert len(numbers.records()) == CASES
     assert not numbers.summary()["shortened"]
@@ -50,17 +50,17 @@ def test_where_no_gate_is_ever_decided_all_cases_run(numbers: Suite, parallel: t
 def test_a_run_stops_only_when_all_its_gates_are_decided(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAST", "60")
     gates = (GATE, "--gate=numbers[high].exact_match >= 0.99")
-    result = numbers.run(model("good"), *gates, "--stop-when-decided")
+    result = numbers.run(model("good"), *gates, "--until-decided")
     assert result.ret == 0
     assert len(numbers.records()) == 60
 
 
 def test_a_run_that_may_stop_early_needs_a_gate_and_all_its_cases(numbers: Suite) -> None:
     for more, words in (
-        ((), "*--stop-when-decided needs a gate*"),
-        ((GATE, "--shard=1/2"), "*--shard excludes --stop-when-decided*"),
+        ((), "*--until-decided needs a gate*"),
+        ((GATE, "--shard=1/2"), "*--shard excludes --until-decided*"),
     ):
-        result = numbers.run(model("good"), "--stop-when-decided", *more)
+        result = numbers.run(model("good"), "--until-decided", *more)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines([words])
 
@@ -72,7 +72,7 @@ def test_an_early_stop_passes_no_plain_test_over(
     numbers.pytester.makepyfile(
         test_plain="import pytest\n@pytest.mark.parametrize('n', range(60))\ndef test_plain(n):\n    assert n < 59\n"
     )
-    result = numbers.run(*parallel, model("good"), GATE, "--stop-when-decided")
+    result = numbers.run(*parallel, model("good"), GATE, "--until-decided")
     assert result.ret == 1
     assert result.parseoutcomes()["failed"] == 1
     assert result.parseoutcomes()["passed"] == 59 + len(numbers.records())
@@ -91,7 +91,7 @@ async def fast_where_right(messages):
     return text if right else "no"
 """
     )
-    result = numbers.run("-n", "2", model("fast_where_right"), GATE, "--stop-when-decided")
+    result = numbers.run("-n", "2", model("fast_where_right"), GATE, "--until-decided")
     assert result.ret == 10
     assert numbers.summary()["gates"][0]["verdict"] == "missed"
 
@@ -101,7 +101,7 @@ def test_an_early_stop_waits_until_the_comparison_with_the_baseline_is_decided(
 ) -> None:
     monkeypatch.setenv("LAST", "400")
     assert numbers.run(model("good"), "--run=base", GATE).ret == 0
-    asked = (GATE, "--baseline=base", "--stop-when-decided")
+    asked = (GATE, "--baseline=base", "--until-decided")
     assert numbers.run(model("good"), *asked).ret == 0
     assert len(numbers.records()) > 150  # the gate alone needs a dozen
     assert [one["verdict"] for one in numbers.summary()["baselines"][0]["metrics"]] == ["no worse"]
@@ -166,7 +166,14 @@ def test_a_run_keeps_to_its_limit_where_more_samples_would_decide_nothing(number
     assert result.ret in {0, 10}
 
 
-def test_going_on_needs_a_bound_on_the_money(numbers: Suite) -> None:
-    result = numbers.run(model("good"), "--until-decided", GATE)
-    assert result.ret == 4
-    assert "--until-decided needs --max-cost" in result.stderr.str()
+def test_the_former_option_works_and_names_the_present_one(numbers: Suite) -> None:
+    result = numbers.run(model("good"), "--stop-when-decided", GATE)
+    assert result.ret == 0
+    assert "evalsuite: --stop-when-decided is --until-decided now" in result.stdout.str() + result.stderr.str()
+    assert "--stop-when-decided" not in numbers.run("--help").stdout.str()
+
+
+def test_without_a_spend_limit_no_further_epoch_or_sample_is_asked(numbers: Suite) -> None:
+    result = numbers.run(model("ten_wrong"), "--until-decided", "--limit=10", "--gate=numbers.exact_match >= 0.75")
+    assert result.ret in {0, 10}
+    assert len(numbers.records()) <= 10

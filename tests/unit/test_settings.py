@@ -29,7 +29,7 @@ TEXT = {
 # These exclude others.
 ALONE = {"replay", "resume", "shard", "stop_when_decided", "answers", "gateway", "partial", "only_gate"}
 # And these need one.
-COMPANY = {"detach": {"batch": True}}
+COMPANY: dict[str, dict[str, Any]] = {"detach": {"batch": True}, "until_decided": {"max_cost": 1.0}}
 
 
 def some(option: Option) -> Any:
