@@ -6,8 +6,9 @@ import json
 import math
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_run, own_declarations, whole_number
@@ -20,11 +21,11 @@ from evalsuite.core.types import Metric
 from evalsuite.decisions.gates import JUDGE, decide, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import mean_labels, read_sheet
+from evalsuite.judges.human_labels import mean_labels, read_sheet, read_weights
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import certificate, labels_by_case
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
-from evalsuite.results.judge_labels import JUDGE_METRICS, MUTATIONS
+from evalsuite.results.judge_labels import JUDGE_METRICS, MUTATIONS, corrected_score
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Tally
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
 
+SCORES = "scores.jsonl"  # The file in the folder `again/judge` that holds the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """The options of a session that `evalsuite judge` takes, too."""
 
@@ -105,6 +107,11 @@ def run_judge(options: argparse.Namespace) -> int:
     records = read_answered(run, bench, folder)
     sheets = [read_sheet(path) for path in options.people]
     people = mean_labels(sheets)
+    weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
+    if weights and (alone := set(people) - set(weights)):
+        raise RunError(
+            f"{min(alone)} has no weight, but other labelled cases have one: give sheets of one draw, with all weights"
+        )
     if people and not set(people) & {record.case for record in records}:
         raise RunError(
             f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
@@ -119,12 +126,13 @@ def run_judge(options: argparse.Namespace) -> int:
         options.score,
     )
     _demand_labels_on_scale(people, judges)
-    text = render([certificate(judges, people, sheets)], ())
+    text = render([certificate(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{in_terminal(text)}\n{target / 'certificate.md'}\n")
+    _write_scores(target / SCORES, judges)
     (target / "mutations.jsonl").write_text("".join(map(_write_mutations, judges)), "utf-8")
-    decisions = decide_judges(gates, judges, people, bench, sheets)
-    sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
+    decisions = decide_judges(gates, judges, people, bench, sheets, weights)
+    sys.stdout.writelines(f"{decision_line(decision)}{say_labels(decision, len(people))}\n" for decision in decisions)
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(for_terminal(f"no answer of {judge.name} could be read") + "\n")
@@ -232,6 +240,7 @@ def decide_judges(
     people: Mapping[str, float],
     benchmark: str,
     sheets: Sequence[Mapping[str, float]] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> list[GateDecision]:
     """Decide every gate on every judge.
 
@@ -240,10 +249,11 @@ def decide_judges(
     """
     decisions = []
     for judge in judges:
-        tally = labelled_tally(judge, people, sheets)
+        tally = labelled_tally(judge, people, sheets, weights)
         agreeing = Tally(tuple(row for row in tally if row.facts))
         declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
-        measured = {benchmark: Measured(tally, {}, declared)}
+        corrected = {f"corrected_{judge.score}": partial(corrected_score, judge.score)}
+        measured = {benchmark: Measured(tally, corrected, declared)}
         if len(agreeing):
             measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
         decisions += [
@@ -253,14 +263,23 @@ def decide_judges(
 
 
 def labelled_tally(
-    judge: JudgeResults, people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
+    judge: JudgeResults,
+    people: Mapping[str, float],
+    sheets: Sequence[Mapping[str, float]] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> Tally:
     """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
     labels = labels_by_case(people, sheets)
-    return Tally(tuple(_make_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally))
+    return Tally(
+        tuple(
+            _make_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
+        )
+    )
 
 
-def _make_row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
+def _make_row(
+    row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float], weights: Mapping[str, float]
+) -> Row:
     if row.case not in judge.scores:
         return replace(row, outcome="error", facts={})
     outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
@@ -268,11 +287,45 @@ def _make_row(row: Row, judge: JudgeResults, label: float | None, labels: Sequen
     scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts=tested)
     if label is None:
         return scored
-    compared = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
+    compared: dict[str, Any] = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
+    compared |= {"scale": list(judge.scale)} if judge.scale else {}
+    compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
     if judge.verdict(label) is not None:
         verdict = judge.people_verdict(labels)
         compared["verdict"] = 0.5 if verdict is None else verdict
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
+
+
+def say_labels(decision: GateDecision, labels: int) -> str:
+    """Say how many more labels a gate on a bound needs, if the estimate stays and the interval shrinks as usual."""
+    gate, estimate = decision.gate, decision.estimate
+    if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
+        return ""
+    bound = estimate.low if gate.wants_more else estimate.high
+    room = (estimate.value - gate.threshold) * (1 if gate.wants_more else -1)
+    if bound is None or room <= 0 or gate.metric.startswith(("detects_", "resists_")):
+        return ""
+    more = math.ceil(labels * ((abs(estimate.value - bound) / room) ** 2 - 1))
+    return f" (about {more:,} more labels would meet it, if the estimate stays)"
+
+
+def read_scores(file: Path) -> list[dict[str, Any]]:
+    """Read the scores that judges gave earlier: an object per judge and score, with the scores by case."""
+    try:
+        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        return [{**line, "cases": {str(case): float(score) for case, score in line["cases"].items()}} for line in lines]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RunError(f"{file} is damaged ({error}); remove it, and run `evalsuite judge` again") from error
+
+
+def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
+    """Add the judges' scores to the file; they replace earlier scores of the same judges."""
+    new = {(judge.judge, judge.score): dict(judge.scores) for judge in judges}
+    old = {(line["judge"], line["score"]): line["cases"] for line in read_scores(file)}
+    lines = ({"judge": judge, "score": score, "cases": cases} for (judge, score), cases in {**old, **new}.items())
+    file.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), "utf-8")
 
 
 def _write_mutations(judge: JudgeResults) -> str:

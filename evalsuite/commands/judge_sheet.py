@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import sys
+from bisect import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from random import Random
+from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_run, own_declarations, whole_number
-from evalsuite.commands.judge import add_question, prepare_answers
+from evalsuite.commands.judge import SCORES, add_question, prepare_answers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
+from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.json_codec import digest
 from evalsuite.judges.criteria import Likert, YesNo, criteria_of
 from evalsuite.judges.forms import Aspect, ChoiceForm, ScoresForm
+from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.prompts import find_media
 from evalsuite.judges.rubrics import Rubric, rubric
-from evalsuite.judges.scorers import JudgeScorer
+from evalsuite.judges.scorers import WINS, JudgeScorer
 from evalsuite.output.exports import inert
 from evalsuite.output.page.document import sheet_page
 from evalsuite.results.run_folders import find_folder
@@ -28,13 +34,14 @@ from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.types import Record
     from evalsuite.results.runs import Run
 
 COLUMNS = ("case", "input", "answer", "label")
+BY_SPREAD = 0.25  # The share of a case's probability that depends on the disagreement of judges.
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +53,9 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--benchmark", metavar="NAME", help="take cases of this benchmark alone")
     add_question(parser)
+    parser.add_argument(
+        "--random", action="store_true", help="draw all cases alike, also where judges disagree (for kappa and rho)"
+    )
     parser.add_argument("--score", metavar="NAME", help="the judge's score that people give (default: the first)")
     parser.add_argument(
         "-o",
@@ -70,21 +80,62 @@ def run_label(options: argparse.Namespace) -> int:
     if unknown := [name for name in names if name not in run.benchmarks]:
         raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")
     cases = [row.case for name in names for row in run.benchmarks[name].tally]
-    records = choose_records((run.read(case) for case in cases), options.cases, options.seed)
-    if not records:
+    answered = [record for record in map(run.read, cases) if record.transcript is not None]
+    if not answered:
         raise RunError(f"{folder.path} has no case with an answer to label")
     table, page = _name_files(options)
+    questions = {name: _choose_question(run, name, answered, options) for name in names}
+    earlier = [] if options.random else read_scores(folder.path / AGAIN / "judge" / SCORES)
+    spreads = [0.0 if options.random else questions[one.benchmark].find_spread(one, earlier) for one in answered]
+    weights = draw_cases(spreads, options.cases, options.seed)
+    chosen = [(answered[at], weight) for at, weight in weights.items()]
+    weighted = len(set(weights.values())) > 1
     if page:
-        questions = {name: _choose_question(run, name, records, options) for name in names}
-        shown = [questions[record.benchmark].show(record, options.seed) for record in records]
-        _write_new(page, sheet_page("Cases to label", _describe(shown, page)))
+        shown = [{**questions[one.benchmark].show(one, options.seed), "weight": weight} for one, weight in chosen]
+        content = {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
+        _write_new(page, sheet_page("Cases to label", {**content, "weighted": weighted}))
     if table:
         rows = io.StringIO(newline="")
-        csv.writer(rows).writerows([COLUMNS, *map(_list_sheet_row, records)])
+        columns = (*COLUMNS, "weight") if weighted else COLUMNS
+        listed = (_list_sheet_row(record, weight)[: len(columns)] for record, weight in chosen)
+        csv.writer(rows).writerows([columns, *listed])
         _write_new(table, rows.getvalue())
     written = " and ".join(str(path) for path in (table, page) if path)
-    sys.stdout.write(for_terminal(f"{written}: {len(records)} of {len(cases)} cases to label") + "\n")
+    how = ", more of those on which judges disagree; --random draws all alike" if weighted else ""
+    sys.stdout.write(for_terminal(f"{written}: {len(chosen)} of {len(cases)} cases to label{how}") + "\n")
     return 0
+
+
+def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
+    """Draw cases in random order, more of those on which judges disagree; return each one's weight.
+
+    A probability is three quarters equal for all cases and one quarter in proportion to the spread, so that the
+    heaviest case has at most 4/3 of the average weight. The draw is systematic, in random order (Madow, 1949).
+
+    Args:
+        spreads: per case the standard deviation of the judges' scores.
+
+    Returns:
+        The weight, 1 / probability, by the index of the case.
+    """
+    random, total = Random(seed), math.fsum(spreads)  # noqa: S311 - a random part, no secret
+    if count >= len(spreads) or not total:
+        chosen = random.sample(range(len(spreads)), min(count, len(spreads)))
+        return dict.fromkeys(chosen, len(spreads) / len(chosen))
+    wanted = [(1 - BY_SPREAD) + BY_SPREAD * spread * len(spreads) / total for spread in spreads]
+    certain: set[int] = set()
+    while True:
+        free = [at for at in range(len(spreads)) if at not in certain]
+        scale = (count - len(certain)) / math.fsum(wanted[at] for at in free)
+        reached = {at for at in free if wanted[at] * scale >= 1}
+        if not reached:
+            break
+        certain |= reached
+    likely = [1.0 if at in certain else share * scale for at, share in enumerate(wanted)]
+    order = random.sample(range(len(spreads)), len(spreads))
+    sums, start = list(accumulate(likely[at] for at in order)), random.random()
+    chosen = [order[min(bisect(sums, start + step), len(order) - 1)] for step in range(count)]
+    return {at: 1 / likely[at] for at in random.sample(chosen, len(chosen))}
 
 
 def _name_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
@@ -108,19 +159,9 @@ def _write_new(path: Path, text: str) -> None:
         raise RunError(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
 
 
-def choose_records(records: Iterable[Record], count: int, seed: int) -> list[Record]:
-    """Choose a random part of the cases that have an answer, in random order."""
-    answered = [record for record in records if record.transcript is not None]
-    return Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
-
-
-def _list_sheet_row(record: Record) -> list[str]:
+def _list_sheet_row(record: Record, weight: float) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
-    return [inert(record.case), inert(record.input), inert(answer), ""]
-
-
-def _describe(shown: list[dict[str, Any]], page: Path) -> dict[str, Any]:
-    return {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
+    return [inert(record.case), inert(record.input), inert(answer), "", repr(weight)]
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
@@ -152,6 +193,17 @@ class _Question:
     subject: AnswersToJudge
     scorer: JudgedScorer
     score: str  # The name of the score.
+
+    def find_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
+        """Compute the standard deviation of a case's scores: the ballots of its judges, and earlier judges' scores."""
+        parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
+        ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
+        values = [ballot["scores"][self.score] for ballot in ballots if self.score in ballot.get("scores", {})]
+        if self.score.endswith(PREFERENCE):
+            values += [WINS[ballot["verdict"]] for ballot in ballots if ballot.get("verdict") in WINS]
+        found = [line["cases"].get(record.case) for line in earlier if line["score"] == self.score]
+        values += [value for value in found if value is not None]
+        return pstdev(values) if len(values) > 1 else 0.0
 
     def show(self, record: Record, seed: int) -> dict[str, Any]:
         """Describe a case for the page; which of two answers is first is drawn at random."""

@@ -111,6 +111,20 @@ def read_sheet(path: Path) -> dict[str, float]:
     return labels
 
 
+def read_weights(path: Path) -> dict[str, float]:
+    """Read the number of cases that each case of a sheet stands for; empty if all cases were equally likely."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
+    weights: dict[str, float] = {}
+    for row in rows:
+        weight = read_label(row["weight"])
+        if weight is None or weight < 1:
+            expected = "a number of at least 1, as `evalsuite judge sheet` wrote it"
+            raise DatasetError(path, f"case {row.get('case')}, column weight", repr(row["weight"][:60]), expected)
+        weights[str(row.get("case")).removeprefix("'")] = weight
+    return weights
+
+
 def mean_labels(sheets: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Average each case's labels over the sheets."""
     labels: dict[str, list[float]] = {}

@@ -14,7 +14,7 @@ from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from evalsuite.results.tally import Row
 
@@ -36,6 +36,7 @@ class LabelledScore:
     nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
     verdict: float | None = None  # The verdict of the majority of people; None to derive it from the label.
+    weight: float = 1.0  # The number of cases that the case stands for, if cases were drawn with unequal probabilities.
 
     @property
     def verdicts(self) -> LabelPair | None:
@@ -93,6 +94,7 @@ def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
         bool(label.get("nominal")),
         (scale[0], scale[1]) if scale else None,
         label.get("verdict"),
+        label.get("weight", 1.0),
     )
 
 
@@ -104,17 +106,37 @@ def labels_of(tally: Tally, score: str) -> Tally:
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
     """Compute the share of the judge's verdicts that equal people's; None without verdicts."""
-    rows = [
-        label.row.with_scores({"accuracy": float(both[0] == both[1])})
-        for label in labelled_scores(tally)
-        if (both := label.verdicts) is not None
-    ]
-    return Tally(tuple(rows)).share("accuracy")
+    return share_of_labels(
+        [(label, float(both[0] == both[1])) for label in labelled_scores(tally) if (both := label.verdicts) is not None]
+    )
+
+
+def share_of_labels(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
+    """Average an outcome of labelled cases by their weights; None without cases."""
+    if has_equal_weights(label for label, _ in outcomes):
+        return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
+    total = math.fsum(label.weight for label, _ in outcomes)
+    mean = math.fsum(label.weight * value for label, value in outcomes) / total
+    # The weighted mean has the variance of the plain mean of these linearized values.
+    linear = [mean + label.weight * len(outcomes) / total * (value - mean) for label, value in outcomes]
+    rows = (label.row.with_scores({"share": value}) for (label, _), value in zip(outcomes, linear, strict=True))
+    found = Tally(tuple(rows)).estimate("share")
+    if found is None or found.low is None or found.high is None:
+        return Estimate(mean, n=len(outcomes))
+    return Estimate(mean, max(0.0, found.low), min(1.0, found.high), found.n)
+
+
+def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
+    """Tell whether the cases were equally likely to be labelled; agreement beyond chance is only measured on these."""
+    return len({label.weight for label in labels}) <= 1
 
 
 def judge_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
-    both = [(label.verdicts, label.row.cluster) for label in labelled_scores(tally)]
+    scores = labelled_scores(tally)
+    if not has_equal_weights(scores):
+        return None
+    both = [(label.verdicts, label.row.cluster) for label in scores]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
     return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
 
@@ -130,12 +152,13 @@ def judge_specificity(tally: Tally) -> Estimate | None:
 
 
 def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
-    rows = [
-        label.row.with_scores({"agrees": float(both[1] == people)})
-        for label in labelled_scores(tally)
-        if not label.nominal and (both := label.verdicts) is not None and both[0] == people
-    ]
-    return Tally(tuple(rows)).share("agrees")
+    return share_of_labels(
+        [
+            (label, float(both[1] == people))
+            for label in labelled_scores(tally)
+            if not label.nominal and (both := label.verdicts) is not None and both[0] == people
+        ]
+    )
 
 
 def judge_ac1(tally: Tally) -> Estimate | None:
@@ -145,7 +168,7 @@ def judge_ac1(tally: Tally) -> Estimate | None:
     scores = labelled_scores(tally)
     both = [(label.verdicts, label.row.cluster) for label in scores]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
-    if not pairs:
+    if not pairs or not has_equal_weights(scores):
         return None
     people, judge = zip(*(pair for pair, _ in pairs), strict=True)
     ties = [0.5] if any(label.nominal for label in scores) else []
@@ -160,7 +183,7 @@ def judge_alpha(tally: Tally) -> Estimate | None:
     score names.
     """
     scores = labelled_scores(tally)
-    if len({score.score for score in scores}) != 1 or scores[0].nominal:
+    if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
         return None
     return _compute_jackknife(
         _compute_ordinal_alpha,
@@ -181,7 +204,7 @@ def judge_rho(tally: Tally) -> Estimate | None:
     The result is None for several score names, because their scales may differ.
     """
     scores = labelled_scores(tally)
-    if len({score.score for score in scores}) != 1:
+    if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
         return None
     return rho([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
 
@@ -192,7 +215,7 @@ def judge_weighted_kappa(tally: Tally) -> Estimate | None:
     The result is None for comparisons, and for several score names because their scales may differ.
     """
     scores = labelled_scores(tally)
-    if len({score.score for score in scores}) != 1 or scores[0].nominal:
+    if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
         return None
     return weighted_kappa([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
 
@@ -211,7 +234,9 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
     if min(len(labels), len(rest)) < FEWEST:
         return None
-    mean = ppi_mean([label.label for label in labels], [label.judge for label in labels], rest, bounds=labels[0].scale)
+    weights = None if has_equal_weights(labels) else [label.weight for label in labels]
+    human, machine = [label.label for label in labels], [label.judge for label in labels]
+    mean = ppi_mean(human, machine, rest, bounds=labels[0].scale, weights=weights)
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 

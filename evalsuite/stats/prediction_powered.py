@@ -38,6 +38,7 @@ def ppi_mean(
     *,
     bounds: tuple[float, float] | None = None,
     confidence: float = 0.95,
+    weights: Values | None = None,
 ) -> PredictionPowered:
     """Estimate the mean by prediction-powered inference with power tuning (PPI++).
 
@@ -45,6 +46,10 @@ def ppi_mean(
     var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is cov(labels, judged) / ((1 + n / N) var(all
     judged)), cut to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
     2311.01453). The cases that people labelled must be a random sample of all cases, or the interval is not valid.
+
+    If cases were drawn with unequal probabilities, the rectified labels are weighted by the inverse of these: Zrnic and
+    Candes, "Active Statistical Inference" (arXiv 2403.03208), with weights scaled to a sum of one (Hajek) and the
+    judge's mean over all cases.
 
     The paper's normal interval covers only 22 to 93% with 30 labels and rare failures, because the labelled cases
     seldom include one where judge and people differ. So each bound here counts one more labelled case, on which the
@@ -59,13 +64,14 @@ def ppi_mean(
         judged_only: the judge's scores of the cases without labels.
         bounds: the lowest and highest possible score, at which the interval is cut. None uses 0 and 1, extended to the
             lowest and highest score.
+        weights: a weight per labelled case, in proportion to 1 / (probability of being drawn); None for equal ones.
 
     Returns:
         With a single label, the interval is the whole range.
 
     Raises:
-        ValueError: a list is empty or contains values that are not finite or out of bounds, labels and judged differ in
-            length, or the confidence is not in (0, 1).
+        ValueError: a list is empty or contains values that are not finite or out of bounds, labels, judged and weights
+            differ in length, a weight is not above 0, or the confidence is not in (0, 1).
     """
     level = (1 + probability(confidence, "confidence")) / 2
     same_length(labels, judged, "labels and judged")
@@ -74,8 +80,19 @@ def ppi_mean(
     low, high = bounds or _make_range(human, machine, rest)
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
         within(scores, low, high, name)
-    tuning = _compute_tuning(human, machine, rest)
-    rectified = human - tuning * machine
+    if weights is None:
+        tuning = _compute_tuning(human, machine, rest)
+        rectified = human - tuning * machine
+    else:
+        same_length(labels, weights, "labels and weights")
+        shares = numbers(weights, "weights")
+        if shares.min() <= 0:
+            raise ValueError(f"weights must be above 0, got {shares.min():g}")
+        shares, rest = shares / shares.mean(), np.concatenate([machine, rest])
+        tuning = _compute_weighted_tuning(human, machine, rest, shares)
+        plain = human - tuning * machine
+        middle = float((shares * plain).mean())
+        rectified = middle + shares * (plain - middle)
     estimate = tuning * float(rest.mean()) + float(rectified.mean())
     if len(human) == 1:
         return PredictionPowered(estimate, low, high, tuning)
@@ -103,6 +120,13 @@ def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: fl
     skew = (1 + 2 * quantile**2) / 6 * float(((rectified - mean) ** 3).mean()) / (own * n)
     reach = quantile * math.sqrt(error + float(guarded.var(ddof=1)) / len(guarded)) + max(0.0, side * skew)
     return of_rest + float(guarded.mean()) + side * reach
+
+
+def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, shares: Array) -> float:
+    """Compute the weight of the judge that makes the interval shortest if labels have weights, clipped to [0, 1]."""
+    labels, scores = (shares * (values - float((shares * values).mean())) for values in (human, machine))
+    variance = float((scores**2).mean()) + len(human) / len(everything) * float(everything.var())
+    return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 
 def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:

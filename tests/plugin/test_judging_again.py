@@ -29,6 +29,9 @@ def strict(messages):
 def gullible(messages):
     return "Verdict: yes" if "best score" in _answer(messages) else "Verdict: no"
 
+def lenient(messages):
+    return "Verdict: yes"
+
 def mute(messages):
     return "no comment"
 
@@ -119,6 +122,56 @@ def test_a_run_without_judges_gets_a_page_that_asks_whether_answers_are_right(
     assert main(["judge", "sheet", "base", "--criteria=Is it kind?", "--scale=0-10", "-o", "b.html"]) == 0
     (case, *_) = read_page(over.path / "b.html")
     assert (case["choices"], case["range"]) == ([], [0.0, 10.0])
+
+
+MANY = """
+from evalsuite import Sample, benchmark
+
+def answer(sample, model):
+    return "Paris" if int(sample.id) % 4 else "Osaka"
+
+@benchmark("many", [Sample(f"{at}", "Which city?") for at in range(80)], solver=answer)
+def test_many(scores):
+    pass
+"""
+
+
+def test_cases_on_which_judges_disagree_are_drawn_more_often_and_weighted(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(judges=JUDGES, test_many=MANY)
+    suite.run("--run=base").assert_outcomes(passed=80)
+    monkeypatch.chdir(suite.path)
+    monkeypatch.syspath_prepend(suite.path)
+    disagreeing = ("--judge=function:judges:strict", "--judge=function:judges:lenient", "--probes=0")
+    assert judge(*disagreeing) == 0
+    ask = ["judge", "sheet", "base", "--criteria", "Is it a capital?", "--cases=40"]
+    assert main([*ask, "-o", "drawn.csv"]) == 0
+    assert "judges disagree" in capsys.readouterr().out
+    drawn = rows(suite.path / "drawn.csv")
+    weights = {row["answer"]: float(row["weight"]) for row in drawn}
+    assert weights["Osaka"] < 2 < weights["Paris"]
+    fill(suite.path / "drawn.csv", {"Paris": "yes", "Osaka": "no"})
+    gates = ("--gate=many.corrected_rubric >= 0.5 @95%", "--gate=many.corrected_rubric >= 0.7 @95%")
+    assert judge(disagreeing[0], "--probes=0", "--people=drawn.csv", *gates) == 10
+    told = capsys.readouterr().out
+    assert "the labels are weighted" in told
+    assert "met  many.corrected_rubric >= 0.5 @95%" in told
+    assert "more labels would meet it" in told
+    assert judge(disagreeing[0], "--probes=0", "--people=drawn.csv", "--gate=judge.accuracy >= 0.9 @95%") == 0
+    assert judge(disagreeing[0], "--probes=0", "--people=drawn.csv", "--gate=judge.kappa >= 0.9") == 12
+    assert main([*ask, "--random", "-o", "alike.csv"]) == 0
+    assert "weight" not in rows(suite.path / "alike.csv")[0]
+    fill(suite.path / "alike.csv", {"Paris": "yes", "Osaka": "no"})
+    assert judge(disagreeing[0], "--people=drawn.csv", "--people=alike.csv") == 2
+    assert "give sheets of one draw" in capsys.readouterr().err
+    (suite.path / "drawn.csv").write_text(f"case,label,weight\n{drawn[0]['case']},yes,often\n", "utf-8")
+    assert judge(disagreeing[0], "--people=drawn.csv") == 2
+    assert "column weight" in capsys.readouterr().err
+    (suite.path / "reports/base/again/judge/scores.jsonl").write_text("{", "utf-8")
+    assert main([*ask, "-o", "c.csv"]) == 2
+    assert "is damaged" in capsys.readouterr().err
 
 
 def test_a_sheet_that_may_hold_labels_is_not_written_over(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,19 +71,25 @@ def labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, fl
 
 
 def certificate(
-    judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
+    judges: Sequence[JudgeResults],
+    people: Mapping[str, float],
+    sheets: Sequence[Mapping[str, float]] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> Section:
     """Make the certificate's section for these judges.
 
     Args:
         people: people's labels by case, on the judges' scale; empty without labels.
+        weights: the number of cases that a labelled case stands for, if cases were drawn by disagreement. Agreement is
+            then not tabulated, because the labelled cases are harder than the others.
     """
+    random = people if not weights else {}
     blocks: list[Block | None] = [
         _make_judges(judges),
-        _make_agreement(judges, people, sheets) if people else None,
+        _make_agreement(judges, random, sheets) if random else None,
         sheets_table(sheets),
-        _correct(judges, people) if people else None,
-        _between(judges, people, labels_by_case(people, sheets)) if people and len(judges) > 1 else None,
+        _correct(judges, people, weights or {}) if people else None,
+        _between(judges, random, labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
         *_by_order(judges),
         _by_length(judges, people),
         _make_mutations(judges),
@@ -151,11 +157,12 @@ def pair_labels(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelP
     return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
 
 
-def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
+def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float], weights: Mapping[str, float]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         scores = [(people.get(case), score) for case, score in judge.scores.items()]
-        mean = corrected_mean(judge.name, scores, bounds=judge.scale)
+        drawn = [weights.get(case, 1.0) for case in judge.scores if case in people] if weights else None
+        mean = corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn)
         if mean is not None:
             rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
     columns = (
@@ -166,6 +173,11 @@ def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
         Column("Labels", "count"),
     )
     note = "Prediction-powered inference, from labels of a random part of the cases."
+    if weights:
+        note += (
+            " Cases on which judges disagree were drawn more often, so the labels are weighted; people alone are not. "
+            "Agreement beyond chance is not shown, because these cases are harder than the others."
+        )
     return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
 
 

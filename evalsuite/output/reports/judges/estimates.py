@@ -61,6 +61,7 @@ def corrected_mean(
     scores: Sequence[tuple[float | None, float]],
     truth: float | None = None,
     bounds: tuple[float, float] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Corrected | None:
     """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
 
@@ -68,6 +69,7 @@ def corrected_mean(
         scores: one pair per case: people's score (None if missing) and the judge's. The cases with people's
             score must be a random sample of all cases.
         bounds: the ends of the scale; for None see `ppi_mean`.
+        weights: the weights of the labelled cases in their order, if they were drawn with unequal probabilities.
 
     Returns:
         None with fewer than 30 labelled or fewer than 30 unlabelled cases.
@@ -79,7 +81,7 @@ def corrected_mean(
     if min(len(labels), len(rest)) < FEWEST:
         return None
     human, machine = ([pair[at] for pair in labels] for at in range(2))
-    powered = ppi_mean(human, machine, rest, bounds=bounds)
+    powered = ppi_mean(human, machine, rest, bounds=bounds, weights=weights)
     everything = [judge for _, judge in scores]
     return Corrected(
         question,
