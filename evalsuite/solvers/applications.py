@@ -21,6 +21,7 @@ from evalsuite.core.json_codec import encode_message
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import OF_CASE
+from evalsuite.solvers.services import DEFAULT_REQUEST, Exchange, ServiceApplication
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,7 +98,9 @@ def _read_fields(result: Any) -> Mapping[str, Any] | None:
     return dumped if isinstance(dumped, Mapping) else None
 
 
-OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample")  # Names of parameters that a function may have.
+ApplicationInput = str | list[dict[str, Any]]  # Text, or messages in the OpenAI format.
+# Names of parameters that a function may have.
+OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample", "world")
 LONGEST_ERROR = 2000  # How many characters of a failed program's standard error its error message repeats.
 
 
@@ -109,27 +112,30 @@ class FunctionApplication:
     answer: str
     timeout: float | None
 
-    async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
+    async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
+        """Call the function with one question, or with the messages of a conversation."""
         asynchronous = is_async(self.function)
-        arguments = self._make_arguments(sample, model, asynchronous=asynchronous)
+        arguments = self._make_arguments(exchange, asynchronous=asynchronous)
         call = self.function if asynchronous else partial(in_thread, self.function)
         try:
             async with asyncio.timeout(self.timeout):
-                result = await call(_format_input(sample), **arguments)
+                result = await call(question, **arguments)
                 if inspect.isawaitable(result):
                     result = await result
         except TimeoutError as error:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
         return read_result(result, self.answer)
 
-    def _make_arguments(self, sample: Sample, model: CaseModel, *, asynchronous: bool) -> dict[str, Any]:
+    def _make_arguments(self, exchange: Exchange, *, asynchronous: bool) -> dict[str, Any]:
         parameters = inspect.signature(self.function).parameters
+        model = exchange.model
         blocking = BlockingModel(model, asyncio.get_running_loop())
         make: dict[str, Callable[[], Any]] = {
             "client": blocking.openai if asynchronous else blocking.openai_sync,
             "endpoint": blocking.endpoint,
             "model": lambda: model if asynchronous else blocking,
-            "sample": lambda: sample,
+            "sample": lambda: exchange.sample,
+            "world": lambda: exchange.world,
         }
         # The first parameter is the question, whatever its name.
         return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED_PARAMETERS}
@@ -145,11 +151,11 @@ class ProgramApplication:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | str | None = None
 
-    async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
-        question = _format_input(sample)
+    async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
+        """Run the program on one question, or on the messages of a conversation."""
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         command = [part.replace("{input}", text) for part in self.command]
-        output = await self._run(command, text, model.endpoint().env(**self.env))
+        output = await self._run(command, text, exchange.model.endpoint().env(**self.env))
         try:
             value = json.loads(output)
         except ValueError:
@@ -188,47 +194,75 @@ class ProgramApplication:
         return output.decode("utf-8", "replace")
 
 
-def _format_input(sample: Sample) -> str | list[dict[str, Any]]:
-    if isinstance(sample.input, str):
-        return sample.input
-    return [encode_message(message) for message in sample.input]
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Asks a function, a program or a service; made by `application`."""
+
+    target: FunctionApplication | ProgramApplication | ServiceApplication
+
+    async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
+        question = sample.input if isinstance(sample.input, str) else list(map(encode_message, sample.input))
+        return await self.reply(question, Exchange(sample, model))
+
+    async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
+        """Answer one question of a case; the questions of a conversation share their exchange."""
+        return await self.target.reply(question, exchange)
 
 
-def application(
-    target: Callable[..., Any] | str | Sequence[str],
+def application(  # noqa: PLR0913 - the arguments of three kinds of target
+    target: Callable[..., Any] | str | Sequence[str] | None = None,
     *,
+    url: str | None = None,
+    request: Mapping[str, Any] | Callable[[Any, str], Any] | None = None,
+    headers: Mapping[str, str] | None = None,
     answer: str = ANSWER,
     timeout: float | None = 600.0,
     env: Mapping[str, str] | None = None,
     cwd: Path | str | None = None,
-) -> FunctionApplication | ProgramApplication:
+) -> Application:
     """Run an application as it is shipped; the model under test answers its model calls.
 
     The first argument of a **function** is the sample's input: text, or messages in the OpenAI format. The function
     may have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
-    `model` and `sample`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer; the
-    object's other fields become facts of the transcript.
+    `model`, `sample` and `world`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer;
+    the object's other fields become facts of the transcript.
 
     A **program** reads the input from standard input, and in its arguments in place of `{input}`. The model's address
     and key are in OPENAI_BASE_URL and OPENAI_API_KEY. The program prints the answer, or a JSON object whose field
     `answer` is the text of the answer and whose other fields become facts. An exit status other than 0 is the case's
     error, shown with the end of standard error.
 
+    A **service** is sent `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
+    names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),
+    `base_url` and `api_key` (where the case's model is served). The service answers with JSON, plain text, server-sent
+    events or JSON lines; the pieces of a stream are joined. Its answers are stored, and a replay does not ask it again,
+    unless it is given `base_url` or `api_key`.
+
     Args:
         target: a function, or a program's command: a list of arguments, or text that is split as a shell does.
-        answer: name of the field that holds the answer.
-        timeout: seconds for one sample; None for no limit.
+        url: address of a service, in place of a target.
+        request: body for a service, or a function of the question and the session id that returns the body; None is
+            `{"input": "{input}", "session": "{session}"}`.
+        headers: HTTP headers for a service; messages never show their values.
+        answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
+        timeout: seconds for one question; None for no limit.
         env: further environment variables of a program.
         cwd: working directory of a program; None for that of pytest.
 
     Raises:
-        SettingsError: the command is empty, or a function was given what only programs take.
+        SettingsError: the target is missing or empty, or was given what another kind of target takes.
     """
+    if (target is None) == (url is None):
+        raise SettingsError("application: give a function, a program's command, or the url of a service")
+    if url is None and (request is not None or headers):
+        raise SettingsError("application: request and headers are for services; give url=")
+    if (url is not None or callable(target)) and (env or cwd):
+        raise SettingsError("application: env and cwd are for programs; a function runs within pytest")
+    if url is not None:
+        return Application(ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})))
     if callable(target):
-        if env or cwd:
-            raise SettingsError("application: env and cwd are for programs; a function runs within pytest")
-        return FunctionApplication(target, answer, timeout)
-    command = shlex.split(target) if isinstance(target, str) else list(target)
+        return Application(FunctionApplication(target, answer, timeout))
+    command = shlex.split(target) if isinstance(target, str) else list(target or ())
     if not command:
         raise SettingsError("application: the command is empty; name a program and its arguments")
-    return ProgramApplication(command, answer, timeout, dict(env or {}), cwd)
+    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd))

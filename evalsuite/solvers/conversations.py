@@ -1,44 +1,53 @@
-"""A conversation between an agent with tools and a user: the shape of tau-bench's tasks (arXiv 2406.12045)."""
+"""A conversation between an agent and a user: the shape of tau-bench's tasks (arXiv 2406.12045)."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Message, Transcript
 from evalsuite.gateway.handle import Effects
+from evalsuite.solvers.applications import Application
 from evalsuite.solvers.episode import Episode, ToolLoop
+from evalsuite.solvers.services import Exchange
 from evalsuite.solvers.tool_protocols import Functions, tool_loop
-from evalsuite.tools.worlds import open_tools
+from evalsuite.tools.worlds import World, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
     from evalsuite.tools.simulated import Speaker
-    from evalsuite.tools.worlds import ToolSource
+    from evalsuite.tools.worlds import EpisodeTools, OpenWorld, ToolSource
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """Lets an agent and a user talk until one of them ends it; made by `conversation`."""
 
-    loop: ToolLoop
+    agent: ToolLoop | Application
     user: Speaker
     max_turns: int
+    tools: Sequence[ToolSource]
+    until: Callable[[str], bool] | None = None
 
     @property
     def tags(self) -> Mapping[str, str]:
-        return self.loop.tags
+        return self.agent.tags if isinstance(self.agent, ToolLoop) else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         effects: Effects = getattr(model, "effects", None) or Effects()
-        async with open_tools(self.loop.tools, sample, effects) as opened:
+        async with open_tools(self.tools, sample, effects) as opened:
             silent = dataclasses.replace(sample, input=())
-            episode = Episode(self.loop, silent, model, opened, effects)
+            episode: Episode | ApplicationEpisode
+            if isinstance(self.agent, ToolLoop):
+                episode = Episode(self.agent, silent, model, opened, effects)
+            else:
+                episode = await ApplicationEpisode.open(self.agent, sample, model, opened)
             spoken: list[tuple[str, str]] = []
             ended = await self._talk(episode, sample, model, spoken)
             transcript = await episode.transcript()
@@ -47,7 +56,9 @@ class Conversation:
         facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
-    async def _talk(self, episode: Episode, sample: Sample, model: Model, spoken: list[tuple[str, str]]) -> str:
+    async def _talk(
+        self, episode: Episode | ApplicationEpisode, sample: Sample, model: Model, spoken: list[tuple[str, str]]
+    ) -> str:
         """Run the conversation and return the reason for its end."""
         for _ in range(self.max_turns):
             line = await self.user.speak(sample, spoken, model)
@@ -60,38 +71,88 @@ class Conversation:
             if answer is None:
                 return episode.find_limit() or "turn limit"
             spoken.append(("agent", answer))
+            if self.until is not None and self.until(answer):
+                return "until"
         return "exchange limit"
 
 
+class ApplicationEpisode:
+    """One conversation of an application."""
+
+    def __init__(self, application: Application, exchange: Exchange, worlds: Sequence[OpenWorld]) -> None:
+        self._application, self._exchange, self._worlds = application, exchange, worlds
+        self.messages: list[Message] = []
+        self.events: list[Mapping[str, Any]] = []
+        self._facts: dict[str, Any] = {}
+
+    @classmethod
+    async def open(cls, application: Application, sample: Sample, model: Any, opened: EpisodeTools) -> Self:
+        world = await opened.worlds[0].object() if opened.worlds else None
+        return cls(application, Exchange(sample, model, world), opened.worlds)
+
+    async def reply(self) -> str:
+        """Ask the application with the messages so far."""
+        answer = await self._application.reply(list(map(encode_message, self.messages)), self._exchange)
+        self._facts |= answer.facts
+        self.messages.append(Message("assistant", answer.answer))
+        self.events.append({"kind": "turn", "turn": len(self.messages) // 2, "thought": answer.answer, "fault": None})
+        return answer.answer
+
+    def find_limit(self) -> str:
+        return ""
+
+    async def transcript(self) -> Transcript:
+        """Make the transcript: the model calls of the application if evalsuite served them, else what was said."""
+        states = [state for world in self._worlds if (state := await world.state()) is not None]
+        facts = {**self._facts, **({"state": states[0]} if states else {})}
+        if self._exchange.model.log.calls:
+            return Transcript("", facts=facts)
+        return Transcript("", tuple(self.messages), events=tuple(self.events), facts=facts)
+
+
 def conversation(
-    agent: ToolLoop | Sequence[ToolSource] = (),
+    agent: ToolLoop | Application | Sequence[ToolSource] = (),
     *,
     user: Speaker,
     world: ToolSource | None = None,
     policy: str | None = None,
     max_turns: int = 20,
+    until: Callable[[str], bool] | None = None,
 ) -> Conversation:
-    """Let the model under test, as an agent with tools, talk to a user.
+    """Let the model under test, as an agent with tools, or an application of your own talk to a user.
+
+    A function or program gets the messages of the conversation in the OpenAI format at each turn; a service gets the
+    user's message as `{input}`. A function's parameter `world` is the object that `world` makes.
 
     The transcript's answer is the agent's last message. Its facts hold the number of messages of the user
-    (`exchanges`), what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`,
-    `cost limit`), and the final `state` of the world if that has a method `state()`.
+    (`exchanges`), what ended the conversation (`user`, `until`, `exchange limit`, `turn limit`, `time limit`,
+    `token limit`, `cost limit`), and the final `state` of the world if that has a method `state()`.
 
     Args:
-        agent: tools, or `tool_loop(..., ending="text")` to configure the agent further.
+        agent: tools, `tool_loop(..., ending="text")` to configure the agent further, or `application(...)`.
         user: a `Persona` or a `Scripted`.
         world: makes the world of each conversation; its tools are added to the agent's.
         policy: the agent's system prompt; None keeps that of `agent`.
         max_turns: maximum number of messages of the user.
+        until: a function of the agent's message; true ends the conversation.
 
     Raises:
-        SettingsError: the agent ends its turns by a tool, or `max_turns` is less than 1.
+        SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application was given
+            a `policy` or a world with injected faults.
     """
+    if max_turns < 1:
+        raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")
+    worlds = [world] if world is not None else []
+    if isinstance(agent, Application):
+        if policy is not None or (isinstance(world, World) and world.injected.faults):
+            raise SettingsError(
+                "conversation: policy and injected faults need tools that evalsuite runs; an application has its own"
+            )
+        return Conversation(agent, user, max_turns, worlds, until)
     loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=30)
     if not isinstance(loop.protocol, Functions) or loop.protocol.finishes:
         raise SettingsError("the agent of a conversation answers in plain text: tool_loop(..., ending='text')")
-    if max_turns < 1:
-        raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")
     protocol = loop.protocol if policy is None else dataclasses.replace(loop.protocol, system=policy)
-    tools = [*loop.tools, *([world] if world is not None else [])]
-    return Conversation(dataclasses.replace(loop, tools=tools, protocol=protocol), user, max_turns)
+    tools = [*loop.tools, *worlds]
+    loop = dataclasses.replace(loop, tools=tools, protocol=protocol)
+    return Conversation(loop, user, max_turns, tools, until)

@@ -1,0 +1,194 @@
+"""Calls an application that already runs as a service: one HTTP request per question, plain or streamed."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from evalsuite.core.errors import SettingsError, SolverError
+from evalsuite.core.redaction import HIDDEN, redact
+from evalsuite.core.types import Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import aiohttp
+
+    from evalsuite.applications.case_model import CaseModel
+    from evalsuite.core.types import Sample
+
+LARGEST_ANSWER = 64 * 2**20  # Bytes of a service's answer.
+LONGEST_ERROR = 2000  # Characters of a failed answer that the error message repeats.
+PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
+EFFECT = "request to the service"  # The name of a request among a case's stored tool calls.
+DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The calls of an application for one case share it."""
+
+    sample: Sample
+    model: CaseModel
+    world: Any = None  # The object whose state the case scores, for a function's parameter `world`.
+    session: str = field(default_factory=lambda: uuid4().hex)  # Also the trace id: 32 hexadecimal digits.
+    cookies: aiohttp.CookieJar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceApplication:
+    """Asks a service; made by `application`."""
+
+    url: str
+    answer: str
+    timeout: float | None
+    request: Mapping[str, Any] | Callable[[Any, str], Any] = field(default_factory=lambda: DEFAULT_REQUEST)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            is_complete = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_complete = False
+        if not is_complete:
+            raise SettingsError(
+                f"application(url={redact(self.url)!r}): give an address like http://127.0.0.1:8000/ask"
+            )
+
+    async def reply(self, question: str | list[dict[str, Any]], exchange: Exchange) -> Transcript:
+        """Send one question. The journal stores the answer, unless the service asks the model through the endpoint."""
+        templates = str([None if callable(self.request) else self.request, dict(self.headers)])
+        if "{base_url}" in templates or "{api_key}" in templates:
+            kept = await self._send(question, exchange)
+        else:
+            send = partial(self._send, question, exchange)
+            kept = await exchange.model.effects.once(EFFECT, {"input": question}, send)
+            exchange.session = kept["session"]
+            kept["facts"]["session"] = exchange.session
+        return Transcript(kept["answer"], facts=kept["facts"])
+
+    async def _send(self, question: str | list[dict[str, Any]], exchange: Exchange) -> dict[str, Any]:
+        import aiohttp
+
+        if exchange.cookies is None:
+            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Cookies of an IP address are kept, too.
+        fill = _Filler(question, exchange)
+        make: Any = self.request
+        try:
+            body = fill(make) if isinstance(make, Mapping) else make(question, exchange.session)
+            headers = {"traceparent": f"00-{exchange.session}-{secrets.token_hex(8)}-01", **fill(self.headers)}
+            timeout = aiohttp.ClientTimeout(self.timeout)
+            async with (
+                aiohttp.ClientSession(cookie_jar=exchange.cookies, timeout=timeout) as client,
+                client.post(self.url, json=body, headers=headers, allow_redirects=False) as response,
+            ):
+                content = await self._read(response)
+                status, kind = response.status, response.content_type
+        except TimeoutError as error:
+            raise self._failure(f"gave no answer within {self.timeout:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._failure(f"cannot be reached ({self._conceal(str(error))}); is it running?") from error
+        except (TypeError, ValueError) as error:
+            raise self._failure(f"cannot be sent this request: {self._conceal(str(error))}") from error
+        text = content.decode("utf-8", "replace")
+        if not 200 <= status < 300:
+            words = self._conceal(text.strip()[:LONGEST_ERROR]) or "(it says nothing)"
+            raise self._failure(f"answered with status {status}: {words}")
+        answer, facts = self._find_answer(text, kind)
+        return {"answer": answer, "facts": facts, "session": exchange.session}
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        content = bytearray()
+        async for chunk in response.content.iter_chunked(2**16):
+            content += chunk
+            if len(content) > LARGEST_ANSWER:
+                raise self._failure(f"sent more than {LARGEST_ANSWER >> 20} MiB; an answer may not be longer")
+        return bytes(content)
+
+    def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
+        """Find the answer in JSON, in the pieces of a stream, or as plain text; other fields become facts."""
+        streams = {"text/event-stream": _list_events, "application/x-ndjson": str.splitlines}
+        if kind not in streams and not kind.endswith("json"):
+            return text, {}
+        pieces, facts = [], dict[str, Any]()
+        for event in streams[kind](text) if kind in streams else [text]:
+            if not event.strip() or event == "[DONE]":
+                continue
+            try:
+                value = json.loads(event)
+            except (ValueError, RecursionError):
+                if kind != "text/event-stream":
+                    raise self._failure(f"sent what is not JSON: {self._conceal(event[:200])!r}") from None
+                value = event
+            piece = value if isinstance(value, str) else _find(value, self.answer)
+            pieces += [piece] if isinstance(piece, str) else []
+            if isinstance(value, dict):
+                facts |= {name: other for name, other in value.items() if name != self.answer.partition(".")[0]}
+        if not pieces:
+            raise self._failure(
+                f"sent no text in the field {self.answer!r}: {self._conceal(text[:200])!r}; see answer="
+            )
+        return "".join(pieces), facts
+
+    def _failure(self, words: str) -> SolverError:
+        return SolverError(f"the service {redact(self.url)} {words}")
+
+    def _conceal(self, text: str) -> str:
+        for value in filter(None, self.headers.values()):
+            text = text.replace(value, HIDDEN)
+        return redact(text)
+
+
+class _Filler:
+    """Puts a case's values in place of `{input}` and the other placeholders of a template."""
+
+    def __init__(self, question: str | list[dict[str, Any]], exchange: Exchange) -> None:
+        messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
+        last = question if isinstance(question, str) else messages[-1].get("content", "")
+        self._exchange = exchange
+        self._values: dict[str, Any] = {"input": last, "messages": messages, "session": exchange.session}
+
+    def __call__(self, template: Any) -> Any:
+        if isinstance(template, Mapping):
+            return {name: self(value) for name, value in template.items()}
+        if isinstance(template, list | tuple):
+            return [self(value) for value in template]
+        if not isinstance(template, str):
+            return template
+        whole = PLACEHOLDER.fullmatch(template)
+        return self._value(whole) if whole else PLACEHOLDER.sub(lambda found: str(self._value(found)), template)
+
+    def _value(self, found: re.Match[str]) -> Any:
+        name = found[1]
+        if name not in self._values:
+            endpoint = self._exchange.model.endpoint()
+            self._values |= {"base_url": endpoint.base_url, "api_key": endpoint.api_key}
+        return self._values[name]
+
+
+def _list_events(text: str) -> Iterator[str]:
+    """Yield the data of server-sent events; the lines of one event belong together."""
+    for event in re.split(r"\r?\n\r?\n", text):
+        lines = [line.removeprefix("data:").removeprefix(" ") for line in event.splitlines() if line[:5] == "data:"]
+        if lines:
+            yield "\n".join(lines)
+
+
+def _find(value: Any, path: str) -> Any:
+    """Follow a path such as `choices.0.message.content`; None where it leads to nothing."""
+    for name in path.split("."):
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict):
+            value = value.get(name)
+        else:
+            return None
+    return value
