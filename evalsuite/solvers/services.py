@@ -81,7 +81,7 @@ class ServiceApplication:
         if exchange.cookies is None:
             exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Cookies of an IP address are kept, too.
         fill = _Filler(question, exchange)
-        make: Any = self.request
+        make = self.request
         try:
             body = fill(make) if isinstance(make, Mapping) else make(question, exchange.session)
             headers = {"traceparent": f"00-{exchange.session}-{secrets.token_hex(8)}-01", **fill(self.headers)}
@@ -115,11 +115,14 @@ class ServiceApplication:
 
     def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
         """Find the answer in JSON, in the pieces of a stream, or as plain text; other fields become facts."""
-        streams = {"text/event-stream": _list_events, "application/x-ndjson": str.splitlines}
-        if kind not in streams and not kind.endswith("json"):
+        if kind == "text/event-stream":
+            events = list(_list_events(text))
+        elif kind.endswith("json"):
+            events = text.splitlines() if kind == "application/x-ndjson" else [text]
+        else:
             return text, {}
         pieces, facts = [], dict[str, Any]()
-        for event in streams[kind](text) if kind in streams else [text]:
+        for event in events:
             if not event.strip() or event == "[DONE]":
                 continue
             try:
