@@ -72,7 +72,8 @@ def _other_date(date: str, rng: Random) -> str:
 
 
 def _change_name(text: str, rng: Random) -> str | None:
-    found = [one for one in NAME.finditer(text) if not DATE.fullmatch(one[0]) and not _begins_sentence(one, text)]
+    found = [one for one in NAME.finditer(text) if not (DATE.fullmatch(one[0]) or _begins_sentence(one, text))]
+    found = [one for one in found if one[0] not in UNITS]
     return _replace_one(found, text, rng, lambda old, rng: rng.choice([name for name in NAMES if name not in old]))
 
 
@@ -216,9 +217,16 @@ def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Itera
             chosen = rng.choice(cited)
             other = rng.choice(sorted(known - {chosen[0]}))
             yield sample, rewrite(transcript, text, text[: chosen.start()] + other + text[chosen.end() :])
-    foreign = [found for other in others if (found := _find_passages(other)) and found != passages]
-    if passages and foreign:
+    own = _count_shared_words(passages, transcript.answer)
+    foreign = [found for other in others if (found := _find_passages(other))]
+    foreign = [found for found in foreign if 2 * _count_shared_words(found, transcript.answer) < own]
+    if foreign:
         yield _change_passages(case, rng.choice(foreign))
+
+
+def _count_shared_words(passages: Sequence[str], answer: str) -> int:
+    """Count the words of an answer that occur in the passages, as a rough measure of whether they support it."""
+    return len(set(re.findall(r"\w+", answer.lower())) & set(re.findall(r"\w+", " ".join(map(str, passages)).lower())))
 
 
 def _find_passages(case: Case) -> Sequence[str]:

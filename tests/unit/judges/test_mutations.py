@@ -166,11 +166,17 @@ def test_an_event_of_a_tool_is_dropped() -> None:
 
 
 def test_an_answer_without_citations_gets_the_passages_of_another_case() -> None:
-    sample = Sample("s", "Q?", metadata={"passages": ["It is blue."]})
-    other = Transcript("x", facts={"passages": ["It is green."]})
-    ((changed, _),) = corrupt("citations", (sample, Transcript("Blue.")), [(Sample("o", "Q?"), other)], Random(1))
-    assert changed.metadata["passages"] == ["It is green."]
+    case = (Sample("s", "Q?", metadata={"passages": ["It is blue."]}), Transcript("Blue."))
+    others = [
+        (Sample("o", "Q?"), Transcript("x", facts={"passages": [text]})) for text in ("Dark blue.", "It is green.")
+    ]
+    ((changed, _),) = corrupt("citations", case, others, Random(1))
+    assert changed.metadata["passages"] == ["It is green."], "the other passage may support the answer"
     assert change("citations", Transcript("Blue.")) == []
+
+
+def test_a_unit_is_not_a_name() -> None:
+    assert change("names", Transcript("It costs 5 EUR.")) == []
 
 
 def test_steps_told_in_sentences_are_dropped() -> None:
