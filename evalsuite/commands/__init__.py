@@ -38,9 +38,22 @@ def whole_number(least: int) -> Callable[[str], int]:
     return read
 
 
-def own_declarations() -> Declarations:
-    """Find benchmarks of installed packages, and those of test files below the current directory."""
-    return Declarations(Path.cwd())
+def add_code(parser: argparse.ArgumentParser) -> None:
+    """Add `--code`, without which a command imports no file of the suite."""
+    parser.add_argument(
+        "--code",
+        type=Path,
+        metavar="PATH",
+        help="file or folder of the suite that may be imported, for a benchmark's own report and for derived metrics "
+        "of parts of a run; without --code no test file is imported, since a run may come from anybody",
+    )
+
+
+def own_declarations(code: Path | None) -> Declarations:
+    """Find benchmarks of installed packages, and those of the test files that the user names."""
+    if code is not None and not code.exists():
+        raise SettingsError(f"--code {code}: no such file or folder")
+    return Declarations(Path.cwd(), code=code)
 
 
 def demand_suite(*paths: str) -> None:

@@ -52,7 +52,7 @@ def run_attack(options: argparse.Namespace) -> int:
     folder = find_folder(options.reports, options.name)
     if not (folder.path / JOURNAL).is_file():
         raise RunError(f"{folder.path} has no {JOURNAL}, so its answers cannot be replayed: attack a run made here")
-    run = load_run(folder, own_declarations())
+    run = load_run(folder, own_declarations(Path.cwd()))
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
         attack = _Attack(run, options.suite, options.reports, Path(scratch))
@@ -115,7 +115,7 @@ class _Attack:
         ended = _call(command, {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else None)
         if name == "sharded" and not ended.returncode:
             # A shard's session is green by design, because the joined run decides.
-            gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label)]
+            gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
             ended = _call(gate, None)
         summary = RunFolder(self.scratch / label).summary()
         errors = [line for line in ended.stdout.splitlines() if line.startswith(("ERROR", "evalsuite:", "shard "))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands import add_reports_folder, own_declarations, write_lines
+from evalsuite.commands import add_code, add_reports_folder, own_declarations, write_lines
 from evalsuite.commands.score import add_table_form, read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.phrases import number_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, their labels, and the folder for the comparison."""
     add_reports_folder(parser)
+    add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
     parser.add_argument(
         "--label",
@@ -48,7 +49,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
     folders = [find_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    written = write_comparison(folders, target, own_declarations(), options.label)
+    written = write_comparison(folders, target, own_declarations(options.code), options.label)
     sys.stdout.write(f"{written.at_a_glance()}\n\ncomparison: {written.file}\n")
     sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
     return 0
@@ -143,6 +144,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, the references and the output folder."""
     parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
     add_reports_folder(parser)
+    add_code(parser)
     parser.add_argument(
         "names",
         metavar="RUN",
@@ -180,7 +182,7 @@ def run_history(options: argparse.Namespace) -> int:
 
 
 def _load_releases(options: argparse.Namespace) -> list[Run]:
-    declarations = own_declarations()
+    declarations = own_declarations(options.code)
     if options.names:
         runs = [load_run(find_folder(options.reports, name), declarations) for name in options.names]
         if len(runs) < 2:
@@ -219,5 +221,7 @@ def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]
 def _load_references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
     by_path = {each.folder.path.resolve(): each for each in runs}
     folders = [find_folder(options.reports, name) for name in options.reference]
-    named = [by_path.get(folder.path.resolve()) or load_run(folder, own_declarations()) for folder in folders]
+    named = [
+        by_path.get(folder.path.resolve()) or load_run(folder, own_declarations(options.code)) for folder in folders
+    ]
     return named or [runs[0]]

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, add_run, own_declarations, write_lines
+from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import encode_record
 from evalsuite.core.phrases import number_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, the format, and the output file."""
     add_reports_folder(parser)
+    add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
     parser.add_argument("--to", required=True, choices=FORMATS, dest="format", help="the format")
     parser.add_argument(
@@ -49,7 +50,7 @@ def add_export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """Write the files and print their paths."""
-    runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
+    runs = [load_run(find_folder(options.reports, name), own_declarations(options.code)) for name in options.names]
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -143,6 +144,7 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the runs, their labels, and the folder for the files."""
     add_reports_folder(parser)
+    add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
     parser.add_argument(
         "--label", action="append", default=[], metavar="NAME", help="label of a run; once for each run, in their order"
@@ -156,7 +158,7 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_paper(options: argparse.Namespace) -> int:
     """Write tables.tex, figures.tex with its figures, and appendix.tex."""
-    runs = [load_run(find_folder(options.reports, name), own_declarations()) for name in options.names]
+    runs = [load_run(find_folder(options.reports, name), own_declarations(options.code)) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
     labels = options.label or label_runs(runs)

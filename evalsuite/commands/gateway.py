@@ -183,7 +183,8 @@ def run_ray(options: argparse.Namespace) -> int:
         ends.callback(cluster.close)
         sharded = ShardedRun(options.reports, name, command)
         gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
-        report = sharded.join(_run_shards(options, cluster, gateway, arguments, sharded), own_declarations())
+        declarations = own_declarations(Path(options.suite.partition("::")[0]))
+        report = sharded.join(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
     # The run's journal holds all answers of the gateway's store.
     (sharded.path / STORE).unlink(missing_ok=True)
     status = sharded.status(int(report.verdict.status))

@@ -102,7 +102,7 @@ def run_judge(options: argparse.Namespace) -> int:
     """Print the certificate, write it beside the judges' answers, which are paid for once, and decide the gates."""
     gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
-    run = load_run(folder, own_declarations())
+    run = load_run(folder, own_declarations(Path.cwd()))
     bench = choose_benchmark(run, folder, options.benchmark)
     records = read_answered(run, bench, folder)
     sheets = [read_sheet(path) for path in options.people]
@@ -183,7 +183,7 @@ def prepare_answers(run: Run, bench: str, records: list[Record], options: argpar
     place = records[0].declared or records[0].case.partition("[")[0]
     declared = run.benchmarks[bench].benchmark
     if declared is None:
-        declared, gone = own_declarations().find(bench, place)
+        declared, gone = own_declarations(Path.cwd()).find(bench, place)
         if declared is None:
             raise RunError(
                 f"the declaration of {bench} cannot be read{gone and f' ({gone})'}; name the question with --criteria"
@@ -204,7 +204,7 @@ def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: 
     named = {record.tags["mode"] for record in records if "mode" in record.tags}
     modes = tuple(sorted(named)) or declared.default_modes
     shipped = data is None and modes == declared.default_modes
-    args = own_declarations().arguments(place, shipped=shipped)
+    args = own_declarations(Path.cwd()).arguments(place, shipped=shipped)
     seed = settings.get("seed", 0)
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 

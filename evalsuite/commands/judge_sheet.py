@@ -75,7 +75,7 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
 def run_label(options: argparse.Namespace) -> int:
     """Write the sheet; refuse to overwrite an existing one, which may hold labels."""
     folder = find_folder(options.reports, options.name)
-    run = load_run(folder, own_declarations())
+    run = load_run(folder, own_declarations(Path.cwd()))
     names = [options.benchmark] if options.benchmark else list(run.benchmarks)
     if unknown := [name for name in names if name not in run.benchmarks]:
         raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, add_run, own_declarations, write_lines
+from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
 from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.json_codec import encode_record
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
+    from evalsuite.core.declarations import Declarations
     from evalsuite.core.types import Record
     from evalsuite.output.reports.write import RunReport
     from evalsuite.results.run_folders import RunFolder
@@ -51,7 +52,8 @@ AGAIN = "again"  # the folder, in that of a run, for judgements that are made of
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add `--to`."""
+    """Add `--to` and `--code`."""
+    add_code(parser)
     parser.add_argument(
         "--to",
         type=Path,
@@ -70,7 +72,7 @@ def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> Run
 
     if options.to is not None:
         _remove_earlier_report(options.to)
-    run = load_run(find_folder(options.reports, options.name), own_declarations())
+    run = load_run(find_folder(options.reports, options.name), own_declarations(options.code))
     settings = {**run.info.get("settings", {}), **instead}
     report = make_report(replace(run, info={**run.info, "settings": settings}))
     if options.to is not None:
@@ -161,6 +163,7 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="names or folders, or `last`: one shows its page, several an index of them (default: an index of all)",
     )
+    add_code(parser)
     parser.add_argument("--no-open", action="store_true", help="write the page and print its address; open no browser")
 
 
@@ -173,7 +176,7 @@ def run_view(options: argparse.Namespace) -> int:
         raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")
     going_on = [folder for folder in folders if goes_on(folder)]
     if len(options.names) == 1:
-        _make_page(folders[0], live=bool(going_on))
+        _make_page(folders[0], own_declarations(options.code), live=bool(going_on))
         address = page_of(folders[0])
     else:
         address = write_index(folders, options.reports).absolute().as_uri()
@@ -182,22 +185,22 @@ def run_view(options: argparse.Namespace) -> int:
     if not options.no_open:
         webbrowser.open(address)
     if len(going_on) == 1:
-        _follow(going_on[0])
+        _follow(going_on[0], own_declarations(options.code))
     return 0
 
 
-def _make_page(folder: RunFolder, *, live: bool) -> None:
+def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
     from evalsuite.output.page.view import write_live_page
     from evalsuite.output.page.write import PAGE
     from evalsuite.output.reports.write import write_run
 
     if live:
-        write_live_page(folder, own_declarations())
+        write_live_page(folder, declarations)
     elif not (folder.path / PAGE).is_file():
-        write_run(folder, own_declarations())
+        write_run(folder, declarations)
 
 
-def _follow(folder: RunFolder) -> None:
+def _follow(folder: RunFolder, declarations: Declarations) -> None:
     from evalsuite.output.page.view import follow
 
     def tell(cases: int) -> None:
@@ -207,6 +210,6 @@ def _follow(folder: RunFolder) -> None:
         sys.stdout.flush()
 
     try:
-        follow(folder, own_declarations(), tell, lambda: time.sleep(BETWEEN_LOOKS))
+        follow(folder, declarations, tell, lambda: time.sleep(BETWEEN_LOOKS))
     except KeyboardInterrupt:
         sys.stdout.write("\n")

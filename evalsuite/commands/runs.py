@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, own_declarations, whole_number
+from evalsuite.commands import add_code, add_reports_folder, own_declarations, whole_number
 from evalsuite.core.errors import RunError
 from evalsuite.core.phrases import number_of
 from evalsuite.output.page.view import all_runs, goes_on
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
+    from evalsuite.core.declarations import Declarations
     from evalsuite.journal.journal import Journal
     from evalsuite.output.reports.section import Cell
     from evalsuite.results.run_folders import RunFolder
@@ -79,6 +80,7 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the shards, and the name of the joined run."""
     add_reports_folder(parser)
+    add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
     parser.add_argument("--to", required=True, metavar="NAME", help="name of the joined run")
 
@@ -91,7 +93,7 @@ def run_merge(options: argparse.Namespace) -> int:
     check_name(options.reports, options.to, otherwise="choose another --to")
     folders = [find_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
-    report = write_run(joined, own_declarations())
+    report = write_run(joined, own_declarations(options.code))
     sys.stdout.write(f"{report.verdict.headline}\nreport: {joined.path / REPORT}\n")
     return 0
 
@@ -139,6 +141,7 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the run."""
     add_reports_folder(parser)
+    add_code(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")
 
 
@@ -147,22 +150,22 @@ def run_verify(options: argparse.Namespace) -> int:
     from evalsuite.commands.export import unpack
     from evalsuite.results.run_folders import RunFolder, find_folder
 
-    bundle = Path(options.name)
+    bundle, declarations = Path(options.name), own_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
-        return _verify(find_folder(options.reports, options.name))
+        return _verify(find_folder(options.reports, options.name), declarations)
     with TemporaryDirectory() as unpacked:
         folder = Path(unpacked) / bundle.stem
         unpack(bundle, folder)
-        return _verify(RunFolder(folder))
+        return _verify(RunFolder(folder), declarations)
 
 
-def _verify(folder: RunFolder) -> int:
+def _verify(folder: RunFolder, declarations: Declarations) -> int:
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
 
     journal = Journal(folder.path / JOURNAL, read_only=True)
     try:
-        checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder)]
+        checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder, declarations)]
     finally:
         journal.close()
     for subject, fault in checks:
@@ -197,13 +200,16 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
     yield f"{records}, {left_out} of earlier sessions left out", fault
 
 
-def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
+def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
     """Check `summary.json` and the report's headline against a report that is computed from the records now."""
     from evalsuite.output.reports.write import heading, make_report, summarise
     from evalsuite.results.run_folders import REPORT
     from evalsuite.results.runs import load_run
 
-    report = make_report(load_run(folder, own_declarations()))
+    report = make_report(load_run(folder, declarations))
+    for name, bench in report.run.benchmarks.items():
+        if bench.stored:
+            yield f"what {name} computes with its own code", f"not checked: {bench.gone}"
     summary = summarise(report.run, report.verdict, report.measured, report.sections)
     fault = _describe_difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
     yield f"every number of {SUMMARY}", fault

@@ -8,9 +8,9 @@ the code. So each record names the place of the declaration, in one of two forms
 
 A run's folder may come from anywhere, so it never decides what is imported. From an installed package, only
 the object that the package registers under the benchmark's name is loaded. A test file is imported only if it
-meets four conditions: it lies below the user's own root directory, it lies in no folder that is a run or holds
-runs, it is named like a test file, and its source declares a benchmark in the named function. `pytest` would
-import such a file anyway. Declarations made by the current session's own workers are not checked.
+meets five conditions: the user names it or its folder (`--code`), it lies below the user's root directory, it lies
+in no folder that is a run or holds runs, it is named like a test file, and its source declares a benchmark in the
+named function. Declarations made by the current session's own workers are not checked.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class Declarations:
     # This session's declarations, by the node id of the test function.
     live: Mapping[str, Benchmark] = field(default_factory=dict)
     trusted: AbstractSet[str] = frozenset()  # node ids that this session's own workers reported
+    code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
         """Find a benchmark, or the reason why its code is missing; None and "" if it was declared without code."""
@@ -117,8 +118,15 @@ class Declarations:
         if not file.is_file():
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
+            self._demand_named(file, path)
             _demand_declaration(self.root, file, place, function)
         return _find_declaration(_import_file(file, self.root), function)
+
+    def _demand_named(self, file: Path, path: str) -> None:
+        if self.code is None:
+            raise SettingsError(f"a run is data, so its code is imported only where a command names it: --code {path}")
+        if not file.is_relative_to(self.code.resolve()):
+            raise SettingsError(f"{path} is not in --code {self.code}")
 
 
 def _from_package(name: str) -> object:

@@ -6,12 +6,13 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import decode_metric, decode_record
+from evalsuite.core.json_codec import decode_metric, decode_record, read_as
 from evalsuite.results.built_in import BuiltInMetrics, built_in
 from evalsuite.results.record_file import RECORDS, bring_up_to_date
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
@@ -43,6 +44,9 @@ class GuardedMetric:
         try:
             # Despite the annotation, a function may return a bare number by mistake.
             result: object = self._compute(cases)
+        except RunError as error:
+            self.failure = str(error)
+            return None
         except Exception as error:  # noqa: BLE001 - anybody's code; other metrics do not depend on it
             message = " ".join(str(error).split())
             self.failure = f"its function raised {type(error).__name__}" + (f": {message}" if message else "")
@@ -79,6 +83,16 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredBenchmark:
+    """What `summary.json` stores of a benchmark, for readers without its code."""
+
+    cases: int
+    metrics: dict[str, Estimate | None]
+    primary: str | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """One benchmark's cases in a run."""
 
@@ -88,18 +102,35 @@ class Bench:
     # The declared benchmark; None if its code is missing, or if it was declared without code.
     benchmark: Benchmark | None = None
     gone: str = ""  # why the benchmark's code is missing; empty if it is not missing
+    stored: StoredBenchmark | None = None  # What the run wrote down in place of the missing code.
+
+    @property
+    def title(self) -> str:
+        """The benchmark's name in headings; empty if the run does not store it."""
+        return self.benchmark.title if self.benchmark else self.stored.title if self.stored else ""
 
     @property
     def primary(self) -> str | None:
         """The benchmark's main metric, for overviews that show only one."""
-        chosen = self.benchmark.primary if self.benchmark else None
+        declared = self.benchmark or self.stored
+        chosen = declared.primary if declared else None
         return chosen if chosen is not None else next(iter(self.tally.metrics()), None)
 
     @property
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
         """Metrics that are not means over cases, by name; includes the built-in metrics."""
-        own = self.benchmark.derived if self.benchmark else {}
-        return _WithBuiltIn(own, frozenset(self.tally.metrics()))
+        scored = frozenset(self.tally.metrics())
+        own: Mapping[str, Callable[[Tally], Estimate | None]] = self.benchmark.derived if self.benchmark else {}
+        if self.stored:
+            names = self.stored.metrics.keys() - scored - {"pass_rate"}
+            own = {name: partial(self._look_up, name) for name in sorted(names) if built_in(name) is None}
+        return _WithBuiltIn(own, scored)
+
+    def _look_up(self, metric: str, cases: Tally) -> Estimate | None:
+        """Return a derived metric as the run stored it, which is known for all cases together alone."""
+        if self.stored is None or len(cases) != len(self.tally) or len(cases) != self.stored.cases:
+            raise RunError(self.gone)
+        return self.stored.metrics[metric]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +248,17 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     benches = {}
     for name in sorted(grouped):
         source, model, place = last[name]
-        benches[name] = Bench(Tally.of(grouped[name]), source, model, *declarations.find(name, place))
+        declared, gone = declarations.find(name, place)
+        stored = _read_stored(folder, name) if gone else None
+        benches[name] = Bench(Tally.of(grouped[name]), source, model, declared, gone, stored)
     return Run(folder, info, benches, offsets)
+
+
+def _read_stored(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
+    try:
+        return read_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 class _Sharing:

@@ -72,13 +72,13 @@ def test_its_own_report_and_derived_metric_are_used_with_and_without_workers(
     assert {record["declared"] for record in own.records("one")} == {"test_own.py::test_yes_no"}
 
 
-def test_commands_find_it_again_below_the_current_directory(own: Suite) -> None:
+def test_commands_find_it_again_where_code_names_it(own: Suite) -> None:
     own.run("--run=one")
     own.run("--run=two")
-    assert "## Yes or no, in our own words" in evalsuite(own, "report", "one").stdout
-    missed = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5")
+    assert "## Yes or no, in our own words" in evalsuite(own, "report", "one", "--code=test_own.py").stdout
+    missed = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5", "--code", ".")
     assert missed.returncode == 10, missed.stdout + missed.stderr
-    compared = evalsuite(own, "compare", "one", "two", "--to", "both")
+    compared = evalsuite(own, "compare", "one", "two", "--to", "both", "--code=.")
     assert compared.returncode == 0, compared.stderr
     text = (own.path / "both" / "comparison.md").read_text("utf-8")
     assert "## Yes or no, in our own words" in text
@@ -88,12 +88,37 @@ def test_commands_find_it_again_below_the_current_directory(own: Suite) -> None:
 def test_where_the_code_is_gone_the_generic_report_says_so_and_nothing_fails(own: Suite) -> None:
     own.run("--run=one")
     (own.path / "test_own.py").unlink()
-    result = evalsuite(own, "report", "one")
+    result = evalsuite(own, "report", "one", "--code=.")
     assert result.returncode == 0, result.stderr
     report = result.stdout
     assert "This is the generic report of yes_no" in report
     assert "test_own.py is not in" in report
     assert "exact_match" in report
+
+
+def test_without_code_the_commands_read_what_the_run_stored(own: Suite) -> None:
+    own.run("--run=one")
+    (own.path / "test_own.py").write_text("open('sprung', 'w').close()\n" + OWN)
+    report = evalsuite(own, "report", "one").stdout
+    assert "## Yes or no\n" in report
+    assert "--code test_own.py" in report
+    assert re.search(r"length +\| .* spread", report)
+    for limit, status in (("0.5", 10), ("1", 0)):
+        assert evalsuite(own, "gate", "one", f"--gate=yes_no.spread <= {limit}").returncode == status
+    of_a_part = evalsuite(own, "gate", "one", "--gate=yes_no.spread <= 1 @95%")
+    assert of_a_part.returncode == 12, of_a_part.stdout
+    assert not (own.path / "sprung").exists()
+    unproven = evalsuite(own, "runs", "verify", "one")
+    assert (unproven.returncode, "WRONG  what yes_no computes with its own code" in unproven.stdout) == (1, True)
+    assert evalsuite(own, "runs", "verify", "one", "--code=.").returncode == 0, unproven.stdout
+
+
+def test_a_path_of_code_that_is_not_there_is_refused(own: Suite) -> None:
+    own.run("--run=one")
+    refused = evalsuite(own, "report", "one", "--code=nowhere")
+    assert (refused.returncode, refused.stderr) == (2, "evalsuite: --code nowhere: no such file or folder")
+    (own.path / "other").mkdir()
+    assert "test_own.py is not in --code other" in evalsuite(own, "report", "one", "--code=other").stdout
 
 
 def test_a_foreign_run_has_nothing_imported_but_declarations_in_the_user_s_own_test_files(own: Suite) -> None:
@@ -112,7 +137,7 @@ def test_a_foreign_run_has_nothing_imported_but_declarations_in_the_user_s_own_t
         f"{outside}::test_yes_no",
     ):
         file.write_text("".join(json.dumps(line | {"declared": place}) + "\n" for line in lines))
-        result = evalsuite(own, "report", "one")
+        result = evalsuite(own, "report", "one", "--code=.")
         assert result.returncode == 0, result.stderr
         assert "This is the generic report of yes_no" in result.stdout
     assert not list(own.path.glob("**/sprung"))

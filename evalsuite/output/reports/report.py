@@ -64,7 +64,7 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
             return declared.report(views)
         except Exception as error:  # noqa: BLE001 - code of others; the rest of the report does not depend on it
             why = f"its own report failed: {type(error).__name__}: {error}"
-    section = generic_section(declared.title if declared else name, name, views, bench.derived, bench.primary)
+    section = generic_section(bench.title or name, name, views, bench.derived, bench.primary)
     if not why:
         return section
     note = Passage("", f"This is the generic report of {name}, without what the benchmark itself adds: {why}.")

@@ -216,7 +216,11 @@ def summarise(
             for decision in verdict.decisions
         ],
         "benchmarks": {
-            name: {"primary": run.benchmarks[name].primary, **summarise_benchmark(metrics)}
+            name: {
+                "title": run.benchmarks[name].title,
+                "primary": run.benchmarks[name].primary,
+                **summarise_benchmark(metrics),
+            }
             for name, metrics in measured.items()
         },
         "tables": plain_tables(sections),
@@ -244,7 +248,7 @@ def first_screen(report: RunReport, file: Path) -> str:
     if decided:
         lines.append(f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in decided)}</ul>")
     benches = report.run.benchmarks.items()
-    shown = {bench.benchmark.title if bench.benchmark else name for name, bench in benches} | {"Errors"}
+    shown = {bench.title or name for name, bench in benches} | {"Errors"}
     for section in report.sections:
         tables = [block for block in section.blocks if isinstance(block, Table) and not block.folded]
         if section.title in shown and tables:
