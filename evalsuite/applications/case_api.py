@@ -1,10 +1,10 @@
-"""The OpenAI API of one case: every request that an application sends is answered by the case's model."""
+"""The APIs of OpenAI and Anthropic for one case: the case's model answers every request of an application."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.applications import chat_api, responses_api
+from evalsuite.applications import chat_api, messages_api, responses_api
 from evalsuite.applications.chat_api import (
     BadRequest,
     HttpAnswer,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion
 
-PATHS = ("/chat/completions", "/responses", "/embeddings", "/models")
+PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models")
 
 
 class AnsweringModel(Protocol):
@@ -64,6 +64,8 @@ class CaseApi:
             return await self._make_chat(read_object(content))
         if method == "POST" and path == "/responses":
             return await self._respond(read_object(content))
+        if method == "POST" and path == "/messages":
+            return await self._make_message(read_object(content))
         if method == "POST" and path == "/embeddings":
             return await self._embed(read_object(content))
         return error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
@@ -84,6 +86,13 @@ class CaseApi:
             return json_answer(chat_api.chat_completion(completion, name, self._count_answer()))
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         return chat_stream(chat_api.chat_chunks(completion, name, self._count_answer(), with_usage=with_usage))
+
+    async def _make_message(self, body: Mapping[str, Any]) -> HttpAnswer:
+        asked = messages_api.read_message_request(body)
+        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
+        name = str(body.get("model") or self._model.name)
+        message = messages_api.message_object(completion, name, self._count_answer())
+        return response_stream(messages_api.message_events(message)) if body.get("stream") else json_answer(message)
 
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = responses_api.read_response(body, self._find_earlier(body.get("previous_response_id")))

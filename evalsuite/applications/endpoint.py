@@ -39,7 +39,7 @@ class Endpoint:
     api_key: str = field(repr=False)
 
     def env(self, **more: str) -> dict[str, str]:
-        """Return this process's environment with OPENAI_BASE_URL and OPENAI_API_KEY set to this endpoint.
+        """Return this process's environment with the addresses and keys of OpenAI and Anthropic set to this endpoint.
 
         Args:
             more: further variables.
@@ -51,6 +51,9 @@ class Endpoint:
             # By its name in older clients.
             "OPENAI_API_BASE": self.base_url,
             "OPENAI_API_KEY": self.api_key,
+            # Anthropic's clients add /v1 themselves.
+            "ANTHROPIC_BASE_URL": self.base_url.removesuffix("/v1"),
+            "ANTHROPIC_API_KEY": self.api_key,
             "NO_PROXY": direct,
             "no_proxy": direct,
             **more,
@@ -133,6 +136,8 @@ class LoopbackServer:
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:
             return first, "/" + rest.removeprefix("v1").lstrip("/")
+        if request.headers.get("x-api-key") in self._apis:
+            return request.headers["x-api-key"], request.path.removeprefix("/v1")
         scheme, _, key = request.headers.get("Authorization", "").partition(" ")
         return key.strip() if scheme.lower() == "bearer" else "", request.path.removeprefix("/v1")
 

@@ -70,3 +70,44 @@ def test_an_application_that_fails_is_the_cases_error(suite: Suite, solver: str,
     write(suite, f"solve = {solver}")
     suite.run().assert_outcomes(errors=1)
     assert words in suite.records()[0]["error"]
+
+
+ANTHROPIC = """
+solve = application([sys.executable, "-c", '''
+import sys
+from anthropic import Anthropic
+client, messages = Anthropic(), [{"role": "user", "content": sys.stdin.read()}]
+schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+tools = [{"name": "weather", "description": "Tells the weather.", "input_schema": schema}]
+while True:
+    with client.messages.stream(model="claude", max_tokens=99, messages=messages, tools=tools) as stream:
+        said = stream.get_final_message()
+    calls = [block for block in said.content if block.type == "tool_use"]
+    if not calls:
+        print(said.content[0].text)
+        break
+    results = [{"type": "tool_result", "tool_use_id": call.id, "content": "sunny in " + call.input["city"]}
+               for call in calls]
+    messages += [{"role": "assistant", "content": said.content}, {"role": "user", "content": results}]
+'''])
+"""
+WEATHER_APP = """
+import json
+
+def agent(messages, tools):
+    last = messages[-1]
+    if last["role"] == "user":
+        function = {"name": tools[0]["function"]["name"], "arguments": json.dumps({"city": last["content"]})}
+        return {"content": "", "tool_calls": [{"id": "", "function": function}], "finish_reason": "tool_calls"}
+    return last["content"]
+"""
+
+
+def test_a_program_that_uses_anthropics_client_asks_the_model_under_test(suite: Suite) -> None:
+    pytest.importorskip("anthropic")
+    (suite.path / "app.py").write_text(WEATHER_APP, encoding="utf-8")
+    check = "(transcript.answer, [event['tool'] for event in transcript.events if event['kind'] == 'call'])"
+    write(suite, ANTHROPIC, check + " == ('sunny in Paris', ['weather'])")
+    suite.model = ("--model=function:app:agent",)
+    suite.run("--run=first").assert_outcomes(passed=1)
+    suite.run("--replay=first", model=False).assert_outcomes(passed=1)

@@ -1,0 +1,185 @@
+"""Anthropic's Messages API of a case's endpoint; the model is called through chat completions.
+
+Source: the Anthropic API reference, "Messages" and "Streaming Messages".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces
+from evalsuite.core.types import Message, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalsuite.core.types import Completion
+
+SENT: Mapping[str, str] = {
+    "max_tokens": "max_tokens",
+    "stop_sequences": "stop",
+    "temperature": "temperature",
+    "top_k": "top_k",
+    "top_p": "top_p",
+}
+"""Generation parameters, and their names in chat completions."""
+# `metadata` and `service_tier` concern the server alone.
+READ_ELSEWHERE = frozenset(
+    {"messages", "metadata", "model", "service_tier", "stream", "system", "thinking", "tool_choice", "tools"}
+)
+TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+
+
+def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
+    """Convert a request of the Messages API into one of chat completions.
+
+    Raises:
+        BadRequest: a field is malformed, or a chat model cannot be asked for it.
+    """
+    given = {name: value for name, value in body.items() if value is not None}
+    for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE):
+        raise _refusal(name, given[name])
+    if given.get("thinking", {"type": "disabled"}) != {"type": "disabled"}:
+        raise _refusal("thinking", given["thinking"])
+    items = body.get("messages")
+    if not isinstance(items, list) or not items:
+        raise BadRequest("messages: expected a list of at least one message")
+    try:
+        system = _read_parts(given.get("system", ""), "system")
+        messages = [_make_message("system", system)] if system else []
+        for item in items:
+            messages += _read_message(item["role"], item["content"])
+        tools = tuple(map(_read_tool, given.get("tools", ())))
+        params = {SENT[name]: value for name, value in given.items() if name in SENT}
+        params |= _read_tool_choice(given.get("tool_choice"))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadRequest(f"the request is not in the Messages format ({type(error).__name__}: {error})") from error
+    return ChatRequest(tuple(messages), tools, params)
+
+
+def _refusal(name: str, value: Any) -> BadRequest:
+    return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
+
+
+def _read_message(role: str, content: Any) -> Iterator[Message]:
+    """Convert one message; each result of a tool becomes a message of its own, before the text."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if role == "assistant":
+        made = [block for block in blocks if block["type"] == "tool_use"]
+        calls = tuple(ToolCall(block["id"], block["name"], json.dumps(block["input"])) for block in made)
+        text = _read_parts([block for block in blocks if block["type"] != "tool_use"], "an assistant's message")
+        if not all(isinstance(part, str) for part in text):
+            raise BadRequest("messages: an assistant's message has text and tool calls alone")
+        yield Message("assistant", "".join(map(str, text)), calls)
+        return
+    if role not in {"user", "system"}:
+        raise BadRequest(f"messages: the role {role!r:.80} is unknown; write user or assistant")
+    for block in blocks:
+        if block["type"] == "tool_result":
+            result = _read_parts(block.get("content") or "", "a tool's result")
+            yield _make_message("tool", result, str(block["tool_use_id"]))
+    rest = _read_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
+    if rest:
+        yield _make_message(role, rest)
+
+
+def _make_message(role: Any, parts: list[str | Mapping[str, Any]], call: str | None = None) -> Message:
+    if all(isinstance(part, str) for part in parts):
+        return Message(role, "\n".join(map(str, parts)), tool_call_id=call)
+    return Message(role, parts=parts, tool_call_id=call)
+
+
+def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [content] if content else []
+    parts: list[str | Mapping[str, Any]] = []
+    for block in content:
+        kind = block["type"]
+        if kind == "text":
+            parts.append(str(block["text"]))
+        elif kind == "image":
+            source = block["source"]
+            url = source.get("url") or f"data:{source['media_type']};base64,{source['data']}"
+            parts.append({"type": "image_url", "image_url": {"url": url}})
+        # The endpoint gives no thoughts, so these are another model's, which a chat model cannot be sent.
+        elif kind not in {"thinking", "redacted_thinking"}:
+            raise BadRequest(f"{where}: a block of the type {kind!r:.80} cannot be sent to a chat model")
+    return parts
+
+
+def _read_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    if tool.get("type", "custom") != "custom":
+        raise BadRequest(
+            f"tools: {tool['type']!r:.80} runs on Anthropic's servers, which are not asked; offer functions"
+        )
+    function = {"name": tool["name"], "description": tool.get("description", ""), "parameters": tool["input_schema"]}
+    return {"type": "function", "function": function}
+
+
+def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
+    if choice is None:
+        return {}
+    if choice["type"] == "tool":
+        chosen: Any = {"type": "function", "function": {"name": choice["name"]}}
+    elif choice["type"] in TOOL_CHOICES:
+        chosen = TOOL_CHOICES[choice["type"]]
+    else:
+        raise _refusal("tool_choice", choice)
+    parallel = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
+    return {"tool_choice": chosen, **parallel}
+
+
+def message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
+    """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id.
+
+    Raises:
+        BadRequest: the model called a tool with arguments that are not a JSON object.
+    """
+    content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
+    for call in completion.tool_calls:
+        try:
+            arguments = json.loads(call.arguments or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+        if not isinstance(arguments, dict):
+            raise BadRequest(f"the model called {call.name} with {call.arguments!r:.200}, which is not a JSON object")
+        content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
+    usage = completion.usage
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": STOP_REASONS.get(completion.finish_reason, "tool_use" if completion.tool_calls else "end_turn"),
+        "stop_sequence": None,
+        "usage": {
+            # Anthropic counts cached tokens apart.
+            "input_tokens": max(0, usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens),
+            "cache_read_input_tokens": usage.cached_tokens,
+            "cache_creation_input_tokens": usage.cache_write_tokens,
+            "output_tokens": usage.completion_tokens,
+        },
+    }
+
+
+def message_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the events of a streamed answer; see `message_object`."""
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message["content"]):
+        empty: dict[str, Any]
+        if block["type"] == "text":
+            empty = {**block, "text": ""}
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+        else:
+            empty = {**block, "input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+        yield {"type": "content_block_start", "index": index, "content_block": empty}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ending = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ending, "usage": message["usage"]}
+    yield {"type": "message_stop"}
