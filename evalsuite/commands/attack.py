@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from evalsuite.commands import add_run, demand_suite, own_declarations
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.phrases import number_of
+from evalsuite.decisions.gates import name_other_metric
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_folder
 
@@ -30,6 +30,8 @@ PLUGIN = "evalsuite.plugin.mutants"
 ADVICE = {
     "flattered": "compare with a baseline of released answers, and look at cases: no gate can know that a scorer errs",
     "degraded": "the gates are met whatever the model answers: raise their thresholds",
+    "killed": "one error among so many cases is within evalsuite_max_error_share, and the gates hold with it at the "
+    "worst score",
 }
 
 
@@ -95,8 +97,7 @@ class _Attack:
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
         """Make the options of the session, and the case that is chosen."""
         if name == "mistyped":
-            wrong = (re.sub(r"\.([\w@^-]+)", r".\1_other", gate.text, count=1) for gate in self._gates())
-            return tuple(f"--only-gate={text}" for text in wrong)
+            return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._gates())
         return (*mutant.options, *((self._first_case(),) if name == "chosen" else ()))
 
     def run(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:

@@ -141,6 +141,13 @@ def parse_gate(text: str) -> Gate:
     )
 
 
+def name_other_metric(text: str) -> str:
+    """Replace the metric of a gate that can be read by one that no benchmark has."""
+    subject = SUBJECT.match(text)
+    end = subject.end("metric") if subject else 0
+    return f"{text[:end]}_other{text[end:]}"
+
+
 def _find_fault(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
     """Say at which column a gate stops making sense, and what is expected there."""
     at = condition.end() if condition else subject.end() if subject else 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Metric
-from evalsuite.decisions.gates import COMPARISONS, Gate, GateDecision, decide, parse_gate, suggest
+from evalsuite.decisions.gates import COMPARISONS, Gate, GateDecision, decide, name_other_metric, parse_gate, suggest
 from evalsuite.decisions.measured import Measured, list_tags
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -104,6 +104,19 @@ def test_a_gate_may_be_written_as_people_write_it(text: str, plain: str) -> None
     gate = parse_gate(text)
     assert replace(gate, text=plain, bare=False) == parse_gate(plain)
     assert gate.bare is plain.startswith("*")
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("qa[tail].accuracy >= 80%", "qa[tail].accuracy_other >= 80%"),
+        ("tokens per case <= 3", "tokens_other per case <= 3"),
+        ("latency p95 <= 4 s", "latency_other p95 <= 4 s"),
+    ],
+)
+def test_a_mistyped_gate_still_reads_as_a_gate(text: str, other: str) -> None:
+    assert name_other_metric(text) == other
+    assert "_other" in parse_gate(other).metric
 
 
 @given(word, st.sampled_from(["main", "reports/base", "v1.2"]), st.floats(0.001, 10), spaces)
