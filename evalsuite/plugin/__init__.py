@@ -38,11 +38,13 @@ if TYPE_CHECKING:
 __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare options and ini keys."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare options and ini keys, and keep pytest from importing what came with a run."""
     from evalsuite.plugin.options import add_options
+    from evalsuite.plugin.pytest_internals import leave_out_conftests
 
     add_options(parser)
+    leave_out_conftests(pluginmanager, lambda folder: any(map(is_run, (folder, *folder.parents))))
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from typing import TextIO
 
     import pytest
@@ -38,6 +39,21 @@ def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], 
         return bool(expression.evaluate(matches))
 
     return keeps
+
+
+def leave_out_conftests(manager: Any, is_data: Callable[[Path], bool]) -> None:
+    """Keep pytest from importing a conftest.py of a folder of data, even if the command line names the folder.
+
+    Without it, such a file is imported before any hook that could refuse the folder.
+    """
+    considered = manager._is_in_confcutdir  # noqa: SLF001
+
+    def is_considered(folder: Path) -> bool:
+        root = manager._confcutdir  # noqa: SLF001
+        inside = root is not None and root in folder.parents
+        return bool(considered(folder)) and not (inside and is_data(folder))
+
+    manager._is_in_confcutdir = is_considered  # noqa: SLF001
 
 
 def has_parameters(metafunc: pytest.Metafunc) -> bool:

@@ -52,12 +52,43 @@ def artifact(suite: Suite, request: pytest.FixtureRequest) -> Suite:
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite, command: tuple[str, ...]) -> None:
     main(list(command))
+    if command[0] != "plan":
+        main([*command, "--code=."])
     assert not (artifact.path / "sprung").exists()
 
 
 def test_a_baseline_that_came_with_a_file_does_not_have_it_imported(artifact: Suite) -> None:
     artifact.run("test_capitals.py", "--baseline=art")
     assert not (artifact.path / "sprung").exists()
+
+
+@pytest.mark.parametrize("arg", ["", "reports", "reports/art", "reports/art/test_evil.py", "reports/art/deeper"])
+def test_a_conftest_in_a_runs_folder_is_not_imported(suite: Suite, arg: str) -> None:
+    suite.run("--run=art")
+    for folder in (suite.path / "reports" / "art", suite.path / "reports" / "art" / "deeper"):
+        folder.mkdir(exist_ok=True)
+        (folder / "conftest.py").write_text('from pathlib import Path\nPath("sprung").touch()\n', "utf-8")
+        (folder / "test_evil.py").write_text(EVIL, "utf-8")
+        (folder / "pytest.ini").write_text("[pytest]\naddopts = --maxfail=7\n", "utf-8")
+    suite.pytester.runpytest_subprocess("-c", "pyproject.toml", "--rootdir=.", *suite.model, *arg.split())
+    assert not (suite.path / "sprung").exists()
+
+
+def test_links_and_paths_out_of_the_suite_lead_to_no_import(suite: Suite) -> None:
+    suite.run("--run=art")
+    outside = suite.path.parent / "test_outside.py"
+    outside.write_text(EVIL, "utf-8")
+    (suite.path / "reports" / "art" / "test_evil.py").write_text(EVIL, "utf-8")
+    (suite.path / "test_link.py").symlink_to(suite.path / "reports" / "art" / "test_evil.py")
+    (suite.path / "linked").symlink_to(suite.path / "reports" / "art")
+    records = suite.path / "reports" / "art" / "records.jsonl"
+    lines = [json.loads(line) for line in records.read_text("utf-8").splitlines()]
+    for file in ("test_link.py", "linked/test_evil.py", "../test_outside.py", str(outside)):
+        place = f"{file}::test_evil"
+        records.write_text("".join(json.dumps(line | {"declared": place}) + "\n" for line in lines), "utf-8")
+        main(["report", "art", "--code=."])
+        main(["report", "linked", "--code=."])
+    assert not (suite.path / "sprung").exists()
 
 
 @pytest.mark.parametrize("file", ["test_evil.py", "deeper/test_evil.py"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from evalsuite.core.declarations import FIXTURE
 from evalsuite.plugin import pytest_internals, xdist
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_without_keyword_matching_every_case_becomes_an_item_before_k_picks(request: pytest.FixtureRequest) -> None:
@@ -88,3 +91,11 @@ def test_without_the_queue_of_a_worker_it_looks_ahead_by_one_case() -> None:
     queue.move_to(item, item)
     assert list(queue(8)) == [case]
     assert list(queue(8)) == []
+
+
+def test_without_the_boundary_of_conftests_one_in_a_runs_folder_is_imported(tmp_path: Path) -> None:
+    manager: Any = pytest.PytestPluginManager()
+    manager._confcutdir = tmp_path
+    pytest_internals.leave_out_conftests(manager, lambda folder: "art" in folder.parts)
+    kept = [manager._is_in_confcutdir(folder) for folder in (tmp_path, tmp_path / "cases", tmp_path / "art")]
+    assert kept == [True, True, False]
