@@ -79,7 +79,8 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0),
         default=20,
         metavar="N",
-        help="cases per kind of mutation test, drawn at random; 0 makes none (default: 20)",
+        help="cases per kind of mutation test, drawn at random, each with some 20 to 35 calls in all; 0 makes none "
+        "(default: 20)",
     )
     add_options(parser, TAKEN)
 

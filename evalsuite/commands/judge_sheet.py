@@ -24,7 +24,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.judges.criteria import Likert, YesNo, criteria_of
 from evalsuite.judges.forms import Aspect, ChoiceForm, ScoresForm
 from evalsuite.judges.judgements import PREFERENCE
-from evalsuite.judges.prompts import find_media
+from evalsuite.judges.prompts import as_text, find_media
 from evalsuite.judges.rubrics import Rubric, rubric
 from evalsuite.judges.scorers import WINS, JudgeScorer
 from evalsuite.output.exports import inert
@@ -210,7 +210,8 @@ class _Question:
         sample, transcript = case = self.subject.case(record)
         scorer, low, high = self.scorer, 0.0, 1.0
         choices = [("y", "yes", "yes"), ("n", "no", "no")]
-        question, sections, media = "Is the answer right?", [("answer", transcript.answer)], find_media(sample.input)
+        question, media = "Is the answer right?", find_media(sample.input)
+        sections = [("question", as_text(sample.input)), ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
             criteria = scorer.criteria or criteria_of(sample)
             question, sections, media = scorer.question(sample), scorer.sections(*case), list(scorer.media(*case))
@@ -225,13 +226,16 @@ class _Question:
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
             if not scorer.rival:
                 low, high, choices = aspect.low, aspect.high, _list_points(aspect)
+        pictures = [url for part in media if (url := _find_picture(part))]
+        # The page loads nothing, so a picture elsewhere is shown by its address.
+        sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
         return {
             "case": inert(record.case),
             "question": question,
             "sections": sections,
             "choices": choices,
             "range": None if choices else [low, high],
-            "pictures": [url for part in media if (url := _find_picture(part))],
+            "pictures": [url for url in pictures if url.startswith("data:image/")],
         }
 
 
@@ -243,6 +247,5 @@ def _list_points(scale: Any) -> list[tuple[str, str, str]]:
 
 
 def _find_picture(part: Mapping[str, Any]) -> str:
-    """Return the picture in a part of a message if the part itself holds it; the page loads nothing else."""
     url = part["image_url"].get("url") if isinstance(part.get("image_url"), Mapping) else None
-    return url if isinstance(url, str) and url.startswith("data:image/") else ""
+    return url if isinstance(url, str) else ""

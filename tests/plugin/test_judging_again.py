@@ -124,6 +124,41 @@ def test_a_run_without_judges_gets_a_page_that_asks_whether_answers_are_right(
     assert (case["choices"], case["range"]) == ([], [0.0, 10.0])
 
 
+PICTURED = """
+from evalsuite import Message, Sample, benchmark
+from evalsuite.judges import single
+from evalsuite.judges.forms import Aspect
+
+HELD, FAR = (
+    {"type": "image_url", "image_url": {"url": url}} for url in ("data:image/png;base64,AAAA", "https://example.org/cat.png")
+)
+
+def answer(sample, model):
+    return "A cat."
+
+@benchmark("pictured", [Sample("one", [Message("user", "Which?", parts=(HELD, FAR))])], solver=answer,
+    scorers=[single([Aspect("wit", "does it surprise?", low=1, high=3)])])
+def test_pictured(scores):
+    pass
+"""
+
+
+def test_the_page_shows_pictures_that_it_holds_and_the_address_of_others(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(wits="def judge(messages):\n    return 'wit: 2'\n", test_pictured=PICTURED)
+    suite.run("--run=base", "--judge-model=function:wits:judge").assert_outcomes(passed=1)
+    monkeypatch.chdir(suite.path)
+    monkeypatch.syspath_prepend(suite.path)
+    assert main(["judge", "sheet", "base"]) == 0
+    (case,) = read_page(suite.path / "labels.html")
+    assert case["question"] == "Score the answer on wit (1 to 3: does it surprise?). The highest number is the best."
+    assert [key for key, _, _ in case["choices"]] == ["1", "2", "3"]
+    assert case["pictures"] == ["data:image/png;base64,AAAA"]
+    assert case["sections"][-1] == ["picture", "https://example.org/cat.png"]
+
+
 MANY = """
 from evalsuite import Sample, benchmark
 
