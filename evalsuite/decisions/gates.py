@@ -220,7 +220,7 @@ ROUNDING = 1e-12  # Relative width of an interval below which it counts as a poi
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
     "there are judge.accuracy, sensitivity, specificity, kappa and ac1 of verdicts, and judge.weighted_kappa, alpha "
-    "and rho of scores"
+    "and rho of scores; `evalsuite judge` measures judge.detects_* and judge.resists_*"
 )
 NO_VERDICTS = (
     "the judge's scores are points on a scale, not verdicts; name the least score that passes with passes=, or gate "
