@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_reports_folder, add_run, whole_number
 from evalsuite.core.errors import RunError, for_terminal
-from evalsuite.results.run_folders import INFO, SUMMARY, RunFolder, find_folder, interruption
+from evalsuite.results.run_folders import (
+    INFO,
+    SUMMARY,
+    RunFolder,
+    find_folder,
+    hash_files,
+    interruption,
+    list_changed_files,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +40,11 @@ def run_baseline(options: argparse.Namespace) -> int:
     folder = find_folder(options.reports, options.name)
     info = folder.info()
     rows = {"model": info.get("model"), "started": info.get("started"), "verdict": folder.summary().get("verdict")}
-    for name, value in (rows | {"promoted": "never"} | info.get("promoted", {})).items():
+    promoted = dict(info.get("promoted") or {"promoted": "never"})
+    if promoted.pop("files", None):
+        changed = list_changed_files(folder.path, info)
+        promoted["files"] = f"changed since: {', '.join(changed)}" if changed else "as they were promoted"
+    for name, value in (rows | promoted).items():
         sys.stdout.write(f"{name:<10}{for_terminal(str(value))}\n")
     return 0
 
@@ -52,7 +64,7 @@ def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Only a finished run of all cases whose exit status was 0 becomes a baseline. Its run.json, records.jsonl and "
-        "summary.json are copied; run.json also gets who promoted it, when, and why."
+        "summary.json are copied; run.json also gets who promoted it, when, why, and a hash of each file."
     )
 
 
@@ -66,7 +78,7 @@ def run_promote(options: argparse.Namespace) -> int:
     promoted = {"run": folder.name, "by": _find_user(), "when": now.isoformat(timespec="seconds"), "why": options.why}
     if options.days is not None:
         promoted["until"] = f"{now.date() + timedelta(days=options.days)}"
-    write_baseline(folder, target, info | {"promoted": promoted})
+    write_baseline(folder, target, info | {"promoted": promoted | {"files": hash_files(folder.path, info)}})
     sys.stdout.write(f"{folder.path} is the baseline {target}: commit {', '.join(BASELINE_FILES)}\n")
     return 0
 

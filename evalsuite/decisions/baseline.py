@@ -20,6 +20,7 @@ from evalsuite.decisions.comparison import (
 )
 from evalsuite.decisions.measured import select
 from evalsuite.results.judge_labels import is_canary, judge_accuracy, signatures_of
+from evalsuite.results.run_folders import list_changed_files
 from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
@@ -100,7 +101,7 @@ def _compare(
             *_list_changes(matches, baseline.folder.name),
         ],
         unscored=unscored,
-        expired=_explain_expiry(baseline, run),
+        expired=_explain_end(baseline, run),
         slices=find_slices(parted),
     )
     return against, compared
@@ -115,8 +116,13 @@ def _describe_baseline(baseline: Run) -> Iterator[str]:
         yield f"{name} was not green itself: {summary.get('verdict')} (exit status {summary['status']})"
 
 
-def _explain_expiry(baseline: Run, run: Run) -> str:
-    """Explain that a baseline expired before a run started; empty if it holds."""
+def _explain_end(baseline: Run, run: Run) -> str:
+    """Explain that a baseline was changed, or expired before a run started; empty if it holds."""
+    if changed := list_changed_files(baseline.folder.path, baseline.info):
+        return (
+            f"the baseline {baseline.folder.name} differs from what was promoted, in {', '.join(changed)}: restore it, "
+            "or promote a run (evalsuite baseline promote)"
+        )
     until = (baseline.info.get("promoted") or {}).get("until")
     if until is None or str(run.info.get("started", ""))[:10] <= until:
         return ""

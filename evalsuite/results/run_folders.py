@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import re
@@ -55,6 +56,7 @@ class Promotion:
     when: str
     why: str
     until: str | None = None  # The last day on which the baseline holds.
+    files: dict[str, str] = field(default_factory=dict)  # What `hash_files` returned for the baseline's files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,29 @@ class RunFolder:
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace `run.json` in one step."""
         replace_text(self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n")
+
+
+def hash_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
+    """Compute the SHA-256 of a baseline's files; of `run.json`, without its promotion, which holds these hashes.
+
+    Line ends do not count, because Git may convert them.
+    """
+    parts = {name: value for name, value in info.items() if name not in {"version", "promoted"}}
+    contents = {INFO: json.dumps(parts, sort_keys=True).encode()}
+    contents |= {name: (folder / name).read_bytes().replace(b"\r\n", b"\n") for name in (RECORDS, SUMMARY)}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
+    """List the files of a baseline that differ from those that were promoted; empty for a run without hashes."""
+    promoted = (info.get("promoted") or {}).get("files")
+    if not promoted:
+        return []
+    try:
+        found = hash_files(folder, info)
+    except OSError as error:
+        return [str(error.filename)]
+    return [name for name, digest in found.items() if promoted.get(name) != digest]
 
 
 def replace_text(file: Path, text: str) -> None:

@@ -38,10 +38,28 @@ def test_a_green_run_is_copied_with_its_provenance_and_compared_with(
     result = baseline.run(model("ten_wrong"), GATE, "--baseline=baseline")
     assert result.ret == 11
     assert "baseline was promoted by ada on" in baseline.rendered()
+    (kept / "records.jsonl").write_bytes((kept / "records.jsonl").read_bytes().replace(b"\n", b"\r\n"))
+    assert main(["gate", "last", "--baseline=baseline"]) == 11
     # A newer run takes its place.
     assert baseline.run(model("good"), GATE, "--run=newer").ret == 0
     assert promote("newer") == 0
     assert json.loads((kept / "run.json").read_text("utf-8"))["promoted"]["run"] == "newer"
+
+
+@pytest.mark.parametrize("file", ["records.jsonl", "run.json", "summary.json"])
+def test_a_baseline_whose_files_were_changed_is_told_and_decides_nothing(
+    baseline: Suite, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert promote("base") == 0
+    changed = baseline.path / "reports" / "baseline" / file
+    text = changed.read_text("utf-8").replace('"other_failures": 0', '"other_failures": 3')
+    lines = text.splitlines(keepends=True)
+    changed.write_text("".join(reversed(lines)) if file == "records.jsonl" else f"{text}\n", "utf-8")
+    capsys.readouterr()
+    assert main(["baseline"]) == 0
+    assert f"files     changed since: {file}" in capsys.readouterr().out
+    assert main(["gate", "base", "--baseline=baseline"]) == 12
+    assert f"the baseline baseline differs from what was promoted, in {file}: restore it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,6 @@ def predicate_buckets(questions: Path) -> dict[str, str]:
     return {template: bucket for template, _, bucket in lines[1:]}
 
 
-GAP = "_"
 # The verbs of questions such as "Who directed ...?", and the past participles that differ from them.
 _DONE = (
     "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
