@@ -111,8 +111,14 @@ def answer_text(transcript: Transcript) -> str:
 
 
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
-    """Tell whether the answer is missing; a right answer is not missing, because a film may be named Unknown."""
+    """Tell whether the answer is missing.
+
+    A right answer is not missing, because a film may be named Unknown. Neither is "None" if the question asks for a
+    number or for something that may not exist ("Which awards, if any, did it win?").
+    """
     answer = answer_text(transcript)
+    if normalise(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
+        return False
     return is_missing(answer) and not exact_match(answer, _answers(sample))
 
 
@@ -134,13 +140,16 @@ def _parse_verdict(text: str) -> float:
 
 # The patterns match normalised text: lower case, without punctuation and articles.
 _ABOUT_ME = (
-    r"(?:(?:(?:im |i am )?(?:sorry|afraid)|apologies|unfortunately|as ai(?: language)? model|answer|answer is|"
-    r"my answer is|well|but)\s)*(?:(?:i am|im|i)\s)?"
+    r"(?:(?:(?:im |i am )?(?:sorry|afraid)|apologies|unfortunately|as ai(?: language)?(?: model| assistant)?|answer"
+    r"|answer is|my answer is|well|but)\s)*(?:(?:i am|im|i)\s)?"
 )
 _WHOLE = re.compile(
     rf"{_ABOUT_ME}(?:unknown|na|none|no answer|no idea|no clue|not available|uncertain|information not available"
+    r"|unbekannt|(?:das ist )?nicht bekannt|keine ahnung|aucune idée|inconnue?|desconocid[oa]|ni idea|sconosciut[oa]"
+    r"|desconhecid[oa]|onbekend|geen idee|неизвестно|未知|不明|不清楚"
     r"|it is unknown|(?:(?:it is|its|that is|thats) not|(?:it|that) isnt) known|cannot say|cant say|not known)"
 )
+_MAY_BE_NONE = re.compile(r"\bhow (?:many|much)\b|\bany\b", re.IGNORECASE)
 _ABILITY = r"(?:cannot|cant|could not|couldnt|am unable to|unable to|am not able to|not able to)"
 _START = re.compile(
     rf"{_ABOUT_ME}(?:(?:really|honestly|quite|currently)\s)?"
@@ -150,15 +159,20 @@ _START = re.compile(
     r"|(?:do not|dont|would not|wouldnt) know|have no (?:idea|information|clue|knowledge|access)|no (?:idea|clue)"
     r"|havent (?:clue|any idea|(?:slightest|faintest) idea)"
     r"|(?:that|this|such) (?:information|data) (?:is not|isnt) (?:\w+ )?(?:available|known)"
-    rf"|{_ABILITY} (?:answer|assist|confirm|determine|find|help|identify|provide|recall|say|tell|verify)"
+    rf"|{_ABILITY} (?:answer|assist|confirm|determine|find|help|identify|know|provide|recall|say|tell|verify)"
     r"|(?:there is|theres) (?:no|not any|not enough|insufficient) (?:\w+ )?(?:information|data|record|evidence)"
     r"|no (?:\w+ )?information (?:is )?(?:available|found)"
     r"|(?:it is|its) (?:not (?:publicly |widely )?(?:known|clear)|unclear|unknown)"
-    r" (?:who|what|when|where|which|how|if))\b"
+    r" (?:who|what|when|where|which|how|if)"
+    r"|(?:ich |das )?weiß (?:ich |das |es )*(?:leider )?nicht|(?:je )?(?:ne )?sais pas|je lignore|(?:yo )?no (?:lo )?sé"
+    r"|(?:io )?non (?:lo )?so|(?:eu )?não sei|(?:ik )?weet (?:ik )?(?:het )?niet|(?:я )?не знаю)\b"
+    r"|(?:我)?不(?:知道|确定|確定)|(?:私は)?(?:分|わ)かりません|知りません"
 )
 # Words that announce an answer after "not sure".
 _ATTEMPT = re.compile(
-    r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have)\b"
+    r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have"
+    r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно)\b"
+    r"|但|可能|也许|也許|たぶん|おそらく"
 )
 # An abstention that ends its sentence, and the rest of the line. A comma ends only the bare word, because "I'm
 # sorry, I don't know" is a single abstention.
@@ -235,11 +249,13 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     """Return the answers and then their variants, which depend on the question, without repetition."""
     persons = asks_for_person(question)
-    texts: dict[str, None] = dict.fromkeys(answers)
-    for answer in answers:
+    # Files of other systems hold decomposed accents, no-break spaces and Unicode's line separators in names.
+    cleaned = [" ".join(unicodedata.normalize("NFC", answer).split()) for answer in answers]
+    texts: dict[str, None] = dict.fromkeys([*answers, *cleaned])
+    for answer in cleaned:
         texts.update(dict.fromkeys(_list_variants(answer, question, persons=persons)))
     if persons and 2 <= len(answers) <= 3:
-        for order in permutations(answers):
+        for order in permutations(cleaned):
             texts |= dict.fromkeys((", ".join(order), f"{', '.join(order[:-1])} and {order[-1]}"))
     texts |= {_ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_UNDIVIDED): None for text in texts}
     return tuple(text for text in texts if text in answers or any(map(str.isalnum, text)))
@@ -325,6 +341,7 @@ def number_variants(answer: str, question: str) -> Iterable[str]:
     yield f"{value:,}"
     if 0 <= value < 1000:
         yield from dict.fromkeys((in_words(value), in_words(value).replace("-", " ")))
+        yield from () if value else ("none",)
     if unit := _UNIT.search(question):
         yield from _with_unit(value, unit[1].lower())
 

@@ -239,6 +239,22 @@ def test_the_solver_asks_greedily_for_a_short_answer_and_takes_other_parameters(
         "Unsure. I don't know.",
         "Unknown. Please give more context.",
         "Unsure, sorry",
+        "As an AI, I cannot know",
+        "As an AI assistant, I can't know that.",
+        "Ich weiß es leider nicht.",
+        "Das weiß ich nicht",
+        "Keine Ahnung.",
+        "Je ne sais pas qui a réalisé ce film.",
+        "No lo sé.",
+        "Non lo so",
+        "Não sei.",
+        "Ik weet het niet",
+        "Не знаю, кто это снял.",
+        "我不知道。",
+        "不确定",
+        "わかりません。",
+        "Unbekannt",
+        "Desconocido.",
     ],
 )
 def test_owning_up_to_not_knowing_is_missing(answer: str) -> None:
@@ -264,6 +280,11 @@ def test_owning_up_to_not_knowing_is_missing(answer: str) -> None:
         "None Shall Escape",
         "It is unsure who wrote it; Homer is named most often",
         "Nairobi",
+        "Je ne sais pas, mais peut-être Truffaut",
+        "Ich weiß es nicht, vielleicht Wien",
+        "我不知道，但可能是北京",
+        "Soy Cuba",
+        "Sais Pasha",
     ],
 )
 def test_an_attempt_is_not_missing(answer: str) -> None:
@@ -274,3 +295,22 @@ def test_an_attempt_is_not_missing(answer: str) -> None:
 @settings(deadline=None, max_examples=60)
 def test_any_text_is_decided_and_white_space_around_it_does_not_matter(answer: str) -> None:
     assert is_missing(answer) == is_missing(f" {answer}\n")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "missing"),
+    [
+        ("How many sequels does it have?", "None.", 0.0),
+        ("Which awards, if any, did it win?", "none", 0.0),
+        ("Who directed it?", "None", 1.0),
+        ("How many sequels does it have?", "Unknown", 1.0),
+    ],
+)
+def test_none_is_an_answer_only_where_the_question_allows_it(question: str, answer: str, missing: float) -> None:
+    sample = Sample(id="1", input=question, target="3")
+    assert ByRule()(sample, Transcript(answer=answer))["missing"] == missing
+
+
+def test_none_is_a_right_number_of_zero() -> None:
+    scores = ByRule()(Sample(id="1", input="How many sequels does it have?", target="0"), Transcript(answer="None"))
+    assert (scores["accuracy_em"], scores["missing"]) == (1.0, 0.0)
