@@ -26,11 +26,13 @@ class CommandForm(NamedTuple):
 MODULES = {
     "attack": "commands.attack",
     "build": "builders",
+    "cases": "commands.export",
     "doctor": "commands.suites",
     "label": "commands.judge_sheet",
     "plan": "commands.suites",
     "rank": "commands.rank",
     "ray": "commands.gateway",
+    "traces": "commands.traces",
 }
 """Modules of the forms and commands that are not defined in the module `commands.COMMAND`."""
 
@@ -82,6 +84,9 @@ COMMANDS = {
         "": CommandForm(
             "export", "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval"
         ),
+        "cases": CommandForm(
+            "cases", "write a run's cases as samples, with targets to fill in; --failed: the failed ones"
+        ),
         "paper": CommandForm("paper", "write the LaTeX tables and the appendix of a paper that compares runs"),
         "bundle": CommandForm("bundle", "write a run as one file that can be verified and replayed offline"),
         "submission": CommandForm("submit", "write a run's answers in the form that a benchmark's leaderboard takes"),
@@ -93,6 +98,7 @@ COMMANDS = {
     },
     "score": {
         "": CommandForm("score", "score existing outputs"),
+        "traces": CommandForm("traces", "score traces and chat logs with a suite's benchmarks", takes_more=True),
         "metrics": CommandForm("metaeval", "compare metrics with human ratings, and with known changes of tables"),
     },
     "build": {"": CommandForm("build", "make a benchmark's data from its sources")},

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import encode_record
+from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import number_of
 from evalsuite.output.exports import inert, inspect_file_name, inspect_log, lm_eval_results
 from evalsuite.output.paper import latex_table, write_paper
@@ -139,6 +139,33 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
     "lm-eval": (_write_lm_eval, "results.json"),
 }
 """The writer of each format, and the default of `-o`."""
+
+
+def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the run, which of its cases are written, and the file."""
+    add_run(parser)
+    parser.add_argument("--failed", action="store_true", help="only cases that failed or ended in an error")
+    parser.add_argument("-o", "--output", type=Path, default=Path("samples.jsonl"), metavar="FILE")
+    parser.epilog = (
+        "Each line has id, input, target (null where it must be filled in), tags, and the answer with its error. "
+        "`load_samples(FILE)` reads the file."
+    )
+
+
+def run_cases(options: argparse.Namespace) -> int:
+    """Write a run's cases as samples, each sample once."""
+    run = load_run(find_folder(options.reports, options.name), own_declarations(None))
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for record in run.records:
+        if not options.failed or record.outcome in {"failed", "error"}:
+            plain = encode_record(record)
+            line = {"id": record.sample, **{name: plain.get(name) for name in ("input", "target", "tags", "error")}}
+            lines[record.benchmark, record.sample] = {**line, "answer": (plain.get("transcript") or {}).get("answer")}
+    if not lines:
+        raise RunError(f"{options.name} has no such case, so no file is written")
+    options.output.write_text("".join(f"{dumps(line)}\n" for line in lines.values()), "utf-8", "replace")
+    sys.stdout.write(f"{options.output}: {number_of(len(lines), 'sample')}\n")
+    return 0
 
 
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
             f"--epochs {epochs}: a sample of {benchmark.name} holds if at least {declaration.at_least} of its epochs do"
         )
     with _naming(benchmark, "dataset"):
-        dataset = _load(benchmark, setup)
+        dataset = _load(benchmark, setup, settings.answers)
     with _naming(benchmark, "solver"):
         solver = _make_solver(benchmark, setup, settings.answers)
     with _naming(benchmark, "scorers"):
@@ -126,8 +126,10 @@ def _naming(benchmark: Benchmark, part: str) -> Iterator[None]:
         ) from error
 
 
-def _load(benchmark: Benchmark, setup: Setup) -> Dataset:
+def _load(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
     dataset = benchmark.load(setup)
+    if answers:
+        dataset = _take_traces(dataset, answers, benchmark.name)
     if not dataset.samples:
         raise SettingsError(
             f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case it would hold for any model"
@@ -139,6 +141,26 @@ def _load(benchmark: Benchmark, setup: Setup) -> Dataset:
     if not isinstance(dataset.samples, SampleStream):
         check_ids(benchmark.name, dataset.samples)
     return dataset
+
+
+def _take_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
+    """Replace the samples by the traces of a file of answers; a sample of a trace's id lends its target and tags."""
+    from evalsuite.models.answers import read_answers
+
+    traces = read_answers(file).list_traces(benchmark)
+    if not traces:
+        return dataset
+    known = {sample.id: sample for sample in dataset.samples}
+    samples = []
+    for line in traces:
+        declared = known.get(str(line["id"]), Sample(line["id"], "?"))
+        try:
+            tags = {**declared.tags, **line.get("tags", {})}
+            target = declared.target if line.get("target") is None else line["target"]
+            samples.append(Sample(line["id"], line["input"], target, tags, declared.metadata))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise SettingsError(f"--answers {file}: the trace {line['id']!r:.80} cannot be read ({error})") from error
+    return replace(dataset, samples=samples, source=f"traces in {file}")
 
 
 def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:

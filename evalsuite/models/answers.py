@@ -47,14 +47,19 @@ class ReadyAnswers:
     """Answers by sample.
 
     Args:
-        by_key: answers by benchmark and id; the benchmark is empty if the file names none.
+        by_key: lines of the file by benchmark and id; the benchmark is empty if the file names none.
     """
 
-    def __init__(self, file: str, by_key: Mapping[tuple[str, str], str]) -> None:
+    def __init__(self, file: str, by_key: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         self._file, self._by_key = file, by_key
 
-    def find(self, benchmark: str, ids: Iterable[str]) -> str:
-        """Find the answer to a sample under the first of its ids that the file contains."""
+    def list_traces(self, benchmark: str) -> list[Mapping[str, Any]]:
+        """List the lines that bring a sample's input along."""
+        fitting = (line for (name, _), line in self._by_key.items() if name in {"", benchmark})
+        return [line for line in fitting if "input" in line]
+
+    def find(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
+        """Find the line with the answer to a sample under the first of its ids that the file contains."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):
@@ -74,7 +79,7 @@ def read_answers(file: str) -> ReadyAnswers:
         lines = Path(file).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BackendUnavailable(f"--answers {file}: {error}; expected {EXPECTED}") from error
-    answers: dict[tuple[str, str], str] = {}
+    answers: dict[tuple[str, str], Mapping[str, Any]] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             key, answer = _read(line, f"--answers {file}, line {number}")
@@ -86,7 +91,7 @@ def read_answers(file: str) -> ReadyAnswers:
     return ReadyAnswers(file, answers)
 
 
-def _read(line: str, where: str) -> tuple[tuple[str, str], str]:
+def _read(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -97,7 +102,7 @@ def _read(line: str, where: str) -> tuple[tuple[str, str], str]:
     if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
         raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
     # Half a surrogate pair cannot be written to a file.
-    return (benchmark, str(name)), answer.encode("utf-8", "replace").decode()
+    return (benchmark, str(name)), {**record, "answer": answer.encode("utf-8", "replace").decode()}
 
 
 class ReplayBackend:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SolverError
+from evalsuite.core.json_codec import dumps, read_as
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Transcript
 from evalsuite.models.answers import read_answers
@@ -78,7 +79,12 @@ def ready_made(file: str, benchmark: str) -> Solver:
 
     async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]
-        answer = read_answers(file).find(benchmark, ids)
-        return Transcript(answer, (Message("assistant", answer),))
+        line = read_answers(file).find(benchmark, ids)
+        if "transcript" in line:
+            try:
+                return read_as(Transcript, dumps(line["transcript"]))
+            except ValueError as error:
+                raise SolverError(f"{file}: the transcript of {sample.id} cannot be read: {error}") from error
+        return Transcript(line["answer"], (Message("assistant", line["answer"]),))
 
     return solve
