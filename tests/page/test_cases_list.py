@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.core.types import Message, Transcript
+from evalsuite.core.types import Message, Transcript, Usage
 
 
 @pytest.fixture
@@ -135,3 +135,14 @@ def test_changes_against_the_baseline_are_filtered(make_run: Any, make_record: A
     panes = page.locator(".pair > div").all_inner_texts()
     assert [pane.split("\n")[-1] for pane in panes][1] == "Paris"
     assert "Lyon" in panes[0]
+
+
+def test_estimated_tokens_are_marked_in_the_list_and_in_the_case(
+    open_page: Any, make_run: Any, make_record: Any
+) -> None:
+    counted_by = {"server": Usage(1, 20, 3), "us": Usage(2, 20, 3, estimated=1)}
+    made = make_run("estimated", [make_record(name, usage=usage) for name, usage in counted_by.items()])
+    page = open_page(made, "#cases?columns=case&columns=tokens")
+    assert page.locator(".line.row").all_inner_texts() == ["server\n23", "us\n~23"]
+    page.get_by_text("~23").click()
+    page.get_by_text("20 read, 3 written, estimated for 1 of the calls").wait_for()

@@ -68,6 +68,7 @@ def _row(record: Mapping[str, Any]) -> PageRow:
         "cause": record.get("cause"),
         "seconds": _finite(record.get("seconds", 0.0)),
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
+        "estimated": usage.get("estimated", 0),
         "cost": _finite(usage["cost"]),
         "asked": _start(record.get("input"), ASKED),
         "answered": _start(transcript.get("answer") or record.get("error"), ANSWERED),
@@ -95,7 +96,7 @@ def has_changed(row: PageRow, other: PageRow | None) -> bool:
 
 
 PageRow = dict[str, Any]
-PLAIN = ("sample", "epoch", "outcome", "seconds", "tokens", "cost", "asked", "answered", "expected")
+PLAIN = ("sample", "epoch", "outcome", "seconds", "tokens", "estimated", "cost", "asked", "answered", "expected")
 """Parts of a row that become one column each, without changes."""
 
 IN_MEMORY = 1 << 18  # Bytes of a column that are kept in memory before it is written to a file.

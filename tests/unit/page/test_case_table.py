@@ -28,7 +28,7 @@ ROWS = st.fixed_dictionaries(
         "epoch": st.integers(1, 3),
         **dict.fromkeys(("sample", "asked", "answered", "expected"), TEXTS),
         **dict.fromkeys(("seconds", "cost"), st.floats(0, 9)),
-        "tokens": st.integers(0, 9),
+        **dict.fromkeys(("tokens", "estimated"), st.integers(0, 9)),
         "tags": st.dictionaries(st.sampled_from("tu"), TEXTS),
         "scores": st.dictionaries(st.sampled_from("mn"), st.none() | st.floats(-9, 9)),
         "cause": st.none() | TEXTS,

@@ -241,7 +241,7 @@ function stepOf(event) {
 
 function usagePart(row, record) {
   const usage = record?.usage;
-  const pairs = [["Seconds", fixed(row.number("seconds"), 2)], ["Tokens", usage ? `${whole(usage.prompt_tokens)} read, ${whole(usage.completion_tokens)} written` : whole(row.number("tokens"))],
+  const pairs = [["Seconds", fixed(row.number("seconds"), 2)], ["Tokens", usage ? `${whole(usage.prompt_tokens)} read, ${whole(usage.completion_tokens)} written${usage.estimated ? `, estimated for ${whole(usage.estimated)} of the calls` : ""}` : whole(row.number("tokens"))],
     ["Calls", usage ? whole(usage.calls) : ABSENT], ["Cost", money(row.number("cost"))], ["Model", record?.model ?? ABSENT], ["Samples", record?.source ?? ABSENT]];
   return el("section", {}, el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
 }

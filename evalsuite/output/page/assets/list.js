@@ -14,12 +14,17 @@ const COLUMNS = {
   expected: { title: "target", width: "minmax(90px, 1fr)", cell: (row) => row.text("expected") },
   cause: { title: "error", width: "130px", cell: (row) => row.cause ?? "" },
   epoch: { title: "epoch", width: "64px", number: true, cell: (row) => row.epoch },
-  tokens: { title: "tokens", width: "74px", number: true, cell: (row) => whole(row.number("tokens")) },
+  tokens: { title: "tokens", width: "74px", number: true, cell: (row) => tokensCell(row) },
   cost: { title: "cost", width: "84px", number: true, cell: (row) => money(row.number("cost")) },
   seconds: { title: "seconds", width: "74px", number: true, cell: (row) => fixed(row.number("seconds"), 1) },
 };
 
 const list = { rows: [], cases: null, other: null, chosen: 0, searched: null, searching: null };
+
+function tokensCell(row) {
+  const calls = row.number("estimated");
+  return el("span", { title: calls ? `estimated for ${whole(calls)} of its calls: the server did not count` : null }, `${calls ? "~" : ""}${whole(row.number("tokens"))}`);
+}
 
 function scoreCell(row) {
   const score = row.score(metricOf(row, state));
