@@ -290,7 +290,11 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         reason = (
             measured.failure(metric)
             or no_verdicts
-            or ("not measured" if metric in names else f"no such metric{suggest(metric, names)}")
+            or (
+                "not measured"
+                if metric in names
+                else f"no such metric{suggest(metric, names)}{measured.gone and f' ({measured.gone})'}"
+            )
         )
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):

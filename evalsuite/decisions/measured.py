@@ -72,12 +72,13 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
+    gone: str = ""  # Why the benchmark's code is missing, and with it metrics that were not stored.
 
     @classmethod
     def of(cls, run: Run, benchmark: str) -> Measured:
         """Collect one benchmark's cases with its derived metrics and declarations."""
         bench = run.benchmarks[benchmark]
-        return cls(bench.tally, bench.derived, run.metrics(benchmark))
+        return cls(bench.tally, bench.derived, run.metrics(benchmark), bench.gone)
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all metrics."""

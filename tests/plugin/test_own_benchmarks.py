@@ -107,6 +107,12 @@ def test_without_code_the_commands_read_what_the_run_stored(own: Suite) -> None:
         assert evalsuite(own, "gate", "one", f"--gate=yes_no.spread <= {limit}").returncode == status
     of_a_part = evalsuite(own, "gate", "one", "--gate=yes_no.spread <= 1 @95%")
     assert of_a_part.returncode == 12, of_a_part.stdout
+    summary = own.path / "reports" / "one" / "summary.json"
+    stored = summary.read_text("utf-8")
+    summary.unlink()
+    without = evalsuite(own, "gate", "one", "--gate=yes_no.spread <= 1")
+    assert (without.returncode, "--code test_own.py" in without.stdout) == (12, True), without.stdout
+    summary.write_text(stored, "utf-8")
     assert not (own.path / "sprung").exists()
     unproven = evalsuite(own, "runs", "verify", "one")
     assert (unproven.returncode, "WRONG  what yes_no computes with its own code" in unproven.stdout) == (1, True)
