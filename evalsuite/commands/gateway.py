@@ -55,8 +55,14 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
         "--clients",
         type=Path,
         metavar="FILE",
-        help='clients that may ask: {"ci": {"token": "...", "share": 0.5}}, where share is a part of --max-cost '
-        "(default: everybody on this host)",
+        help='clients that may ask: {"ci": {"token": "...", "share": 0.5, "max_rpm": 600, "max_tpm": 90000}}, where '
+        "share is a part of --max-cost, and the limits are per minute (default: everybody on this host)",
+    )
+    parser.add_argument(
+        "--audit",
+        type=Path,
+        metavar="FILE",
+        help="file that gets a line of JSON per request: time, client, model, outcome, tokens, cost; no texts",
     )
     parser.add_argument(
         "--store",
@@ -114,6 +120,7 @@ def run_gateway(options: argparse.Namespace) -> int:
             upstreams=options.upstream,
             certificate=options.tls_cert,
             key=options.tls_key,
+            audit=options.audit,
         )
     )
     return 0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import json
+import math
 import os
 import re
 import secrets
 import stat
+import time
+from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +24,7 @@ from evalsuite.gateway.spend import Ledger
 from evalsuite.models.credentials import Secret, key_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.gateway.spend import Attempt
@@ -87,6 +91,8 @@ class Client:
     name: str  # The client's name in metrics and messages.
     token: Secret | None = None  # The client's token; None if no clients are named and all on loopback may ask.
     share: float = 1.0  # The client's share of the spend limit, above 0 and at most 1.
+    max_rpm: int | None = None  # Requests per minute at most; None for no limit of its own.
+    max_tpm: int | None = None  # Tokens per minute at most, those of prompts and answers together; None for no limit.
 
 
 ANYBODY = Client("anybody")  # asks on loopback, where no clients are named
@@ -119,7 +125,7 @@ class Clients:
 
 
 def read_clients(path: Path) -> Clients:
-    """Read a file of clients: a JSON object with `token` and perhaps `share` for each name."""
+    """Read a file of clients: a JSON object with `token` and perhaps `share`, `max_rpm`, `max_tpm` for each name."""
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
@@ -149,14 +155,54 @@ def _read_client(name: str, entry: Any, path: Path) -> Client:
         raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_describe_form()}")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise SettingsError(f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_form()}")
-    if unknown := sorted(set(fields) - {"token", "share"}):
+    limits = {field: fields.get(field) for field in ("max_rpm", "max_tpm")}
+    for field, limit in limits.items():
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise SettingsError(f"{where}: {field} is {limit!r}; expected a whole number above 0; {_describe_form()}")
+    if unknown := sorted(set(fields) - {"token", "share", *limits}):
         raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_describe_form()}")
-    return Client(name, Secret(token), float(share))
+    return Client(name, Secret(token), float(share), **limits)
 
 
 def _describe_form() -> str:
-    example = {"ci": {"token": secrets.token_urlsafe(24), "share": 0.5}}
+    example = {"ci": {"token": secrets.token_urlsafe(24), "share": 0.5, "max_rpm": 600}}
     return f"for example {json.dumps(example)}"
+
+
+MINUTE = 60.0
+
+
+class Quota:
+    """Delays a client's requests so that none of its limits is passed within any minute.
+
+    Args:
+        client: the client whose limits hold.
+        clock: gives the time in seconds.
+    """
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client, self._clock = client, clock
+        self._turn = asyncio.Lock()  # First come, first served.
+        self._sent: deque[list[float]] = deque()  # The time of each request of the last minute, and its tokens.
+
+    async def admit(self) -> list[float]:
+        """Wait until the client may send one more request; return its entry, for `settle`."""
+        client = self._client
+        async with self._turn:
+            while True:
+                now = self._clock()
+                while self._sent and self._sent[0][0] + MINUTE <= now:
+                    self._sent.popleft()
+                tokens = sum(entry[1] for entry in self._sent)
+                if len(self._sent) < (client.max_rpm or math.inf) and tokens < (client.max_tpm or math.inf):
+                    entry = [now, 0.0]
+                    self._sent.append(entry)
+                    return entry
+                await asyncio.sleep(self._sent[0][0] + MINUTE - now)
+
+    def settle(self, entry: list[float], tokens: int) -> None:
+        """Note the tokens of a request that was answered; they count from its beginning."""
+        entry[1] = float(tokens)
 
 
 class ShareUsedUp(SpendLimitReached):

@@ -16,7 +16,7 @@ from evalsuite.applications.chat_api import BadRequest, error_answer, failed_cal
 from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
-from evalsuite.service.clients import ASKING, ShareUsedUp, is_loopback
+from evalsuite.service.clients import ASKING, Quota, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.chat_api import HttpAnswer
     from evalsuite.core.types import Completion, Request, Usage
     from evalsuite.gateway.gateway import Gateway
+    from evalsuite.service.audit import AuditLog
     from evalsuite.service.clients import Client, Clients
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
@@ -115,6 +116,8 @@ LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
 SIGN_OF_LIFE = 5.0
 """Seconds between the line ends that a waiting session is sent, so that it knows a dead gateway from a slow one."""
 
+SECONDS_TO_SEND = 60.0  # A request that has not arrived whole by then is refused, so that it holds no connection.
+
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
 
 
@@ -123,13 +126,22 @@ class GatewayServer:
 
     Args:
         local: whether it listens on loopback only, where pages in a browser of this host must be kept out.
+        audit: the file that gets a line for each request; None for no such file.
     """
 
     def __init__(
-        self, gateway: Gateway, store: ServiceStore, clients: Clients, upstreams: Upstreams, *, local: bool
+        self,
+        gateway: Gateway,
+        store: ServiceStore,
+        clients: Clients,
+        upstreams: Upstreams,
+        *,
+        local: bool,
+        audit: AuditLog | None = None,
     ) -> None:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
-        self._local = local
+        self._local, self._audit = local, audit
+        self._quotas = {client.name: Quota(client) for client in clients.known}
         self.counts = Counts()
 
     def application(self) -> web.Application:
@@ -143,14 +155,25 @@ class GatewayServer:
 
     async def ask(self, request: Request) -> Completion:
         """Answer a request on behalf of the client in `ASKING`; see `Asker.ask`."""
-        client = ASKING.get()
+        client, began = ASKING.get(), time.monotonic()
+        quota = self._quotas.get(client.name)
         try:
-            completion = await self._answer(client, self._upstreams.admit(request))
+            admitted = self._upstreams.admit(request)
+            entry = await quota.admit() if quota else []
+            completion = await self._answer(client, admitted)
         except EvalsuiteError as error:
             self.counts.count_failure(client.name, error)
+            self._note(client, request, type(error).__name__, None, began)
             raise
+        if quota:
+            quota.settle(entry, completion.usage.prompt_tokens + completion.usage.completion_tokens)
         self.counts.count_answer(client.name, request.model, completion.usage)
+        self._note(client, request, "answered", completion.usage, began)
         return completion
+
+    def _note(self, client: Client, request: Request, outcome: str, usage: Usage | None, began: float) -> None:
+        if self._audit is not None:
+            self._audit.write(client.name, request.model, outcome, usage, time.monotonic() - began)
 
     async def _answer(self, client: Client, request: Request) -> Completion:
         while True:
@@ -177,6 +200,13 @@ class GatewayServer:
         if request.method == "POST" and request.content_type != "application/json":
             # What a web page can send to any address without asking.
             return _plain(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
+        try:
+            async with asyncio.timeout(SECONDS_TO_SEND):
+                await request.read()
+        except TimeoutError:
+            refused = _plain(error_answer(408, f"the request did not arrive whole within {SECONDS_TO_SEND:g} s"))
+            refused.force_close()
+            return refused
         return await handler(request)
 
     async def _answer_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature

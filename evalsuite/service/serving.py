@@ -21,6 +21,7 @@ from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
+from evalsuite.service.audit import AuditLog
 from evalsuite.service.clients import ANYBODY, Clients, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.store import open_store
@@ -52,6 +53,7 @@ class Service:
     upstreams: Sequence[str]  # Addresses of model servers.
     certificate: Path | None  # The file with the TLS certificate; None for plain HTTP.
     key: Path | None  # The file with the certificate's private key.
+    audit: Path | None = None  # The file that gets a line for each request; None for no such file.
 
 
 def serve(service: Service) -> None:
@@ -84,6 +86,7 @@ def _load_certificate(service: Service) -> ssl.SSLContext | None:
 
 async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
+    audit = AuditLog(service.audit, _complain) if service.audit else None
     times = Timeouts(settings.connect_timeout, settings.silence_timeout, settings.call_timeout)
     access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
     upstreams = Upstreams(service.models, service.upstreams, access)
@@ -100,7 +103,7 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         vault=Vault(),
         patience=settings.patience,
     )
-    server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host))
+    server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host), audit=audit)
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=GRACE)
     await runner.setup()
     try:
@@ -115,6 +118,8 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
     finally:
         await runner.cleanup()
         await gateway.aclose()
+        if audit is not None:
+            audit.close()
 
 
 def _complain(error: EvalsuiteError) -> None:

@@ -176,6 +176,7 @@ def test_what_makes_no_sense_is_refused_before_it_starts(
         ("short.json", 0o600, '{"ci": {"token": "short"}}'),
         ("name.json", 0o600, json.dumps({"c\ni": {"token": TOKENS["ci"]}})),
         ("much.json", 0o600, json.dumps({"ci": {"token": TOKENS["ci"], "share": 2}})),
+        ("limit.json", 0o600, json.dumps({"ci": {"token": TOKENS["ci"], "max_rpm": 0.5}})),
         ("share.json", 0o600, json.dumps({"ci": {"token": TOKENS["ci"], "share": 0.5}})),
     ):
         (tmp_path / name).write_text(text)
@@ -185,6 +186,8 @@ def test_what_makes_no_sense_is_refused_before_it_starts(
         "--clients=short.json": "at least 16",
         "--clients=name.json": "not a name of printable characters",
         "--clients=much.json": "expected a number above 0 and at most 1",
+        "--clients=limit.json": "max_rpm is 0.5; expected a whole number above 0",
+        "--audit=nowhere/audit.jsonl": "No such file",
         "--clients=share.json": "--max-cost, which is not given",
         "--clients=nowhere.json": "No such file",
         "--host=0.0.0.0": "--tls-cert",
