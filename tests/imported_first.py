@@ -25,6 +25,7 @@ LIBRARIES = (
     "bs4",
     "jsonschema",
     "faulthandler",
+    "httpcore2",  # httpx2 imports it late and keeps its exceptions
     "Levenshtein",
     "lxml.etree",
     "matplotlib.backends.backend_svg",

@@ -185,6 +185,10 @@ OF_CASE: ContextVar[tuple[Effects, asyncio.AbstractEventLoop] | None] = ContextV
 """The tool calls of the case whose solver runs in this context, and the event loop that they belong to."""
 
 
+ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
+"""Where calls of an application's own clients lead; unset while the gateway itself calls a provider."""
+
+
 class Asker(Protocol):
     """Answers requests."""
 
@@ -366,6 +370,7 @@ class ModelHandle:
         import asyncio
 
         request, began, seconds = self.meter.draw(request, shared=shared), self.meter.times.begin(), 0.0
+        route = ROUTE.set(None)
         try:
             completion = await self._asker.ask(request)
             seconds = completion.seconds
@@ -373,6 +378,7 @@ class ModelHandle:
             self.meter.note_cancelled(request, time.monotonic() - began)
             raise
         finally:
+            ROUTE.reset(route)
             self.meter.times.end(began, seconds)
         self.meter.add(completion.usage)
         during = DURING.get()

@@ -16,8 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
+from evalsuite.applications.routing import route_clients
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
+from evalsuite.core.phrases import number_of
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import OF_CASE
@@ -111,6 +113,7 @@ class FunctionApplication:
     function: Callable[..., Any]
     answer: str
     timeout: float | None
+    route: bool = False
 
     async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
         """Call the function with one question, or with the messages of a conversation."""
@@ -118,13 +121,19 @@ class FunctionApplication:
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
         call = self.function if asynchronous else partial(in_thread, self.function)
         try:
-            async with asyncio.timeout(self.timeout):
-                result = await call(question, **arguments)
-                if inspect.isawaitable(result):
-                    result = await result
+            endpoint = exchange.model.endpoint() if self.route else None
+            with route_clients(endpoint) as route:
+                async with asyncio.timeout(self.timeout):
+                    result = await call(question, **arguments)
+                    if inspect.isawaitable(result):
+                        result = await result
         except TimeoutError as error:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
-        return read_result(result, self.answer)
+        transcript = read_result(result, self.answer)
+        if not route.past:
+            return transcript
+        past = f"{number_of(route.past, 'call')} went past the gateway; use application(function, route=True)"
+        return dataclasses.replace(transcript, facts={**transcript.facts, "unrouted": past})
 
     def _make_arguments(self, exchange: Exchange, *, asynchronous: bool) -> dict[str, Any]:
         parameters = inspect.signature(self.function).parameters
@@ -217,6 +226,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     headers: Mapping[str, str] | None = None,
     answer: str = ANSWER,
     timeout: float | None = 600.0,
+    route: bool = False,
     env: Mapping[str, str] | None = None,
     cwd: Path | str | None = None,
 ) -> Application:
@@ -246,6 +256,8 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         headers: HTTP headers for a service; messages never show their values.
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
         timeout: seconds for one question; None for no limit.
+        route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`).
+            Without it such calls go to their provider, and the fact `unrouted` counts them.
         env: further environment variables of a program.
         cwd: working directory of a program; None for that of pytest.
 
@@ -256,12 +268,14 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         raise SettingsError("application: give a function, a program's command, or the url of a service")
     if url is None and (request is not None or headers):
         raise SettingsError("application: request and headers are for services; give url=")
+    if route and not callable(target):
+        raise SettingsError("application: route is for functions; a program finds the model in its environment")
     if (url is not None or callable(target)) and (env or cwd):
         raise SettingsError("application: env and cwd are for programs; a function runs within pytest")
     if url is not None:
         return Application(ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})))
     if callable(target):
-        return Application(FunctionApplication(target, answer, timeout))
+        return Application(FunctionApplication(target, answer, timeout, route))
     command = shlex.split(target) if isinstance(target, str) else list(target or ())
     if not command:
         raise SettingsError("application: the command is empty; name a program and its arguments")

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.core.errors import SettingsError
+from evalsuite.solvers import application
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -111,3 +114,89 @@ def test_a_program_that_uses_anthropics_client_asks_the_model_under_test(suite: 
     suite.model = ("--model=function:app:agent",)
     suite.run("--run=first").assert_outcomes(passed=1)
     suite.run("--replay=first", model=False).assert_outcomes(passed=1)
+
+
+OWN_CLIENTS = """
+from anthropic import Anthropic, AsyncAnthropic
+from openai import AsyncOpenAI, OpenAI
+
+def plain(question):
+    with OpenAI(api_key="mine") as client:
+        asked = client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": question}])
+    with Anthropic(api_key="mine") as client:
+        said = client.messages.create(model="claude", max_tokens=9, messages=[{"role": "user", "content": "Rome"}])
+    return asked.choices[0].message.content + said.content[0].text
+
+async def asynchronous(question):
+    async with AsyncOpenAI(api_key="mine") as client:
+        asked = await client.responses.create(model="gpt-4o", input=question)
+    async with AsyncAnthropic(api_key="mine") as client:
+        messages = [{"role": "user", "content": "Rome"}]
+        said = await client.messages.create(model="claude", max_tokens=9, messages=messages)
+    return asked.output_text + said.content[0].text
+
+async def blocking(question):
+    with OpenAI(api_key="mine", max_retries=0) as client:
+        client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": question}])
+"""
+
+
+@pytest.mark.parametrize("function", ["plain", "asynchronous"])
+def test_clients_that_a_function_makes_itself_ask_the_model_under_test(suite: Suite, function: str) -> None:
+    pytest.importorskip("anthropic")
+    write(suite, f"{OWN_CLIENTS}\nsolve = application({function}, route=True)", "transcript.answer == 'ParisRome'")
+    suite.run("--run=first").assert_outcomes(passed=1)
+    assert suite.records("first")[0]["usage"]["calls"] == 2
+    suite.run("--replay=first", model=False).assert_outcomes(passed=1)
+
+
+def test_a_client_that_would_block_the_event_loop_is_an_error(suite: Suite) -> None:
+    pytest.importorskip("anthropic")
+    write(suite, f"{OWN_CLIENTS}\nsolve = application(blocking, route=True)")
+    suite.run().assert_outcomes(errors=1)
+
+
+UNROUTED = """
+import httpx2
+
+def solve_alone(question):
+    with httpx2.Client(transport=httpx2.HTTPTransport(proxy="http://127.0.0.1:1")) as client:
+        for _ in range(2):
+            try:
+                client.post("http://api.openai.com/v1/chat/completions")
+            except httpx2.HTTPError:
+                pass
+    return "done"
+
+solve = application(solve_alone)
+"""
+
+
+def test_calls_that_go_past_the_gateway_are_told(suite: Suite) -> None:
+    write(suite, UNROUTED, "transcript.facts['unrouted'].startswith('2 calls went past the gateway')")
+    suite.run().assert_outcomes(passed=1)
+
+
+BY_A_CLIENT = """
+import httpx2
+
+def ask_provider(messages):
+    with httpx2.Client(transport=httpx2.HTTPTransport(proxy="http://127.0.0.1:1")) as client:
+        try:
+            client.post("http://api.openai.com/v1/chat/completions")
+        except httpx2.ConnectError:
+            return "refused"
+"""
+
+
+def test_calls_of_the_gateway_itself_are_not_routed(suite: Suite) -> None:
+    (suite.path / "app.py").write_text(BY_A_CLIENT, encoding="utf-8")
+    ask = "async def ask(question, model):\n    return (await model.chat(question)).text\n"
+    write(suite, f"{ask}\nsolve = application(ask)", "(transcript.answer, transcript.facts) == ('refused', {})")
+    suite.model = ("--model=function:app:ask_provider",)
+    suite.run().assert_outcomes(passed=1)
+
+
+def test_only_a_function_has_clients_to_route() -> None:
+    with pytest.raises(SettingsError, match="route is for functions"):
+        application("node agent.js", route=True)
