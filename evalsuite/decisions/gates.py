@@ -53,12 +53,23 @@ SUBJECT = re.compile(
     re.VERBOSE,
 )
 CONDITION = re.compile(
-    rf"""(?:(?P<comparison>>=|<=|≥|≤|>|<)\s*(?P<dollars>\$)?\s*(?P<threshold>{NUMBER})\s*(?P<unit>%|ms\b|s\b)?
-        |{NO_WORSE_THAN}(?:\s+by\s+(?P<loss>{NUMBER})\s*(?P<percent>%)?)?)""",
+    rf"""(?:(?P<comparison>>=|<=|≥|≤|>|<)\s*|{NO_WORSE_THAN}(?:\s+by\s+|(?P<usual_loss>(?!\S|\s+by\s))))
+        (?(usual_loss)|(?P<dollars>\$)?\s*(?P<number>{NUMBER})\s*(?P<unit>[%$]|ms\b|s(?:ec(?:onds?)?)?\b)?)""",
     re.VERBOSE,
 )
 CONFIDENCE = re.compile(r"\s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*")
-UNITS = {"%": 0.01, "ms": 0.001, "s": 1.0}
+UNITS = {"%": 0.01, "ms": 0.001}  # Factors to the metric's own scale; 1 for other units.
+SLIPS = {
+    "=>": ">=",
+    "=<": "<=",
+    r"(is )?at least": ">=",
+    r"(is )?at most": "<=",
+    r"(not|no) worse (then|than|as)": "no worse than",
+    r"(?<=\d),(?=\d)(?!\d{3}\b)": ".",
+    "\N{MINUS SIGN}": "-",
+    r"\(?(at |@)?\s*(\d\d+(\.\d+)?)\s*%?\)?$": r"@\2%",
+}
+"""Frequent faults in the text of a gate, as patterns, with the text that replaces each."""
 FORM = (
     "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, with the interval's bound benchmark.metric >= 0.5 @95%, or "
     "against a baseline benchmark.metric no worse than RUN by 0.02"
@@ -116,7 +127,8 @@ def parse_gate(text: str) -> Gate:
     condition = CONDITION.match(text, subject.end()) if subject else None
     ending = CONFIDENCE.fullmatch(text, condition.end()) if condition else None
     if not subject or not condition or not ending:
-        raise SettingsError(f"gate {text!r} cannot be read{_find_fault(text, subject, condition)}; write {FORM}")
+        fault, meant = _find_fault(text, subject, condition), _correct_slip(text)
+        raise SettingsError(f"gate {text!r:.200} cannot be read{fault}{meant}; write {FORM}")
     tag, value = (subject[part] and subject[part].strip() for part in ("tag", "value"))
     if "" in {tag, value}:
         raise SettingsError(f"gate {text!r} cannot be read: a tag or its value is empty; write {FORM}")
@@ -148,11 +160,22 @@ def name_other_metric(text: str) -> str:
     return f"{text[:end]}_other{text[end:]}"
 
 
+def _correct_slip(text: str) -> str:
+    """Suggest the nearest text that can be read, after the correction of one frequent fault; else return nothing."""
+    for pattern, right in SLIPS.items():
+        near = re.sub(pattern, right, text)
+        subject = SUBJECT.match(near) if near != text else None
+        condition = CONDITION.match(near, subject.end()) if subject else None
+        if condition and CONFIDENCE.fullmatch(near, condition.end()):
+            return f" (did you mean {near!r:.200}?)"
+    return ""
+
+
 def _find_fault(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
     """Say at which column a gate stops making sense, and what is expected there."""
     at = condition.end() if condition else subject.end() if subject else 0
     wanted = "the end, or @95%" if condition else ">=, <=, >, < or 'no worse than RUN'" if subject else "a metric"
-    if subject and not condition and (sign := re.match(r">=|<=|≥|≤|>|<", text[at:])):
+    if subject and not condition and (sign := re.match(rf">=|<=|≥|≤|>|<|{NO_WORSE_THAN}\s+by\b", text[at:])):
         at, wanted = at + sign.end(), "a number"
     rest = text[at:].split()
     column = len(text) - len(text[at:].lstrip()) + 1
@@ -167,17 +190,19 @@ def _read_metric(subject: re.Match[str]) -> str:
 
 def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
     """Read the threshold, or the loss that matters, on the metric's own scale."""
-    if condition["than"]:
-        loss = float(condition["loss"] or "nan") * (UNITS["%"] if condition["percent"] else 1)
-        if loss <= 0:
-            raise SettingsError(f"gate {text!r}: a loss that matters is above 0")
-        return loss
-    unit = condition["unit"]
-    if condition["dollars"] and not metric.endswith("cost"):
-        raise SettingsError(f"gate {text!r}: dollars belong to a cost, and {metric} is none")
-    if unit in {"s", "ms"} and not (metric == "seconds" or metric.startswith("latency_")):
-        raise SettingsError(f"gate {text!r}: seconds belong to a latency, and {metric} is none")
-    return float(condition["threshold"]) * (UNITS[unit] if unit else 1)
+    if condition["number"] is None:
+        return math.nan
+    unit = "$" if condition["dollars"] else condition["unit"] or ""
+    if unit == "$" and not metric.endswith("cost"):
+        raise SettingsError(f"gate {text!r}: dollars belong to a cost, and {metric} is not a cost")
+    if unit.startswith(("s", "ms")) and not (metric == "seconds" or metric.startswith("latency_")):
+        raise SettingsError(f"gate {text!r}: seconds belong to a latency such as latency p95, and {metric} is not one")
+    if unit == "%" and metric in RESOURCES:
+        raise SettingsError(f"gate {text!r}: % belongs to a share, and {metric} is an amount")
+    threshold = float(condition["number"]) * UNITS.get(unit, 1.0)
+    if condition["than"] and threshold <= 0:
+        raise SettingsError(f"gate {text!r}: a loss that matters is above 0")
+    return threshold
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:

@@ -63,7 +63,7 @@ def test_a_condition_is_read_as_it_is_written(parts: dict[str, Any], space: str)
         "", "a", "a.b", "a.b >=", "a.b 0.5", ".b >= 0.5", "a. >= 0.5", "A.b >= 0.5", "a.b == 0.5",
         "a.b => 0.5", "a.b >= high", "a.b >= 0.5 95%", "a.b >= 0.5 @95", "a[].b >= 0.5", "a[x.b >= 0.5",
         "a[ ].b >= 0.5", "a[ =x].b >= 0.5", "a.b >= 0.5 and a.c >= 0.5", "a.b >= 1e", "a.b >= nan", "a.b no worse main",
-        "a.b no worse than", "a.b no worse than x by", "a.b >= 4 h", "a.b >= 0.5 $", "latency p955 <= 4",
+        "a.b no worse than", "a.b no worse than x by", "a.b >= 4 h", "a.b >= 0.5 €", "latency p955 <= 4",
     ],
 )  # fmt: skip
 def test_what_is_no_condition_is_refused_with_the_form(text: str) -> None:
@@ -78,6 +78,7 @@ def test_what_is_no_condition_is_refused_with_the_form(text: str) -> None:
         ("quality >= high", 12, "a number is expected, not 'high'"),
         ("qa.quality >= 0.5 95%", 19, "the end, or @95% is expected, not '95%'"),
         ("", 1, "a metric is expected, not the end"),
+        ("quality no worse than main by much", 31, "a number is expected, not 'much'"),
     ],
 )
 def test_the_message_names_the_column_of_the_fault(text: str, column: int, wanted: str) -> None:
@@ -98,12 +99,49 @@ def test_the_message_names_the_column_of_the_fault(text: str, column: int, wante
         ("qa.accuracy >= 80%", "qa.accuracy >= 0.8"),
         ("qa . accuracy ≥ 0.8 @ 95 %", "qa.accuracy >= 0.8 @95%"),
         ("accuracy ≤ 0.8", "*.accuracy <= 0.8"),
+        ("cost per case <= 0.01 $", "*.cost <= 0.01"),
+        ("latency p95 <= 4 seconds", "*.latency_p95 <= 4"),
+        ("qa.cost per case no worse than main by $0.01", "qa.cost no worse than main by 0.01"),
+        ("qa.latency p95 no worse than main by 250 ms", "qa.latency_p95 no worse than main by 0.25"),
     ],
 )
 def test_a_gate_may_be_written_as_people_write_it(text: str, plain: str) -> None:
     gate = parse_gate(text)
     assert replace(gate, text=plain, bare=False) == parse_gate(plain)
     assert gate.bare is plain.startswith("*")
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("qa.quality => 0.8", "qa.quality >= 0.8"),
+        ("quality =< 0.8 @95%", "quality <= 0.8 @95%"),
+        ("quality is at least 0.8", "quality >= 0.8"),
+        ("quality not worse than main by 0.02", "quality no worse than main by 0.02"),
+        ("quality no worse then main", "quality no worse than main"),
+        ("quality >= 0,8", "quality >= 0.8"),
+        ("quality >= 0.8 at 95%", "quality >= 0.8 @95%"),
+        ("quality >= 0.8 (95%)", "quality >= 0.8 @95%"),
+        ("quality >= 0.8 @95", "quality >= 0.8 @95%"),
+    ],
+)
+def test_a_refusal_suggests_the_nearest_gate_that_can_be_read(text: str, near: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_gate(text)
+    assert f"(did you mean '{near}'?)" in str(caught.value)
+    assert parse_gate(near).text == near
+
+
+def test_a_refusal_suggests_nothing_where_nothing_is_near() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_gate("quality is good")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_separator_of_thousands_is_not_taken_for_a_decimal_point() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_gate("tokens per case <= 1,000")
+    assert "did you mean" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +172,10 @@ def test_a_gate_against_a_baseline_is_read_as_it_is_written(metric: str, than: s
     [
         ("accuracy <= $3", "dollars belong to a cost"),
         ("accuracy <= 3 s", "seconds belong to a latency"),
+        ("accuracy no worse than main by $3", "dollars belong to a cost"),
+        ("accuracy <= 3$", "dollars belong to a cost"),
+        ("cost per case no worse than main by 5%", "% belongs to a share, and cost is an amount"),
+        ("latency p95 <= 80%", "% belongs to a share, and latency_p95 is an amount"),
         ("accuracy no worse than main by 0", "above 0"),
         ("accuracy no worse than main by 0.1 @95%", "one joint confidence"),
     ],
