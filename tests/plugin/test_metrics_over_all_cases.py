@@ -81,7 +81,9 @@ def test_a_comparison_draws_a_named_matrix_for_each_run(suite: Suite) -> None:
     (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
     for name in ("before", "after"):
         suite.run(f"--run={name}")
-    suite.pytester.run(sys.executable, "-mevalsuite", "compare", "reports/before", "reports/after", "--to=side")
+    suite.pytester.run(
+        sys.executable, "-mevalsuite", "compare", "reports/before", "reports/after", "--to=side", "--code=."
+    )
     text = (suite.path / "side" / "comparison.md").read_text("utf-8")
     assert "Confusion matrix: before" in text
     assert "Confusion matrix: after" in text
