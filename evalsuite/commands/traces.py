@@ -13,7 +13,7 @@ from evalsuite.applications.case_model import CallLog, LoggedCall
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.applications.messages_api import read_message_request
 from evalsuite.commands import demand_suite, own_declarations
-from evalsuite.core.errors import DatasetError
+from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import number_of
 from evalsuite.core.types import Completion, Message, ToolCall, Transcript, Usage
@@ -31,7 +31,9 @@ def add_traces_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files, the suite, and the file of answers."""
     parser.add_argument("sources", nargs="+", type=Path, metavar="PATH", help=f"file, folder, or run: {EXPECTED}")
     parser.add_argument("--suite", required=True, metavar="SUITE", help="the benchmarks that score the traces")
-    parser.add_argument("--to", type=Path, default=Path("traces.jsonl"), metavar="FILE", help="the answers to write")
+    parser.add_argument(
+        "--to", type=Path, default=Path("trace-answers.jsonl"), metavar="FILE", help="the answers to write"
+    )
     parser.epilog = (
         "The command writes FILE and runs `pytest --answers=FILE SUITE`; other options go to pytest. Each trace is a "
         "sample of each benchmark, with the target of the benchmark's sample of the same id, if there is one."
@@ -43,6 +45,8 @@ def run_traces(options: argparse.Namespace) -> int:
     demand_suite(options.suite)
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     files = [file for source in options.sources for file in _list_files(source)]
+    if options.to.resolve() in {file.resolve() for file in files}:
+        raise SettingsError(f"--to {options.to}: that is one of the traces; name another file, or move this one away")
     for file in files:
         for line in read_traces(file):
             key = line.get("benchmark", ""), line["id"]

@@ -208,3 +208,12 @@ def test_a_line_of_answers_with_a_broken_trace_is_an_error(suite: Suite, field: 
     result = suite.run("--answers=given.jsonl", model=False)
     assert result.ret
     assert "cannot be read" in result.stdout.str() + result.stderr.str()
+
+
+def test_a_source_is_never_written_over(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = logs / "trace-answers.jsonl"
+    kept.write_text(json.dumps(OPENAI), "utf-8")
+    for source in (kept, logs):
+        assert main(["score", "traces", str(source), "--suite", ".", "--to", str(kept)]) == 2
+        assert "that is one of the traces" in capsys.readouterr().err
+    assert json.loads(kept.read_text("utf-8")) == OPENAI
