@@ -305,7 +305,7 @@ class _Proof:
 def _answers(records: Path) -> dict[str, str]:
     """Map each question of a run to its expected answer as text."""
     answers = {}
-    for line in records.read_text("utf-8").splitlines():
+    for line in records.read_bytes().splitlines():
         record = json.loads(line)
         target = record.get("target")
         if isinstance(target, list) and target:

@@ -313,7 +313,7 @@ def say_labels(decision: GateDecision, labels: int) -> str:
 def read_scores(file: Path) -> list[dict[str, Any]]:
     """Read the scores that judges gave earlier: an object per judge and score, with the scores by case."""
     try:
-        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        lines = [json.loads(line) for line in file.read_bytes().splitlines()]
         return [{**line, "cases": {str(case): float(score) for case, score in line["cases"].items()}} for line in lines]
     except FileNotFoundError:
         return []

@@ -111,7 +111,7 @@ def read_table(path: Path) -> str:
 
 
 def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = read_table(path).splitlines()
+    lines = read_table(path).split("\n")
     if not any(line.strip() for line in lines):
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
     for number, line in enumerate(lines, 1):

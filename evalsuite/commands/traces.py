@@ -106,7 +106,7 @@ def _list_items(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 try:
                     yield f"line {number}", json.loads(line)

@@ -85,7 +85,7 @@ def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _parse_lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 yield json.loads(line)

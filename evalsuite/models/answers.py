@@ -76,7 +76,7 @@ class ReadyAnswers:
 def read_answers(file: str) -> ReadyAnswers:
     """Read a file of answers, once per process."""
     try:
-        lines = Path(file).read_text("utf-8-sig").splitlines()
+        lines = Path(file).read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BackendUnavailable(f"--answers {file}: {error}; expected {EXPECTED}") from error
     answers: dict[tuple[str, str], Mapping[str, Any]] = {}

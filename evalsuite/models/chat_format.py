@@ -183,7 +183,8 @@ def join_stream(content: bytes) -> dict[str, Any]:
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Read the events' data, and whether the end was marked."""
     events, ended = [], False
-    for line in content.decode("utf-8", "replace").splitlines():
+    for raw in content.splitlines():  # of bytes, because U+2028 inside JSON ends a line of text
+        line = raw.decode("utf-8", "replace")
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data == "[DONE]":
             ended = True

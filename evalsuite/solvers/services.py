@@ -28,6 +28,7 @@ LARGEST_ANSWER = 64 * 2**20  # Bytes of a service's answer.
 LONGEST_ERROR = 2000  # Characters of a failed answer that the error message repeats.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
 EFFECT = "request to the service"  # The name of a request among a case's stored tool calls.
+LINE_END = re.compile(r"\r\n|\r|\n")  # The only ones; JSON may hold U+2028 and others as they are.
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
 
@@ -118,7 +119,7 @@ class ServiceApplication:
         if kind == "text/event-stream":
             events = list(_list_events(text))
         elif kind.endswith("json"):
-            events = text.splitlines() if kind == "application/x-ndjson" else [text]
+            events = LINE_END.split(text) if kind == "application/x-ndjson" else [text]
         else:
             return text, {}
         pieces, facts = [], dict[str, Any]()
@@ -180,7 +181,7 @@ class _Filler:
 def _list_events(text: str) -> Iterator[str]:
     """Yield the data of server-sent events; the lines of one event belong together."""
     for event in re.split(r"\r?\n\r?\n", text):
-        lines = [line.removeprefix("data:").removeprefix(" ") for line in event.splitlines() if line[:5] == "data:"]
+        lines = [line.removeprefix("data:").removeprefix(" ") for line in LINE_END.split(event) if line[:5] == "data:"]
         if lines:
             yield "\n".join(lines)
 

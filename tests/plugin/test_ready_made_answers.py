@@ -37,6 +37,15 @@ def test_a_suite_runs_on_ready_made_answers_without_a_model(pytester: pytest.Pyt
     assert {record["model"] for record in records} == {"answers:given.jsonl"}
 
 
+def test_an_answer_may_hold_what_ends_a_line_of_text_but_not_of_json(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
+    pytester.makepyfile(CASE)
+    lines = [{"id": "fr", "answer": "Paris"}, {"id": "it", "answer": "Ro\u2028\x85me"}]
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\r\n" for line in lines)
+    pytester.path.joinpath("given.jsonl").write_bytes(text.encode())
+    pytester.runpytest_subprocess("--answers=given.jsonl", "--run=r").assert_outcomes(passed=1, failed=1)
+
+
 def test_a_sample_without_an_answer_is_an_error_and_no_zero(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
     pytester.makepyfile(CASE)

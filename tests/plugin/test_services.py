@@ -53,13 +53,14 @@ class Service:
     async def stream(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for piece in ("Pa", "ris"):
-            await response.write(b": comment\n\ndata: " + json.dumps({"delta": {"text": piece}}).encode() + b"\n\n")
+        for piece in ("Pa", "ris\u2028"):
+            data = json.dumps({"delta": {"text": piece}}, ensure_ascii=False)
+            await response.write(f": comment\n\ndata: {data}\n\n".encode())
         await response.write(b'data: {"usage": 3}\n\ndata: [DONE]\n\n')
         return response
 
     async def lines(self, request: web.Request) -> web.Response:
-        return web.Response(text='"Pa"\n"ris"\n', content_type="application/x-ndjson")
+        return web.Response(text='"Pa"\r\n"ris\u2028"\n', content_type="application/x-ndjson")
 
     async def ask_model(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -180,7 +181,7 @@ def ask(url: str, **given: Any) -> Any:
 
 @pytest.mark.parametrize(("path", "answer"), [("/stream", "delta.text"), ("/lines", "text")])
 def test_the_pieces_of_a_stream_are_the_answer(service: Service, path: str, answer: str) -> None:
-    assert ask(service.url + path, answer=answer).answer == "Paris"
+    assert ask(service.url + path, answer=answer).answer == "Paris\u2028"
 
 
 def test_a_function_makes_the_request(service: Service) -> None:

@@ -232,7 +232,7 @@ def predicate_buckets(questions: Path) -> dict[str, str]:
     path = predicates_path(questions)
     if not path.is_file():
         return {}
-    lines = [tuple(line.split("\t")) for line in read_text(path).splitlines()]
+    lines = [tuple(line.split("\t")) for line in read_text(path).rstrip("\n").split("\n")]
     for number, line in enumerate(lines, 1):
         if len(line) != len(HEADER) or (number == 1 and line != HEADER):
             expected = "the columns " + ", ".join(HEADER)

@@ -164,15 +164,15 @@ def test_the_responses_api_is_asked_and_read(once: Once, chat_server: ChatServer
 def test_a_stream_is_put_together(once: Once, chat_server: ChatServer) -> None:
     events = [
         {"choices": [{"index": 0, "delta": {"content": "Par"}}]},
-        {"choices": [{"index": 0, "delta": {"content": "is"}, "finish_reason": "stop"}]},
+        {"choices": [{"index": 0, "delta": {"content": "is\u2028"}, "finish_reason": "stop"}]},
         {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
     ]
-    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    body = "".join(f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events)
     chat_server.reply = lambda _: chat_server.say(
         body=(body + "data: [DONE]\n\n").encode(), headers={"Content-Type": "text/event-stream"}
     )
     completion = once(OpenAIBackend(chat_server.url), params={"stream": True})
-    assert (completion.text, completion.usage.completion_tokens) == ("Paris", 2)
+    assert (completion.text, completion.usage.completion_tokens) == ("Paris\u2028", 2)
     assert chat_server.bodies[0]["stream_options"] == {"include_usage": True}
     chat_server.reply = lambda _: chat_server.say(body=body.encode(), headers={"Content-Type": "text/event-stream"})
     with pytest.raises(Exception, match="cut off before its end"):
