@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,7 @@ def test_an_instrumented_agent_yields_its_transcript(tmp_path: Path) -> None:
     def weather(city: str) -> str:
         return f"sunny in {city}"
 
-    answer = agent.run_sync("Oslo?").output
+    answer = asyncio.run(agent.run("Oslo?")).output
     file = tmp_path / "otlp.json"
     file.write_text(json.dumps(MessageToDict(encode_spans(exporter.get_finished_spans()))), encoding="utf-8")
     (line,) = command.read_traces(file)
