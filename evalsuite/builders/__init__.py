@@ -14,7 +14,7 @@ BUILDERS = {
     "struc-bench": (
         "items of Struc-Bench from box scores, from .tex and .html files; FormatCoT descriptions; statistics"
     ),
-    "treb": "question-answer pairs from a folder of CSV tables",
+    "treb": "question-answer pairs from a folder of tables",
 }
 """The products of the builders, by command-line name; the packages have underscores instead of hyphens."""
 

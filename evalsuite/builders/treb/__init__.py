@@ -1,4 +1,4 @@
-"""`evalsuite build treb`: questions and answers from a folder of CSV tables, by templates and, on request, by models.
+"""`evalsuite build treb`: questions and answers from a folder of tables, by templates and, on request, by models.
 
 The templates follow the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and
 Distribution Testing. Each answer is computed in plain Python from the cells. A pair is kept only if its own pandas
@@ -15,8 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,
@@ -32,8 +30,8 @@ from evalsuite.builders.treb.model_questions import (
     add_panel_options,
     make_record,
 )
-from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
-from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.builders.treb.table_files import list_files, read_sheets
+from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import number_of
 from evalsuite.sandbox import Sandbox, TableFile
 
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evalsuite.builders.treb.lookups import TemplatePair
+    from evalsuite.builders.treb.sheet import Sheet
 
 TEMPLATES = {
     "Table_Query": QUERY_TEMPLATES,
@@ -51,12 +50,11 @@ TEMPLATES = {
 }
 # Attempts per pair, because a template's random draw may find nothing to ask.
 TRIES = 5
-MOST_BYTES = 4 * LONGEST  # UTF-8 has at most four bytes per character; a larger file is not read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("tables", type=Path, help="folder of CSV tables, each with one header row")
+    parser.add_argument("tables", type=Path, help="folder of tables (CSV, TSV, Excel, SQLite) with one header row")
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for the JSON files and csv/; for --data, call it .../treb"
     )
@@ -69,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Build, report the result, and return the exit status: 1 if no pair was made."""
     if args.each < 1:
         raise SettingsError(f"--each is {args.each}; it must be at least 1")
-    paths = csv_files(args.tables)
+    paths = list_files(args.tables)
     built = asyncio.run(build(paths, seed=args.seed, each=args.each))
     if args.models:
         add_model_pairs(args, built)
@@ -84,17 +82,9 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
     by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
-    pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.tables), "table")
+    pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.sheets), "table")
     sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
     return 0
-
-
-def csv_files(folder: Path) -> list[Path]:
-    """List the tables of a folder by name."""
-    if tables := sorted(folder.glob("*.csv")):
-        return tables
-    problem = "no CSV file" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
-    raise DatasetError(folder, "", problem, "a folder of tables as *.csv")
 
 
 async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
@@ -102,7 +92,11 @@ async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> Built
     built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
     try:
         for path in paths:
-            await _add(path, built, sandbox, Random(f"{seed} {path.name}"), each)  # noqa: S311 - no secret
+            for name, sheet in read_sheets(path):
+                if isinstance(sheet, str):
+                    built.skipped[name] = sheet
+                else:
+                    await _add(built.keep(sheet), built, sandbox, Random(f"{seed} {name}"), each)  # noqa: S311
     finally:
         await sandbox.aclose()
     return built
@@ -111,8 +105,8 @@ async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> Built
 def write(built: BuiltPairs, out: Path) -> None:
     """Write one JSON file per subtask, and the tables into `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
-    for name, text in (built.tables | built.renamed).items():
-        (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
+    for sheet in (*built.sheets.values(), *built.renamed):
+        (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.csv(), encoding="utf-8", newline="")
     for subtask in (*TEMPLATES, *SUBTASKS):
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
         if records or subtask in TEMPLATES:
@@ -120,10 +114,7 @@ def write(built: BuiltPairs, out: Path) -> None:
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
-async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
-    sheet = _read_sheet(path, built)
-    if sheet is None:
-        return
+async def _add(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
     sent = {"df": TableFile(sheet.table.csv().encode())}
     chinese = speaks_chinese(sheet)
     for name, english in _pairs(sheet, random, each):
@@ -135,21 +126,6 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
         else:
             more = {"question_en": english.question} if pair is not english else {}
             built.records.append(make_record(name, pair, sheet) | more)
-
-
-def _read_sheet(path: Path, built: BuiltPairs) -> Sheet | None:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it has more than {LONGEST} characters of content")
-        text = read_text(path)
-        table = from_csv(text, 1)
-        if fault := find_fault(table, len(text)):
-            raise ValueError(fault)
-    except (DatasetError, ValueError) as error:
-        built.skipped[path.name] = str(error)
-        return None
-    built.tables[path.name] = text
-    return Sheet(path.stem, table)
 
 
 def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:

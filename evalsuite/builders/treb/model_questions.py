@@ -14,12 +14,11 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass, field, replace
-from itertools import cycle, islice
+from itertools import chain, count, cycle, islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.solving import json_objects
-from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.treb.lookups import same_answer, speaks_chinese
@@ -321,7 +320,7 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     subtasks = args.subtasks or list(SUBTASKS)
     with (
         session(settings, args.out / STORE) as opened,
-        BuildProgress(len(built.tables) * len(subtasks), "question") as progress,
+        BuildProgress(len(built.sheets) * len(subtasks), "question") as progress,
     ):
         opened.do(lambda model: _make_pairs(_make_panel(args, model), built, subtasks, progress))
 
@@ -338,9 +337,7 @@ def _make_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
 
 async def _make_pairs(panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], progress: BuildProgress) -> None:
     jobs = [
-        _make_record(panel, built, Sheet(name.removesuffix(".csv"), from_csv(text, 1)), subtask, progress)
-        for name, text in built.tables.items()
-        for subtask in subtasks
+        _make_record(panel, built, sheet, subtask, progress) for sheet in built.sheets.values() for subtask in subtasks
     ]
     try:
         # The gateway limits connections; gather keeps the order of the jobs.
@@ -357,7 +354,7 @@ async def _make_record(
     try:
         if subtask == COLUMN_NAMING:
             pair, sheet = await _make_naming_question(panel, sheet)
-            built.renamed[f"{sheet.name}.csv"] = sheet.table.csv()
+            built.renamed.append(sheet)
         else:
             pair = await panel.question(sheet, BRIEFS[subtask])
     except Dropped as reason:
@@ -452,11 +449,17 @@ class BuiltPairs:
 
     # records in the published format, with the verifying program under `program`
     records: list[Mapping[str, Any]] = field(default_factory=list)
-    tables: dict[str, str] = field(default_factory=dict)  # The CSV text of the tables used, by file name.
-    # The CSV text of tables with a column's name removed, by file name.
-    renamed: dict[str, str] = field(default_factory=dict)
+    sheets: dict[str, Sheet] = field(default_factory=dict)  # The tables used, by name.
+    renamed: list[Sheet] = field(default_factory=list)  # Tables with a column's name removed.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
+
+    def keep(self, sheet: Sheet) -> Sheet:
+        """Keep a table, under a name of its own if another file's table has the same name."""
+        names = chain([sheet.name], (f"{sheet.name}_{number}" for number in count(2)))
+        named = replace(sheet, name=next(name for name in names if name not in self.sheets))
+        self.sheets[named.name] = named
+        return named
 
 
 def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:

@@ -1,0 +1,213 @@
+"""Tables of a user's folder: delimited text in any usual encoding, sheets of workbooks, tables of SQLite databases.
+
+Cells become text. Numbers are written as pandas and people read them alike: `1,200` becomes `1200`, and `1.200,5`, in a
+file with decimal commas, `1200.5`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+from contextlib import closing
+from datetime import datetime, time
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from zipfile import BadZipFile, ZipFile
+
+from evalsuite.benchmarks.treb.tables import SourceTable
+from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_fault, is_number
+from evalsuite.core.errors import DatasetError
+from evalsuite.sandbox.inside.files import find_encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
+DELIMITERS = ",;\t|"
+MOST_BYTES = 4 * LONGEST  # of a text file: a character has at most four
+# Most bytes of a workbook's parts and of a database's cell; most cells, of which the empty ones have no characters.
+MOST_UNPACKED, MOST_CELL, MOST_CELLS = 32 << 20, 1 << 20, 1 << 20
+TOO_LONG = f"it has more than {LONGEST} characters of content"
+
+
+def list_files(folder: Path) -> list[Path]:
+    """List the files of a folder that may hold tables, by name.
+
+    Raises:
+        DatasetError: the folder does not exist or has no such file.
+    """
+    kinds = (*TEXTS, *WORKBOOKS, *DATABASES)
+    if folder.is_dir() and (files := sorted(path for path in folder.iterdir() if path.suffix.lower() in kinds)):
+        return files
+    problem = "no table" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
+    raise DatasetError(folder, "", problem, f"a folder of tables as {', '.join(f'*{kind}' for kind in kinds)}")
+
+
+def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
+    """Yield each table of a file under its name, or under the name of its source the reason why it is left out."""
+    kind = path.suffix.lower()
+    read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
+    try:
+        if not path.is_file():
+            raise ValueError("it is not a regular file")
+        for part, rows, delimiter in read(path):
+            name, source = path.stem, path.name
+            if part:
+                shown = re.sub(r"[^\w .()-]+", "_", part)[:60]
+                name, source = f"{name}_{shown}", f"{source}, {shown}"
+            found = _make_sheet(name, rows, delimiter) if not isinstance(rows, str) else rows
+            yield (source if isinstance(found, str) else name), found
+    except (OSError, ValueError, csv.Error, sqlite3.Error, BadZipFile) as error:
+        yield path.name, getattr(error, "strerror", None) or str(error)
+
+
+TablePart = tuple[
+    str, "Sequence[Sequence[str]] | str", str
+]  # A table's name, its rows or why it has none, the delimiter.
+
+
+def _make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
+    cells = [[cell.strip() for cell in row] for row in rows]
+    cells = [row for row in cells if any(row)]
+    width = max(map(len, cells), default=0)
+    columns = [[*column] for column in zip(*(row + [""] * (width - len(row)) for row in cells), strict=True)]
+    columns = _write_numbers([column for column in columns if any(column)], decimal_commas=delimiter != ",")
+    lines = list(zip(*columns, strict=True))
+    if not lines:
+        return "it has no rows"
+    table = SourceTable((lines[0],), tuple(lines[1:]))
+    return find_fault(table, len(table.csv())) or Sheet(name, table)
+
+
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_CONTINENTAL = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
+
+
+def _write_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
+    """Rewrite the columns that hold only numbers with separators, and missing cells."""
+
+    def fits(column: list[str], *, continental: bool) -> bool:
+        present = [cell for cell in column[1:] if cell not in MISSING]
+        read = _CONTINENTAL.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
+        return bool(present) and all(map(read, present))
+
+    # One column that reads in no other way tells how the file writes its numbers.
+    continental = decimal_commas and any(
+        fits(column, continental=True) and not fits(column, continental=False) for column in columns
+    )
+    removed, point = (r"[.\u00a0\u202f](?=\d)", ",") if continental else (",", ".")
+    return [
+        [
+            column[0],
+            *(cell if cell in MISSING else re.sub(removed, "", cell).replace(point, ".") for cell in column[1:]),
+        ]
+        if fits(column, continental=continental)
+        else column
+        for column in columns
+    ]
+
+
+def _read_text(path: Path) -> Iterator[TablePart]:
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(TOO_LONG)
+    text = decode(path.read_bytes())
+    if mark := re.match(r"sep=(.)\r?\n", text):  # a line that tells Excel the delimiter
+        text = text[mark.end() :]
+    delimiter = mark[1] if mark else _find_delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        yield "", list(reader), delimiter
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from error
+
+
+def decode(content: bytes) -> str:
+    """Decode a text file: UTF-8, UTF-16 (with a byte-order mark or mostly of ASCII), GB18030, else Windows-1252.
+
+    Raises:
+        ValueError: the content is binary, or text in another encoding.
+    """
+    halves = [content[start::2].count(0) * 4 > len(content) for start in (0, 1)]
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or sum(halves) == 1:
+        byte_order = "" if content[:1] in (b"\xff", b"\xfe") else "-be" if halves[0] else "-le"
+        return content.decode(f"utf-16{byte_order}")
+    try:
+        text = content.decode(find_encoding(content))
+    except UnicodeDecodeError as error:
+        # Signs outside ASCII stand alone in Latin words, and together in UTF-8 and in other scripts.
+        alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))
+        if 2 * alone <= sum(byte > 127 for byte in content):
+            place = f"byte {error.start}, 0x{content[error.start]:02x}"
+            raise ValueError(f"it is not UTF-8 ({place}), UTF-16, GB18030 or Latin-1; save it as UTF-8") from error
+        text = content.decode("latin-1" if set(content) & set(b"\x81\x8d\x8f\x90\x9d") else "cp1252")
+    if "\0" in text:
+        raise ValueError("it has NUL bytes, so it is not text")
+    return text
+
+
+def _find_delimiter(text: str) -> str:
+    """Find the delimiter by which most rows are as wide as the first, and of several the one of the widest rows."""
+
+    def rate(delimiter: str) -> tuple[float, int]:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]
+        width = len(rows[0])
+        return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0, 0)
+
+    return max(DELIMITERS, key=rate)
+
+
+def _read_workbook(path: Path) -> Iterator[TablePart]:
+    with ZipFile(path) as parts:
+        if sum(part.file_size for part in parts.infolist()) > MOST_UNPACKED:
+            raise ValueError(f"its parts have more than {MOST_UNPACKED >> 20} MiB")
+    try:
+        from openpyxl import load_workbook  # type: ignore[import-untyped]  # it ships no types
+    except ImportError as error:
+        raise ValueError("workbooks need openpyxl: pip install 'evalsuite[sandbox]'") from error
+    try:
+        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+            for sheet in book.worksheets:
+                yield sheet.title if len(book.worksheets) > 1 else "", _collect(sheet.iter_rows(values_only=True)), ","
+    # A damaged workbook raises whatever its XML happens to break.
+    except Exception as error:
+        raise ValueError(f"it is not a readable workbook: {str(error) or type(error).__name__}") from error
+
+
+def _read_database(path: Path) -> Iterator[TablePart]:
+    with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as database:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        found = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        for (name,) in database.execute(f"{found} ORDER BY name").fetchall():
+            table = '"' + name.replace('"', '""') + '"'
+            try:
+                cursor = database.execute(f"SELECT * FROM {table}")  # noqa: S608 - an identifier, quoted
+                rows = _collect(chain([[column[0] for column in cursor.description]], cursor))
+            except sqlite3.Error as error:
+                rows = str(error)
+            yield name, rows, ","
+
+
+def _collect(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
+    collected, length, cells = [], 0, 0
+    for row in rows:
+        if any(isinstance(cell, bytes) for cell in row):
+            return "it has binary cells"
+        texts = [_as_text(cell) for cell in row]
+        length, cells = length + sum(map(len, texts)), cells + len(texts)
+        if length > LONGEST or cells > MOST_CELLS:
+            return TOO_LONG
+        if any(texts):
+            collected.append(texts)
+    return collected
+
+
+def _as_text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    if isinstance(cell, datetime):
+        return str(cell.date() if cell.time() == time() else cell)
+    return "" if cell is None else str(cell)
