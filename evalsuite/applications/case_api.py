@@ -21,6 +21,7 @@ from evalsuite.core.types import Message
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.applications.span_receiver import SpanCollector
     from evalsuite.core.types import Completion
 
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models")
@@ -45,12 +46,15 @@ class CaseApi:
     def __init__(self, model: AnsweringModel, *, answers: int = 0) -> None:
         self._model = model
         self._answers = answers
+        self.spans: SpanCollector | None = None  # Receives the application's spans.
         # The conversations, without their instructions, by the ids that `previous_response_id` may name.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
         """Answer one HTTP request; raise only if the call is cancelled."""
         try:
+            if self.spans is not None and (method, path) == ("POST", "/traces"):
+                return self.spans.receive(content)
             return await self._answer(method, path.partition("?")[0].rstrip("/"), content)
         except BadRequest as error:
             return error_answer(400, str(error))

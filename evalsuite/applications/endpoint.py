@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aiohttp import web
 
     from evalsuite.applications.case_api import CaseApi
@@ -33,10 +35,12 @@ class Endpoint:
     Attributes:
         base_url: what OpenAI's clients call the base URL; holds the case's secret.
         api_key: the case's secret, for clients that insist on a key.
+        variables: further environment variables for programs: where they send their spans.
     """
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def env(self, **more: str) -> dict[str, str]:
         """Return this process's environment with the addresses and keys of OpenAI and Anthropic set to this endpoint.
@@ -56,6 +60,7 @@ class Endpoint:
             "ANTHROPIC_API_KEY": self.api_key,
             "NO_PROXY": direct,
             "no_proxy": direct,
+            **self.variables,
             **more,
         }
 
@@ -94,7 +99,8 @@ class LoopbackServer:
     def open(self, api: CaseApi) -> Endpoint:
         token = secrets.token_urlsafe(24)
         self._apis[token] = api
-        return Endpoint(f"http://127.0.0.1:{self.port}/{token}/v1", token)
+        base_url = f"http://127.0.0.1:{self.port}/{token}/v1"
+        return Endpoint(base_url, token, api.spans.variables(base_url) if api.spans else {})
 
     def close(self, endpoint: Endpoint) -> None:
         """Close an address and cancel the requests without an answer; the listener stays for the next case."""

@@ -9,18 +9,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.case_model import CallLog, LoggedCall
-from evalsuite.applications.chat_api import BadRequest
+from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.applications.messages_api import read_message_request
+from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
 from evalsuite.commands import demand_suite, own_declarations
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import number_of
-from evalsuite.core.types import Completion, Message, ToolCall, Transcript, Usage
+from evalsuite.core.types import Completion, Message
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
+
+    from evalsuite.applications.call_log import TraceSpan
 
 LARGEST_FILE = 2**29  # Bytes.
 EXPECTED = "OTLP JSON, records of a run, or chat logs: lists of messages of OpenAI or Anthropic, or objects with one"
@@ -78,17 +80,17 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
         for record in load_run(RunFolder(path), own_declarations(None)).records:
             yield from _read_record(encode_record(record))
         return
-    spans: dict[str, list[Mapping[str, Any]]] = {}
+    spans: dict[str, list[TraceSpan]] = {}
     for number, (where, item) in enumerate(_list_items(path), 1):
         try:
             if isinstance(item, dict) and "resourceSpans" in item:
-                for span in _list_spans(item):
-                    spans.setdefault(span["trace"], []).append(span)
+                for plain in list_spans(item):
+                    spans.setdefault(plain["trace"], []).append(read_span(plain))
             elif isinstance(item, dict) and {"case", "sample", "outcome"} <= item.keys():
                 yield from _read_record(item)
             else:
                 yield from _read_chat(item, f"{path.stem}-{number}")
-        except (BadRequest, KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        except UNREADABLE as error:
             found = f"what cannot be read ({type(error).__name__}: {str(error)[:200]})"
             raise DatasetError(path, where, found, EXPECTED) from error
     for trace, members in spans.items():
@@ -141,140 +143,27 @@ def _read_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
         if said.role == "assistant"
     ]
     kept = {name: log[name] for name in ("tags", "target") if log.get(name) is not None}
-    yield from _write_line(str(log.get("id", usual)), calls, kept)
+    yield from _write_line(str(log.get("id", usual)), CallLog(calls), kept)
 
 
-def _write_line(name: str, calls: Sequence[LoggedCall], more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Write the calls of one trace as an answer with its transcript; nothing if no model answered."""
-    if not calls:
+    if not log.calls:
         return
-    transcript = CallLog(list(calls)).transcript()
-    asked = [message for message in calls[0].messages if message.role not in {"system", "developer"}]
+    transcript = log.transcript()
+    asked = [message for message in log.calls[0].messages if message.role not in {"system", "developer"}]
     plain = [encode_message(message) for message in asked]
     is_text = len(asked) == 1 and isinstance(plain[0]["content"], str)
-    facts = {**transcript.facts, **more.get("facts", {})}
-    whole = Transcript(transcript.answer, transcript.messages, transcript.reasoning, transcript.events, facts)
     yield {
-        **{key: value for key, value in more.items() if key != "facts"},
+        **more,
         "id": name,
         "answer": transcript.answer,
         "input": asked[0].content if is_text else plain,
-        "transcript": encode_transcript(whole),
+        "transcript": encode_transcript(transcript),
     }
 
 
-def _list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Flatten one OTLP export."""
-    for resource in item["resourceSpans"]:
-        for scope in resource.get("scopeSpans", ()):
-            for span in scope.get("spans", ()):
-                begin, end = int(span.get("startTimeUnixNano", 0)), int(span.get("endTimeUnixNano", 0))
-                attributes = {str(pair["key"]): _read_value(pair.get("value")) for pair in span.get("attributes", ())}
-                yield {
-                    "trace": str(span["traceId"]),
-                    "name": str(span.get("name", "")),
-                    "begin": begin,
-                    "seconds": max(0, end - begin) / 1e9,
-                    "call": _read_call(attributes, max(0, end - begin) / 1e9),
-                }
-
-
-def _read_value(value: Any) -> Any:
-    match value:
-        case {"intValue": number}:
-            return int(number)
-        case {"arrayValue": {"values": list(values)}}:
-            return [_read_value(one) for one in values]
-        case {"kvlistValue": {"values": list(pairs)}}:
-            return {str(pair["key"]): _read_value(pair.get("value")) for pair in pairs}
-        case dict() if value:
-            return next(iter(value.values()))
-    return None
-
-
-def _read_call(attributes: Mapping[str, Any], seconds: float) -> LoggedCall | None:
-    """Read a model call by OpenTelemetry's GenAI conventions, or by OpenInference's; None if the span is another."""
-    # The span of an agent may repeat the messages of its model calls.
-    if attributes.get("gen_ai.operation.name") in {"invoke_agent", "create_agent", "execute_tool"}:
-        return None
-    if "gen_ai.output.messages" in attributes:
-        sent = [
-            *_read_parts(attributes, "gen_ai.system_instructions"),
-            *_read_parts(attributes, "gen_ai.input.messages"),
-        ]
-        said = list(_read_parts(attributes, "gen_ai.output.messages"))
-    else:
-        sent, said = (_read_numbered(attributes, f"llm.{side}_messages.") for side in ("input", "output"))
-    if not said:
-        return None
-    names = (
-        ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
-        ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
-    )
-    read, written = (next((int(attributes[name]) for name in pair if name in attributes), 0) for pair in names)
-    model = str(attributes.get("gen_ai.response.model") or attributes.get("llm.model_name") or "")
-    usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
-    completion = Completion(said[-1].content, tool_calls=said[-1].tool_calls, usage=usage)
-    return LoggedCall(model, tuple(sent), completion, seconds)
-
-
-def _read_parts(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
-    """Read messages in parts, as JSON text or as values."""
-    value = attributes.get(name) or []
-    items = json.loads(value) if isinstance(value, str) else value
-    if name.endswith("instructions"):
-        items = [{"role": "system", "parts": items}] if items else []
-    for item in items:
-        parts = item["parts"]
-        text = "\n".join(str(part["content"]) for part in parts if part.get("type") == "text")
-        calls = tuple(
-            ToolCall(str(part.get("id") or ""), part["name"], _write_json(part.get("arguments") or {}))
-            for part in parts
-            if part.get("type") == "tool_call"
-        )
-        results = [part for part in parts if part.get("type") == "tool_call_response"]
-        for part in results:
-            result = part.get("response", part.get("result", ""))
-            yield Message("tool", _write_json(result), tool_call_id=str(part.get("id") or ""))
-        if text or calls or not results:
-            yield Message(item["role"], text, calls)
-
-
-def _write_json(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
-    """Read OpenInference's messages: one attribute per field, with the message's number in its name."""
-    messages: dict[int, dict[str, Any]] = {}
-    calls: dict[tuple[int, int], dict[str, str]] = {}
-    for name, value in attributes.items():
-        if name.startswith(prefix):
-            number, _, rest = name.removeprefix(prefix).partition(".message.")
-            made, _, field = rest.removeprefix("tool_calls.").partition(".tool_call.")
-            messages.setdefault(int(number), {})
-            if field:
-                calls.setdefault((int(number), int(made)), {})[field] = _write_json(value)
-            else:
-                messages[int(number)][rest] = value
-    return [
-        Message(
-            message.get("role", "user"),
-            str(message.get("content") or ""),
-            tuple(
-                ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
-                for (owner, _), call in sorted(calls.items())
-                if owner == number
-            ),
-            message.get("tool_call_id"),
-        )
-        for number, message in sorted(messages.items())
-    ]
-
-
-def _read_trace(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    ordered = sorted(spans, key=lambda span: span["begin"])
-    calls = [span["call"] for span in ordered if span["call"] is not None]
-    shown = [{"name": span["name"], "seconds": round(span["seconds"], 6)} for span in ordered]
+def _read_trace(trace: str, members: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
+    spans = sorted(members, key=lambda span: span.begin)
     name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
-    yield from _write_line(name, calls, {"facts": {"spans": shown}})
+    yield from _write_line(name, CallLog([span.call for span in spans if span.call], spans=spans), {})

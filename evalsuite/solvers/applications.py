@@ -14,9 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from evalsuite.applications.case_model import BlockingModel
 from evalsuite.applications.routing import route_clients
+from evalsuite.applications.span_receiver import SpanCollector, require_opentelemetry
+from evalsuite.applications.spans import read_span
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.phrases import number_of
@@ -208,6 +211,7 @@ class Application:
     """Asks a function, a program or a service; made by `application`."""
 
     target: FunctionApplication | ProgramApplication | ServiceApplication
+    spans: bool = False
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         question = sample.input if isinstance(sample.input, str) else list(map(encode_message, sample.input))
@@ -215,7 +219,15 @@ class Application:
 
     async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
         """Answer one question of a case; the questions of a conversation share their exchange."""
-        return await self.target.reply(question, exchange)
+        if not self.spans:
+            return await self.target.reply(question, exchange)
+        model = exchange.model
+        collector = model.api.spans = SpanCollector(uuid4().hex)
+        with collector.within_process():
+            transcript = await self.target.reply(question, exchange)
+        # A replay takes the spans of the run, because durations differ.
+        model.log.spans += map(read_span, await model.effects.once("spans of the application", {}, collector.take))
+        return transcript
 
 
 def application(  # noqa: PLR0913 - the arguments of three kinds of target
@@ -229,6 +241,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     route: bool = False,
     env: Mapping[str, str] | None = None,
     cwd: Path | str | None = None,
+    spans: bool = False,
 ) -> Application:
     """Run an application as it is shipped; the model under test answers its model calls.
 
@@ -260,9 +273,14 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
             Without it such calls go to their provider, and the fact `unrouted` counts them.
         env: further environment variables of a program.
         cwd: working directory of a program; None for that of pytest.
+        spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the
+            `kind` `span`, `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and `agent`,
+            `tool` and `documents` if it has them. A program finds the receiver at OTEL_EXPORTER_OTLP_ENDPOINT. Model
+            calls that did not pass the gateway are read from the spans. At most 32 MiB and 10,000 spans per question.
 
     Raises:
-        SettingsError: the target is missing or empty, or was given what another kind of target takes.
+        SettingsError: the target is missing or empty, was given what another kind of target takes, or `spans` lacks
+            its packages.
     """
     if (target is None) == (url is None):
         raise SettingsError("application: give a function, a program's command, or the url of a service")
@@ -272,11 +290,15 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         raise SettingsError("application: route is for functions; a program finds the model in its environment")
     if (url is not None or callable(target)) and (env or cwd):
         raise SettingsError("application: env and cwd are for programs; a function runs within pytest")
+    if spans:
+        if url is not None:
+            raise SettingsError("application: spans are for functions and programs; a service has its own exporter")
+        require_opentelemetry("application(..., spans=True)")
     if url is not None:
         return Application(ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})))
     if callable(target):
-        return Application(FunctionApplication(target, answer, timeout, route))
+        return Application(FunctionApplication(target, answer, timeout, route), spans)
     command = shlex.split(target) if isinstance(target, str) else list(target or ())
     if not command:
         raise SettingsError("application: the command is empty; name a program and its arguments")
-    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd))
+    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd), spans)

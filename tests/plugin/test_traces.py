@@ -120,10 +120,10 @@ def test_an_instrumented_agent_yields_its_transcript(tmp_path: Path) -> None:
     assert [message["role"] for message in line["transcript"]["messages"]] == [
         *("system", "user", "assistant", "tool", "assistant")
     ]
-    turn, call, _ = line["transcript"]["events"]
+    turn, call, _, agent, *_ = line["transcript"]["events"]
     assert (call["tool"], call["observation"]) == ("weather", "sunny in a")
     assert turn["usage"]["prompt_tokens"] > 0
-    assert line["transcript"]["facts"]["spans"][0]["name"].startswith("invoke_agent")
+    assert (agent["kind"], agent["operation"], agent["begin"]) == ("span", "invoke_agent", 0)
 
 
 def attribute(key: str, value: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_spans_of_openinference_are_read(tmp_path: Path) -> None:
         attribute("llm.token_count.prompt", 7),
     )
     (line,) = command.read_traces(tmp_path / "a.json")
-    turn, call = line["transcript"]["events"]
+    turn, call, _ = line["transcript"]["events"]
     assert (line["input"], line["answer"], len(line["id"])) == ("Oslo?", "I look.", 64)
     assert (turn["usage"]["prompt_tokens"], call["tool"], call["arguments"]) == (7, "weather", {"city": "Oslo"})
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evalsuite.applications.case_model import CallLog, LoggedCall
+from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.types import Completion, Message, ToolCall, Transcript
 
 ASK = Message("user", "Oslo?")

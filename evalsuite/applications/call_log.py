@@ -1,0 +1,185 @@
+"""The calls and spans of one case, from which its transcript is made."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from bisect import insort
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.json_codec import encode_usage
+from evalsuite.core.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalsuite.core.types import Completion, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCall:
+    """One answered call."""
+
+    model: str  # Who was asked.
+    messages: tuple[Message, ...]  # The conversation as it was sent.
+    completion: Completion  # The answer.
+    seconds: float  # Wall time, waiting for the limiter included.
+    number: int = 0  # The call's place among the calls that were sent, from 1.
+
+    @property
+    def reply(self) -> Message:
+        """The answer as the next message of the conversation."""
+        return Message("assistant", self.completion.text, self.completion.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSpan:
+    """One OpenTelemetry span: a step of an application."""
+
+    begin: int  # Nanoseconds since 1970.
+    event: Mapping[str, Any]  # The span as an event of a transcript, without its begin.
+    call: LoggedCall | None  # The model call that the span describes.
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """Calls that each continue where the previous one ended."""
+
+    messages: list[Message]
+    keys: list[object]
+
+    def continues_in(self, keys: list[object]) -> bool:
+        return keys[: len(self.keys)] == self.keys
+
+    def observations(self, reply: int) -> dict[str, str]:
+        """Return the results that the application sent for the calls of one reply, keyed by call id."""
+        answers = itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply + 1 :])
+        return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
+
+
+@dataclass(slots=True)
+class CallLog:
+    """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
+
+    calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
+    # The errors of calls that failed for good; each means that nothing was measured.
+    failures: list[Exception] = field(default_factory=list)
+    # Numbers for the calls, taken when they are sent.
+    numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
+    # What the application itself reported.
+    spans: list[TraceSpan] = field(default_factory=list)
+
+    def add(self, call: LoggedCall) -> None:
+        insort(self.calls, call, key=lambda other: other.number)
+
+    def complete(self, transcript: Transcript) -> Transcript:
+        """Fill a transcript without messages and events with those of the calls, and add the spans.
+
+        Without logged calls, those that the spans describe count.
+        """
+        spans = sorted(self.spans, key=lambda span: span.begin)
+        if spans:
+            log = CallLog(self.calls or [span.call for span in spans if span.call])
+            shown = ({**span.event, "begin": (span.begin - spans[0].begin) / 1e9} for span in spans)
+            filled = log.complete(transcript)
+            return dataclasses.replace(filled, events=(*filled.events, *shown))
+        if transcript.messages or transcript.events or not self.calls:
+            return transcript
+        conversations, replies = self._group_calls()
+        return dataclasses.replace(
+            transcript,
+            messages=tuple(message for conversation in conversations for message in conversation.messages),
+            reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
+            events=tuple(self._list_events(replies)),
+        )
+
+    def transcript(self) -> Transcript:
+        """Make the transcript of a case without a solver; the last text is the answer."""
+        texts = [call.completion.text for call in self.calls if call.completion.text]
+        return self.complete(Transcript(texts[-1] if texts else ""))
+
+    def _group_calls(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
+        """Group the calls into conversations; return for each call its conversation and the index of its reply."""
+        conversations: list[_Conversation] = []
+        replies: list[tuple[_Conversation, int]] = []
+        for call in self.calls:
+            sent = [_key(message) for message in call.messages]
+            continued = [open_one for open_one in conversations if open_one.continues_in(sent)]
+            conversation = max(continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], []))
+            if not continued:
+                conversations.append(conversation)
+            conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
+            conversation.keys = [*sent, _key(call.reply)]
+            replies.append((conversation, len(conversation.messages) - 1))
+        return conversations, replies
+
+    def _list_events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
+        for turn, (call, (conversation, place)) in enumerate(zip(self.calls, replies, strict=True), 1):
+            completion = call.completion
+            yield {
+                "kind": "turn",
+                "turn": turn,
+                "thought": completion.text.strip() or completion.reasoning.strip(),
+                "fault": None,
+                "model": call.model,
+                "seconds": round(call.seconds, 3),
+                "usage": encode_usage(completion.usage),
+            }
+            observations = conversation.observations(place)
+            for tool_call in completion.tool_calls:
+                seen = observations.get(tool_call.id)
+                yield _call_event(turn, tool_call, self._find_later_result(turn, tool_call) if seen is None else seen)
+
+    def _find_later_result(self, turn: int, made: ToolCall) -> str:
+        """Find a call's result in any later request, because a changed system prompt begins a new conversation.
+
+        The first request that holds the id decides. Ids may repeat, so the last result in it counts, except after
+        another call with the same id.
+        """
+        for later in self.calls[turn:]:
+            found, is_own = None, True
+            for message in later.messages:
+                for call in message.tool_calls:
+                    if call.id == made.id:
+                        is_own = _is_same_call(call, made)
+                if is_own and message.role == "tool" and message.tool_call_id == made.id:
+                    found = message.content
+            if found is not None:
+                return found
+        return ""
+
+
+def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
+    """Compare name and arguments; an application may have reformatted the arguments."""
+    return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
+
+
+def _call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
+    arguments = _parse_arguments(call.arguments)
+    return {
+        "kind": "call",
+        "turn": turn,
+        "tool": call.name,
+        "origin": "",
+        "arguments": {} if arguments is None else arguments,
+        "faults": ["unparseable"] if arguments is None else [],
+        "executor": "application",
+        "observation": observation,
+        "failed": False,
+    }
+
+
+def _parse_arguments(arguments: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _key(message: Message) -> object:
+    """Return the parts of a message that stay the same when an application sends it again."""
+    return (message.role, message.content.strip(), message.tool_call_id, tuple(call.id for call in message.tool_calls))

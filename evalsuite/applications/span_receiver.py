@@ -1,0 +1,162 @@
+"""Receives the spans that an application under test exports, by OTLP over HTTP or within the process."""
+
+from __future__ import annotations
+
+import json
+import threading
+from base64 import b64decode
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.chat_api import BadRequest, HttpAnswer, json_answer
+from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
+from evalsuite.core.errors import SettingsError, SolverError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LARGEST_TRACE = 32 * 2**20  # Bytes of the exports of one case.
+MOST_SPANS = 10_000  # Of one case.
+OPEN_TELEMETRY = "opentelemetry.exporter.otlp.proto.common"
+
+
+def require_opentelemetry(what: str) -> None:
+    """Refuse what needs the packages of the extra `otel` where they are missing."""
+    try:
+        is_there = find_spec(OPEN_TELEMETRY) is not None and find_spec("opentelemetry.sdk") is not None
+    except ModuleNotFoundError:
+        is_there = False
+    if not is_there:
+        raise SettingsError(f"{what} needs the packages of OpenTelemetry: pip install 'evalsuite[otel]'")
+
+
+class SpanCollector:
+    """Collects the spans of one question to an application.
+
+    Args:
+        trace: the trace id, 32 hexadecimal digits, to which the spans within the process belong.
+    """
+
+    def __init__(self, trace: str) -> None:
+        self.trace = trace
+        self._spans: dict[tuple[str, str], dict[str, Any]] = {}
+        self._size = 0
+        self._refusal = ""
+        self._changing = threading.Lock()
+
+    def receive(self, content: bytes) -> HttpAnswer:
+        """Receive one export, in JSON or protobuf.
+
+        Raises:
+            BadRequest: the export is malformed, or the case has sent too much.
+        """
+        with self._changing:
+            try:
+                is_text = self._add(content)
+            except UNREADABLE as error:
+                words = f"{type(error).__name__}: {error}"[:200]
+                self._refusal = self._refusal or f"the application's spans cannot be read: {words}"
+                raise BadRequest(self._refusal) from error
+        return json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
+
+    def _add(self, content: bytes) -> bool:
+        self._size += len(content)
+        if self._size > LARGEST_TRACE:
+            raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
+        is_text = content.lstrip()[:1] == b"{"
+        export = json.loads(content, parse_constant=_refuse_constant) if is_text else _decode(content)
+        for span in list_spans({"resourceSpans": (), **export}):
+            read_span(span)
+            self._spans[span["trace"], span["id"]] = span
+        if len(self._spans) > MOST_SPANS:
+            raise ValueError(f"more than {MOST_SPANS:,} spans for one question")
+        return is_text
+
+    async def take(self) -> list[dict[str, Any]]:
+        """Return the spans, as `read_span` reads them.
+
+        Raises:
+            SolverError: an export was refused, so that the spans are incomplete.
+        """
+        if self._refusal:
+            raise SolverError(self._refusal)
+        return list(self._spans.values())
+
+    def variables(self, base_url: str) -> dict[str, str]:
+        """Return environment variables that make the exporters of a process send their spans to a case's endpoint."""
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": base_url.removesuffix("/v1"),
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{base_url}/traces",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_METRICS_EXPORTER": "none",
+            "OTEL_LOGS_EXPORTER": "none",
+            "TRACEPARENT": f"00-{self.trace}-{self.trace[:16]}-01",
+        }
+
+    @contextmanager
+    def within_process(self) -> Iterator[None]:
+        """Collect the spans of this trace that end in this process, and let new spans in this context belong to it."""
+        from opentelemetry.context import attach, detach
+        from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+
+        _watch_spans()
+        number = int(self.trace, 16)
+        context = SpanContext(number, int(self.trace[:16], 16), is_remote=True, trace_flags=TraceFlags(1))
+        _collectors[number] = self
+        token = attach(set_span_in_context(NonRecordingSpan(context)))
+        try:
+            yield
+        finally:
+            detach(token)
+            del _collectors[number]
+
+
+_collectors: dict[int, SpanCollector] = {}
+"""The collectors of this process by their trace ids."""
+
+
+def _watch_spans() -> None:
+    """Wrap `Span.end` of the SDK once, because an application may have any number of tracer providers."""
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+    from opentelemetry.sdk.trace import Span
+
+    if Span.end.__module__ == __name__:
+        return
+    end_span = Span.end
+
+    def end(self: Span, end_time: int | None = None) -> None:
+        end_span(self, end_time)
+        collector = _collectors.get(self.get_span_context().trace_id)
+        if collector is not None:
+            # The collector keeps the error until the application has answered.
+            with suppress(BadRequest):
+                collector.receive(encode_spans([self]).SerializeToString())
+
+    Span.end = end  # type: ignore[method-assign]
+
+
+def _decode(content: bytes) -> dict[str, Any]:
+    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    try:
+        export: dict[str, Any] = MessageToDict(ExportTraceServiceRequest.FromString(content))
+    except DecodeError as error:
+        raise ValueError("it is neither JSON nor protobuf of OTLP") from error
+    for resource in export.get("resourceSpans", ()):
+        for scope in resource.get("scopeSpans", ()):
+            for span in scope.get("spans", ()):
+                # OTLP's JSON has ids as hexadecimal digits; protobuf's has base64.
+                span |= {name: b64decode(span[name]).hex() for name in IDS if name in span}
+    return export
+
+
+IDS = ("traceId", "spanId", "parentSpanId")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

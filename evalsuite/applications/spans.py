@@ -1,0 +1,178 @@
+"""Reads OpenTelemetry spans by the GenAI conventions, OpenInference's, and those of LangSmith and Logfire.
+
+A trace that is scored afterwards and the spans that an application reports during a run are read by the same rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.call_log import LoggedCall, TraceSpan
+from evalsuite.applications.chat_api import BadRequest
+from evalsuite.core.types import Completion, Message, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+UNREADABLE = (BadRequest, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What reading of a malformed trace raises."""
+KEPT = ("gen_ai.", "llm.", "openinference.", "retrieval.", "langsmith.", "request_data", "response_data", "tool.name")
+"""Prefixes of the attributes that are read; others, such as HTTP headers, are dropped at once."""
+OPERATIONS = {"agent": "invoke_agent", "llm": "chat", "tool": "execute_tool", "retriever": "retrieval"}
+"""GenAI operations by the kinds of spans of OpenInference and LangSmith."""
+NAMES = {"tool": ("gen_ai.tool.name", "tool.name"), "agent": ("gen_ai.agent.name",)}
+LONGEST_NAME = 200  # Characters.
+LATEST = 2**64  # Nanoseconds since 1970, as OTLP counts them.
+
+
+def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Flatten one OTLP export to JSON data, which `read_span` reads."""
+    for resource in item["resourceSpans"]:
+        for scope in resource.get("scopeSpans", ()):
+            for span in scope.get("spans", ()):
+                begin, end = int(span.get("startTimeUnixNano", 0)), int(span.get("endTimeUnixNano", 0))
+                if not 0 <= begin < LATEST or end >= LATEST:
+                    raise ValueError(f"times from {begin:.3g} to {end:.3g}")
+                attributes = {str(pair["key"]): _read_value(pair.get("value")) for pair in span.get("attributes", ())}
+                yield {
+                    "trace": str(span["traceId"]),
+                    "id": str(span.get("spanId", "")),
+                    "parent": str(span.get("parentSpanId", "")),
+                    "name": str(span.get("name", ""))[:LONGEST_NAME],
+                    "begin": begin,
+                    "seconds": max(0, end - begin) / 1e9,
+                    "failed": (span.get("status") or {}).get("code") in {2, "STATUS_CODE_ERROR"},
+                    "attributes": {name: value for name, value in attributes.items() if name.startswith(KEPT)},
+                }
+
+
+def read_span(plain: Mapping[str, Any]) -> TraceSpan:
+    """Read one span of `list_spans`."""
+    attributes = plain["attributes"]
+    kind = attributes.get("openinference.span.kind") or attributes.get("langsmith.span.kind") or ""
+    operation = str(attributes.get("gen_ai.operation.name") or OPERATIONS.get(str(kind).lower(), str(kind).lower()))
+    event = {
+        "kind": "span",
+        "operation": operation[:LONGEST_NAME],
+        **{name: plain[name] for name in ("name", "id", "parent", "seconds", "failed")},
+    }
+    for field, names in NAMES.items():
+        found = [str(attributes[name])[:LONGEST_NAME] for name in names if name in attributes]
+        event |= {field: found[0]} if found else {}
+    documents = list(_list_documents(attributes))
+    if documents:
+        event["documents"] = documents
+    return TraceSpan(plain["begin"], event, _read_call(attributes, operation, plain["seconds"]))
+
+
+def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
+    """List the texts of retrieved documents, or their ids."""
+    numbered = {
+        int(name.split(".")[2]): str(value)
+        for name, value in attributes.items()
+        if name.startswith("retrieval.documents.") and name.endswith(".document.content")
+    }
+    yield from (text for _, text in sorted(numbered.items()))
+    for document in _parse(attributes.get("gen_ai.retrieval.documents")) or ():
+        yield str(document.get("content") or document.get("id") or "")
+
+
+def _parse(value: Any) -> Any:
+    """Parse JSON text; other values are already plain."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _read_value(value: Any) -> Any:
+    match value:
+        case {"intValue": number}:
+            return int(number)
+        case {"arrayValue": {"values": list(values)}}:
+            return [_read_value(one) for one in values]
+        case {"kvlistValue": {"values": list(pairs)}}:
+            return {str(pair["key"]): _read_value(pair.get("value")) for pair in pairs}
+        case dict() if value:
+            return next(iter(value.values()))
+    return None
+
+
+def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) -> LoggedCall | None:
+    """Read a model call; None if the span is another."""
+    # The span of an agent may repeat the messages of its model calls.
+    if operation in {"invoke_agent", "create_agent", "execute_tool"}:
+        return None
+    if "gen_ai.output.messages" in attributes:
+        sent = [
+            *_read_parts(attributes, "gen_ai.system_instructions"),
+            *_read_parts(attributes, "gen_ai.input.messages"),
+        ]
+        said = list(_read_parts(attributes, "gen_ai.output.messages"))
+    else:
+        sent, said = (_read_numbered(attributes, f"llm.{side}_messages.") for side in ("input", "output"))
+    if not said:
+        return None
+    names = (
+        ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
+        ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
+    )
+    read, written = (next((int(attributes[name]) for name in pair if name in attributes), 0) for pair in names)
+    if min(read, written) < 0:
+        raise ValueError(f"{read} and {written} tokens")
+    model = str(attributes.get("gen_ai.response.model") or attributes.get("llm.model_name") or "")
+    usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
+    completion = Completion(said[-1].content, tool_calls=said[-1].tool_calls, usage=usage)
+    return LoggedCall(model, tuple(sent), completion, seconds)
+
+
+def _read_parts(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
+    """Read messages in parts, as JSON text or as values."""
+    items = _parse(attributes.get(name) or [])
+    if name.endswith("instructions"):
+        items = [{"role": "system", "parts": items}] if items else []
+    for item in items:
+        parts = item["parts"]
+        text = "\n".join(str(part["content"]) for part in parts if part.get("type") == "text")
+        calls = tuple(
+            ToolCall(str(part.get("id") or ""), part["name"], _write_json(part.get("arguments") or {}))
+            for part in parts
+            if part.get("type") == "tool_call"
+        )
+        results = [part for part in parts if part.get("type") == "tool_call_response"]
+        for part in results:
+            result = part.get("response", part.get("result", ""))
+            yield Message("tool", _write_json(result), tool_call_id=str(part.get("id") or ""))
+        if text or calls or not results:
+            yield Message(item["role"], text, calls)
+
+
+def _write_json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
+    """Read OpenInference's messages: one attribute per field, with the message's number in its name."""
+    messages: dict[int, dict[str, Any]] = {}
+    calls: defaultdict[int, defaultdict[int, dict[str, str]]] = defaultdict(partial(defaultdict, dict))
+    for name, value in attributes.items():
+        if name.startswith(prefix):
+            number, _, rest = name.removeprefix(prefix).partition(".message.")
+            made, _, field = rest.removeprefix("tool_calls.").partition(".tool_call.")
+            messages.setdefault(int(number), {})
+            if field:
+                calls[int(number)][int(made)][field] = _write_json(value)
+            else:
+                messages[int(number)][rest] = value
+    return [
+        Message(
+            message.get("role", "user"),
+            str(message.get("content") or ""),
+            tuple(
+                ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
+                for _, call in sorted(calls[number].items())
+            ),
+            message.get("tool_call_id"),
+        )
+        for number, message in sorted(messages.items())
+    ]
