@@ -171,7 +171,6 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
         help="score each table against known changes of itself; the exit status is 1 unless every rewrite scores 1 and "
         "every corruption scores less",
     )
-    parser.add_argument("--all", action="store_true", help="also count outputs without a readable table")
     parser.add_argument("--to", metavar="FILE", type=Path, help="also write the tables as Markdown")
     parser.add_argument(
         "--plot", metavar="FILE", type=Path, help="also draw the correlations, as .svg or .png (extra `plots`)"
@@ -196,8 +195,9 @@ def _run_agreement(options: argparse.Namespace) -> int:
     from evalsuite.builders.model_session import model_settings
     from evalsuite.metaeval.agreement import (
         agreement_chart,
-        agreement_table,
+        agreement_tables,
         agreements,
+        fill_unreadable,
         is_readable,
         judge_tables,
         measure,
@@ -205,10 +205,11 @@ def _run_agreement(options: argparse.Namespace) -> int:
     )
 
     everything = [rated for path in options.files for rated in read_rated_tables(path)]
-    rated = everything if options.all else [pair for pair in everything if is_readable(pair)]
+    read = list(map(is_readable, everything))
+    rated = [pair for pair, readable in zip(everything, read, strict=True) if readable]
     left_out = len(everything) - len(rated)
     if not rated:
-        raise SettingsError(f"{left_out} of {left_out} outputs have no readable table (see --all)")
+        raise SettingsError(f"{left_out} of {left_out} outputs have no readable table")
     if options.plot and options.plot.suffix not in PICTURES:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
     title = f"Agreement with people: {number_of(len(rated), 'output')}" + (
@@ -218,11 +219,15 @@ def _run_agreement(options: argparse.Namespace) -> int:
     if options.model:
         values |= judge_tables(rated, model_settings(vars(options)), options.judgements)
     lines = agreements(rated, values)
-    _print_tables([agreement_table(lines, title)], options.to)
+    shown = agreement_tables(lines, title)
+    if left_out:
+        title = f"Agreement with people: {number_of(len(everything), 'output')}, {left_out} unreadable as zeros"
+        shown += agreement_tables(agreements(everything, fill_unreadable(everything, read, values)), title)
+    _print_tables(shown, options.to)
     if options.plot:
         from evalsuite.output.reports.plots import draw
 
-        draw(agreement_chart(lines, title), options.plot)
+        draw(agreement_chart(lines, shown[0].title), options.plot)
     return 0
 
 
@@ -256,6 +261,6 @@ def _print_tables(tables: list[Table], file: Path | None) -> None:
             [plain_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
         ]
         text = tabulate(rows, [column.title for column in table.columns], disable_numparse=True)
-        sys.stdout.write(f"{table.title}\n\n{text}\n" + (f"\n{table.note}\n" if table.note else ""))
+        sys.stdout.write(f"{table.title}\n\n{text}\n" + (f"\n{table.note}\n\n" if table.note else ""))
     if file:
         file.write_text("\n\n".join(map(render_table, tables)) + "\n", "utf-8")

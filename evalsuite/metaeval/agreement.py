@@ -19,7 +19,7 @@ from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import read_all
 from evalsuite.output.reports.section import Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
-from evalsuite.stats.correlation import ClusterDraws, Correlation, correlations, pearson_r
+from evalsuite.stats.correlation import ClusterDraws, Correlation, pearson_r, spearman_rho
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.settings import Settings
     from evalsuite.output.reports.section import Cell
+    from evalsuite.stats.correlation import Statistic
 
 EXPECTED = (
     "objects with `reference`, `prediction` and `human` (a number or a list of numbers), perhaps with `format` "
@@ -114,6 +115,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+MEASURES = ("Pearson", "Spearman", "Kendall within", "Pairs within")
+FROM_FILE = " (file)"
 FIRST = "table_score"  # the metric that the others are compared with
 TableMetric = Callable[[str, str, tables.Format], float]
 METRICS: Mapping[str, TableMetric] = {
@@ -135,11 +138,9 @@ class MetricAgreement:
 
     metric: str
     outputs: int  # how many it has a value for
-    pearson: Correlation
-    spearman: Correlation
-    kendall: Correlation
-    # by how much its Pearson correlation is below that of `FIRST`, over the outputs both have; None for `FIRST` itself
-    behind: Correlation | None
+    agreement: Mapping[str, Correlation]  # by the names in `MEASURES`
+    # Each measure of `FIRST` minus this metric's, over the outputs both have; empty for `FIRST` itself.
+    behind: Mapping[str, Correlation]
 
 
 def is_readable(rated: RatedTable) -> bool:
@@ -152,7 +153,7 @@ def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
     # A file's numbers with the name of a metric here may come from another implementation.
-    named = {name: f"{name} (file)" if name in values else name for name in others}
+    named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
 
@@ -163,32 +164,80 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
         return float("nan")
 
 
+def fill_unreadable(
+    rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
+) -> dict[str, list[float]]:
+    """Extend the readable outputs' values to all outputs: an unreadable one has the file's number, otherwise 0."""
+    filled = {}
+    for name, column in values.items():
+        known = iter(column)
+        filled[name] = [
+            next(known) if readable else pair.others.get(name.removesuffix(FROM_FILE), 0.0)
+            for pair, readable in zip(rated, read, strict=True)
+        ]
+    return filled
+
+
 def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Correlate each metric with the ratings; the bootstrap draws all outputs for a reference together."""
+    """Compare each metric with the ratings; the bootstrap draws all outputs for a reference together."""
     import numpy as np
 
     human = np.array([pair.human for pair in rated])
-    draws = ClusterDraws([pair.reference for pair in rated])
-    first = np.array(values[FIRST])
-    return [
-        _make_agreement(name, np.array(column), human, draws, None if name == FIRST else first)
-        for name, column in values.items()
-    ]
+    references = np.unique([pair.reference for pair in rated], return_inverse=True)[1]
+    draws = ClusterDraws(references.tolist())
+    columns = {name: np.array(column) for name, column in values.items()}
+    lines = []
+    for name, column in columns.items():
+        has = ~np.isnan(column)
+        agreement = {
+            measure: draws.interval(statistic, has)
+            for measure, statistic in _list_measures(column, human, references, has).items()
+        }
+        behind = {}
+        if name != FIRST:
+            both = has & ~np.isnan(columns[FIRST])
+            first = _list_measures(columns[FIRST], human, references, both)
+            for measure, statistic in _list_measures(column, human, references, both).items():
+                behind[measure] = draws.interval(_subtract(first[measure], statistic), both)
+        lines.append(MetricAgreement(name, int(has.sum()), agreement, behind))
+    return lines
 
 
-def _make_agreement(
-    name: str, column: NDArray[Any], human: NDArray[Any], draws: ClusterDraws, first: NDArray[Any] | None
-) -> MetricAgreement:
+def _subtract(one: Statistic, two: Statistic) -> Statistic:
+    return lambda at: one(at) - two(at)
+
+
+def _list_measures(
+    values: NDArray[Any], human: NDArray[Any], references: NDArray[Any], has: NDArray[Any]
+) -> dict[str, Statistic]:
+    """Return each of `MEASURES` as a function of the outputs' places.
+
+    Two of them compare the outputs for one reference: the mean over outputs of Kendall's tau-b for their reference;
+    and, of pairs with different ratings, the share that the metric orders as people do, where a tie counts half.
+    """
     import numpy as np
 
-    has = ~np.isnan(column)
-    behind = None
-    if first is not None:
-        behind = draws.interval(
-            lambda at: pearson_r(first[at], human[at]) - pearson_r(column[at], human[at]), has & ~np.isnan(first)
-        )
-    pearson, spearman, kendall = correlations(column, human, draws).values()
-    return MetricAgreement(name, int(has.sum()), pearson, spearman, kendall, behind)
+    tau = np.full(len(values), np.nan)
+    right, pairs = np.zeros(len(values)), np.zeros(len(values))
+    for reference in np.unique(references[has]):
+        places = np.flatnonzero(has & (references == reference))
+        ours, theirs = (np.sign(np.subtract.outer(side[places], side[places])) for side in (values, human))
+        if spread := math.sqrt((ours**2).sum() * (theirs**2).sum()):
+            tau[places] = (ours * theirs).sum() / spread
+        pairs[places] = (theirs != 0).sum(axis=1)
+        right[places] = ((ours * theirs + 1) / 2 * (theirs != 0)).sum(axis=1)
+
+    def mean_tau(at: NDArray[Any]) -> float:
+        known = tau[at][~np.isnan(tau[at])]
+        return float(known.mean()) if len(known) else math.nan
+
+    statistics: tuple[Statistic, ...] = (
+        lambda at: pearson_r(values[at], human[at]),
+        lambda at: spearman_rho(values[at], human[at]),
+        mean_tau,
+        lambda at: float(right[at].sum() / pairs[at].sum()) if pairs[at].any() else math.nan,
+    )
+    return dict(zip(MEASURES, statistics, strict=True))
 
 
 UNREAD = float("nan")
@@ -221,41 +270,39 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
     return {name: [score[side] for score in scores] for side, name in enumerate(names)}
 
 
-CORRELATIONS = ("Pearson", "Spearman", "Kendall")
-
-
-def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
-    """Tabulate the metrics, sorted by agreement, best first."""
-    columns = [
-        Column("Metric"),
-        Column("Outputs", "count"),
-        *(Column(name, "number", 3) for name in CORRELATIONS),
-        Column("Behind table_score", "number", 3),
-    ]
-    rows: list[list[Cell]] = [
-        [line.metric, line.outputs, *map(_estimate, (line.pearson, line.spearman, line.kendall, line.behind))]
-        for line in _rank(agreements)
-    ]
+def agreement_tables(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
+    """Tabulate the metrics, sorted by agreement, best first, and by how much each is behind `FIRST`."""
+    ranked, measures = _rank(agreements), [Column(name, "number", 3) for name in MEASURES]
+    rows: list[list[Cell]] = [[line.metric, line.outputs, *map(_estimate, line.agreement.values())] for line in ranked]
+    behind: list[list[Cell]] = [[line.metric, *map(_estimate, line.behind.values())] for line in ranked if line.behind]
     note = (
-        "Correlation with the mean human rating; 95% bootstrap intervals, where a reference is drawn with all its "
-        "outputs. Behind: Pearson correlation of table_score minus the metric's, on the same outputs and draws."
+        "Within: among the outputs for one reference, Kendall's tau-b and the share of pairs with different ratings "
+        "that the metric orders as people do. 95% bootstrap intervals, where a reference is drawn with all its outputs."
     )
-    return Table(title, columns, rows, note)
+    return [
+        Table(title, [Column("Metric"), Column("Outputs", "count"), *measures], rows, note),
+        Table(
+            f"Ahead of the others, {title[:1].lower()}{title[1:]}",
+            [Column(f"{FIRST} minus"), *measures],
+            behind,
+            "Paired differences, on the same outputs and draws.",
+        ),
+    ]
 
 
 def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Draw Pearson and Spearman correlation, as a pair of bars per metric."""
     ranked = _rank(agreements)
     series = [
-        Series("Pearson", [_estimate(line.pearson) for line in ranked]),
-        Series("Spearman", [_estimate(line.spearman) for line in ranked]),
+        Series("Pearson", [_estimate(line.agreement["Pearson"]) for line in ranked]),
+        Series("Spearman", [_estimate(line.agreement["Spearman"]) for line in ranked]),
     ]
     return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
 
 
 def _rank(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
-    return sorted(agreements, key=lambda line: (math.isnan(line.pearson.value), -line.pearson.value))
+    return sorted(agreements, key=lambda line: -line.agreement["Pearson"].value)
 
 
-def _estimate(correlation: Correlation | None) -> Estimate | None:
-    return Estimate.of(correlation.value, correlation.low, correlation.high) if correlation else None
+def _estimate(correlation: Correlation) -> Estimate | None:
+    return Estimate.of(correlation.value, correlation.low, correlation.high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from dataclasses import dataclass
@@ -129,6 +130,47 @@ def _write_nonsense(cell: str, draw: random.Random) -> str:
     return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
 
 
+MARKS = {
+    "another sign": ("+{}", "-{}"),
+    "fewer stars": ("{}***", "{}*"),
+    "another unit": ("{} kg", "{} mg"),
+    "another currency": ("€{}", "£{}"),
+    "another arrow": ("{} ↑", "{} ↓"),
+}
+"""How the table's first number is written in the reference and in the answer."""
+BARS = "|x| + |y|"
+
+
+def pair_tables(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
+    """Yield references with answers that look much alike, each pair with the change's name; small tables lack some."""
+    grid = read_wanted(table, written).tables[0]
+    first, *body = grid.rows
+
+    def put(place: tuple[int, int], text: str) -> str:
+        rows = [list(row) for row in grid.rows]
+        rows[place[0]][place[1]] = text
+        return write_table(rows, written, grid.name)
+
+    def swap(one: int, two: int, last: int | None) -> str:
+        order = [{one: two, two: one}.get(at, at) for at in range(len(first))]
+        rows = [[row[at] for at in order] for row in grid.rows[:last]]
+        return write_table([*rows, *map(list, grid.rows[len(rows) :])], written, grid.name)
+
+    cells = {(row, at): cell for row, cells in enumerate(body, 1) for at, cell in enumerate(cells) if cell}
+    if place := next(iter(cells), None):
+        barred = put(place, BARS)
+        yield "bars in a cell", barred, barred
+    if place := next((place for place, cell in cells.items() if cell.isdecimal()), None):
+        for change, (wanted, answer) in MARKS.items():
+            yield change, put(place, wanted.format(cells[place])), put(place, answer.format(cells[place]))
+    columns = list(zip(*grid.rows, strict=True))
+    for one, two in itertools.combinations(range(len(first)), 2):
+        if columns[one][0] != columns[two][0] and columns[one][1:] != columns[two][1:]:
+            yield "two heads swapped", table, swap(one, two, 1)
+            yield "two columns swapped", table, swap(one, two, None)
+            return
+
+
 NEAR_ZERO = 0.05
 SLACK = 1e-9
 FAILURES_SHOWN = 3
@@ -171,6 +213,10 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
         yield change, "stays 1", score, abs(score - 1) < SLACK
     content = table_score(repeat_spanning_cells(table, written), table, format=written).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
+    for change, wanted, answer in pair_tables(table, written):
+        score = table_score(answer, wanted, format=written).content
+        same = answer == wanted
+        yield change, "content stays 1" if same else "content below 1", score, (score > 1 - SLACK) == same
     before = content
     for change, changed in corrupt_table(table, written):
         score = table_score(changed, table, format=written).content

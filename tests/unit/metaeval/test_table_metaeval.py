@@ -8,10 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from scipy.stats import kendalltau
 
 import evalsuite
 from evalsuite.cli import main
-from evalsuite.metaeval.agreement import RatedTable, agreements, measure, read_rated_tables
+from evalsuite.metaeval.agreement import MEASURES, RatedTable, agreements, fill_unreadable, measure, read_rated_tables
+from evalsuite.metaeval.table_grid import MARKS, pair_tables
+from evalsuite.metrics.tables import read_wanted
 from evalsuite.stats.correlation import ClusterDraws
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
@@ -50,6 +53,22 @@ def test_the_grid_holds_on_every_shipped_item(capsys: pytest.CaptureFixture[str]
     assert "all wrong" in capsys.readouterr().out
 
 
+def test_the_grid_tells_apart_what_looks_much_alike_and_keeps_identical_tables(tmp_path: Path) -> None:
+    pairs = {
+        name: (wanted, answer) for name, wanted, answer in pair_tables("| # | % |\n|---|---|\n| 1 | 2 |", "markdown")
+    }
+    assert {*MARKS, "bars in a cell", "two heads swapped", "two columns swapped"} == pairs.keys()
+    assert pairs["bars in a cell"][0] == pairs["bars in a cell"][1]
+    assert "1***" in pairs["fewer stars"][0]
+    assert "1***" not in pairs["fewer stars"][1]
+    assert read_wanted(pairs["two heads swapped"][1], "markdown").tables[0].rows == (("%", "#"), ("1", "2"))
+    assert read_wanted(pairs["two columns swapped"][1], "markdown").tables[0].rows == (("%", "#"), ("2", "1"))
+
+
+def test_a_change_that_a_table_has_no_place_for_is_left_out() -> None:
+    assert list(pair_tables("| a | a |\n|---|---|", "markdown")) == []
+
+
 def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "mine.md"
     table.write_text("| a | b |\n|---|---|\n| 1 | 2 |")
@@ -64,6 +83,7 @@ def test_metrics_and_judges_are_measured_against_ratings(tmp_path: Path, capsys:
     assert main(["score", "metrics", "tables", str(rated), "--to", str(markdown), "--plot", str(picture)]) == 0
     shown = capsys.readouterr().out
     assert "9 outputs, 3 unreadable left out" in shown
+    assert "12 outputs, 3 unreadable as zeros" in shown
     for name in ("table_score", "teds", "grits_content", "rms", "judge"):
         assert name in shown
     assert "| Metric" in markdown.read_text()
@@ -97,11 +117,30 @@ def test_a_judge_that_gives_peoples_marks_agrees_wholly_and_the_difference_is_pa
     rated = read_rated_tables(_tables(tmp_path))
     by_name = {line.metric: line for line in agreements(rated, measure(rated))}
     judge = by_name["judge"]
-    assert [judge.pearson.value, judge.spearman.value, judge.kendall.value] == pytest.approx([1.0, 1.0, 1.0])
-    assert judge.behind
-    assert judge.behind.value == pytest.approx(by_name["table_score"].pearson.value - 1.0)
+    assert [judge.agreement[name].value for name in MEASURES] == pytest.approx([1.0] * 4)
+    score = by_name["table_score"].agreement
+    assert [judge.behind[name].value + 1.0 for name in MEASURES] == pytest.approx(
+        [score[name].value for name in MEASURES]
+    )
     # All references fare alike, so that no draw differs from another: there is no interval.
-    assert math.isnan(by_name["table_score"].pearson.low)
+    assert math.isnan(score["Pearson"].low)
+
+
+def test_outputs_are_ordered_only_within_their_reference() -> None:
+    rated = [RatedTable(WANTED, name, "html", human) for name in "ab" for human in (1.0, 2.0, 2.0, 5.0)]
+    # The second reference's values are higher throughout. Of its five pairs with different ratings one is tied and
+    # one is turned; the pair that people rate alike does not count.
+    values = [1.0, 2.0, 3.0, 4.0, 15.0, 15.0, 16.0, 15.5]
+    line = agreements(rated, {"table_score": values})[0].agreement
+    assert line["Pairs within"].value == pytest.approx((5 + 3.5) / 10)
+    expected = [kendalltau(values[at : at + 4], (1, 2, 2, 5)).statistic for at in (0, 4)]
+    assert line["Kendall within"].value == pytest.approx(sum(expected) / 2)
+
+
+def test_an_unreadable_output_counts_zero_unless_the_file_has_a_number() -> None:
+    rated = [RatedTable(text, WANTED, "html", 1.0, {"teds": 0.3}) for text in ("Sorry.", WANTED)]
+    filled = fill_unreadable(rated, [False, True], {"table_score": [1.0], "teds (file)": [0.3]})
+    assert filled == {"table_score": [0.0, 1.0], "teds (file)": [0.3, 0.3]}
 
 
 def test_outputs_without_a_readable_table_are_no_measurement(
@@ -110,7 +149,7 @@ def test_outputs_without_a_readable_table_are_no_measurement(
     rated = tmp_path / "rated.json"
     rated.write_text(json.dumps([{"reference": WANTED, "prediction": "Sorry.", "human": 1}] * 3))
     assert main(["score", "metrics", "tables", str(rated)]) == 2
-    assert capsys.readouterr().err == "evalsuite: 3 of 3 outputs have no readable table (see --all)\n"
+    assert capsys.readouterr().err == "evalsuite: 3 of 3 outputs have no readable table\n"
     assert main(["score", "metrics", "tables", str(tmp_path / "none.json")]) == 2
     assert capsys.readouterr().err.endswith("none.json: No such file or directory\n")
 
@@ -118,9 +157,18 @@ def test_outputs_without_a_readable_table_are_no_measurement(
 def test_outputs_of_one_reference_have_no_interval() -> None:
     rated = [RatedTable(WANTED, WANTED, "html", human) for human in (1.0, 2.0, 4.0)]
     line = agreements(rated, {"table_score": [0.1, 0.3, 0.2]})[0]
-    assert math.isfinite(line.pearson.value)
-    assert math.isnan(line.pearson.low)
-    assert math.isnan(line.kendall.high)
+    assert math.isfinite(line.agreement["Pearson"].value)
+    assert math.isnan(line.agreement["Pearson"].low)
+    assert math.isnan(line.agreement["Kendall within"].high)
+
+
+def test_a_constant_metric_has_no_correlation_and_orders_half_of_the_pairs() -> None:
+    rated = [RatedTable(WANTED, WANTED, "html", human) for human in (1.0, 2.0, 4.0)]
+    constant = agreements(rated, {"table_score": [0.5] * 3})[0].agreement
+    assert math.isnan(constant["Kendall within"].value)
+    assert constant["Pairs within"].value == 0.5
+    alike = [RatedTable(WANTED, WANTED, "html", 3.0)] * 3
+    assert math.isnan(agreements(alike, {"table_score": [0.1, 0.2, 0.3]})[0].agreement["Pairs within"].value)
 
 
 def test_a_study_as_published_is_read(tmp_path: Path) -> None:
