@@ -257,9 +257,13 @@ class Against:
         needed, one = max(short, key=lambda each: each[0], default=(0, None))
         return "" if one is None or one.n >= needed else f"{_write_shortage(one)}: {needed:,} needed"
 
+    @property
+    def confidence_of_one(self) -> float:
+        """The confidence of one metric's verdict, at the first of Holm's tests, which has the smallest level."""
+        return 1 - (1 - self.rules.confidence) / len(self.found)
+
     def _count_needed(self, one: NonInferiority) -> int:
-        """Count the cases that decide a metric, of which the first of Holm's tests has the smallest level."""
-        return one.count_needed(1 - (1 - self.rules.confidence) / len(self.found))
+        return one.count_needed(self.confidence_of_one)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
         """Decide a gate against this baseline for each metric that it covers."""

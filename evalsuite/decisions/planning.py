@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import common_questions, find_declaration, find_subjects, group_by_question
+from evalsuite.decisions.comparison import Pair, common_questions, find_declaration, find_subjects, group_by_question
 from evalsuite.decisions.measured import score_of, select
 from evalsuite.results.built_in import RESOURCES
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally
+    from evalsuite.stats import Calibration
     from evalsuite.stats.power import DifferenceVariance
 
 
@@ -66,6 +67,8 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str
     noise_known: bool  # Whether the earlier run has several epochs, which show how much further epochs would help.
+    # How often the verdict would fail equal models, and models with this loss; None without two runs or epochs.
+    calibration: Calibration | None = None
 
     @property
     def visible(self) -> float:
@@ -164,8 +167,44 @@ def _plan_metric(
     questions = _count_questions(asked, baseline, subject, tally)
     before = max(map(len, scores.values()))
     loss = detect * width
-    variance, source = _estimate_variance(subject, tally, scores, earlier, loss, width)
-    return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1)
+    pairs = _pair_runs(subject, tally, earlier)
+    variance, source = _estimate_variance(subject, tally, scores, pairs, loss, width)
+    drawn = _calibrate(pairs or _pair_epochs(tally, subject.metric), loss, width, questions)
+    return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
+
+
+def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[Pair]:
+    """Pair the questions of two earlier runs; empty if fewer than two questions have both."""
+    if earlier is None or subject.benchmark not in earlier.benchmarks:
+        return []
+    pairs = common_questions(earlier.benchmarks[subject.benchmark].tally, tally).pairs(subject.metric)
+    return pairs if len(pairs) > 1 else []
+
+
+def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
+    """Pair the first two scored epochs of each question."""
+    pairs = []
+    for rows in group_by_question(tally).values():
+        scores = [score for row in rows if (score := score_of(row, metric)) is not None]
+        pairs += [Pair(rows[0], scores[0], scores[1])] if len(scores) > 1 else []
+    return pairs
+
+
+def _calibrate(pairs: Sequence[Pair], loss: float, width: float, questions: int) -> Calibration | None:
+    """Draw candidates from pairs of answers to the same questions, as many questions as are planned."""
+    from evalsuite.stats import compare_paired
+
+    if not pairs or not 0 < loss < width:
+        return None
+    clusters = [pair.row.cluster for pair in pairs]
+    compared = compare_paired(
+        [pair.before for pair in pairs],
+        [pair.after for pair in pairs],
+        margin=loss,
+        clusters=clusters if len(set(clusters)) < len(clusters) else None,
+        scale=width,
+    )
+    return compared.calibrate(cases=questions)
 
 
 def _plan_derived_metric(
@@ -214,7 +253,7 @@ def _estimate_variance(
     subject: ComparedMetric,
     tally: Tally,
     scores: Mapping[Question, Sequence[float]],
-    earlier: Run | None,
+    pairs: Sequence[Pair],
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
@@ -224,12 +263,7 @@ def _estimate_variance(
     within = within_variance(scores.values())
     crowding = _compute_crowding(tally, subject.metric)
     shares = crowding == 1 and all(_is_share(epochs) for epochs in scores.values())
-    pairs = (
-        common_questions(earlier.benchmarks[subject.benchmark].tally, tally).pairs(subject.metric)
-        if earlier and subject.benchmark in earlier.benchmarks
-        else []
-    )
-    if len(pairs) > 1:
+    if pairs:
         spread = _compute_variance_of([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
         between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"

@@ -22,7 +22,15 @@ from .intervals import (
     unpaired_difference,
     wilson_interval,
 )
-from .noninferiority import NonInferiority, NonInferiorityVerdict, compare_paired, compare_statistic, holm, verdicts
+from .noninferiority import (
+    Calibration,
+    NonInferiority,
+    NonInferiorityVerdict,
+    compare_paired,
+    compare_statistic,
+    holm,
+    verdicts,
+)
 from .paired import PairedDifference, mcnemar, paired_difference, tango_interval, tango_pvalue
 from .power import detectable_mean, detectable_share, power_mean, power_share, required_n_mean, required_n_share
 from .prediction_powered import PredictionPowered, ppi_mean
@@ -33,6 +41,7 @@ from .sequences import BinarySequence, BoundedSequence, ConfidenceSequence
 __all__ = [
     "BinarySequence",
     "BoundedSequence",
+    "Calibration",
     "ClusteredMean",
     "ConfidenceSequence",
     "EloRating",

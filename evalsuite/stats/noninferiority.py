@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from evalsuite.stats.clustering import ClusteredMean, cluster_totals, interval_within, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
-from evalsuite.stats.paired import discordant, mcnemar, tango_interval, tango_pvalue
+from evalsuite.stats.paired import discordant, mcnemar_pvalue, tango_interval, tango_pvalue
 from evalsuite.stats.power import detectable_mean, detectable_share
 
 if TYPE_CHECKING:
@@ -23,23 +23,22 @@ NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
 EQUAL_PASSES = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class NonInferiority:
-    """The comparison of two runs on the same cases by one metric.
+# Draws of `calibrate`: a share of 2.5% is then known within 0.7 points. Sums of draws x clusters stay below a second,
+# so many clusters get fewer draws, at least 200.
+DRAWS = 2000
+MOST_SUMS = 2_000_000
+FEWEST_DRAWN = 10  # Clusters; fewer have under 1,024 sign patterns, and hardly any verdict but `undecided`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossTest:
+    """The tests of one metric's loss, from which `verdicts` decides.
 
     Attributes:
         n: the number of cases.
-        baseline: the baseline's mean.
-        candidate: the candidate's mean.
-        difference: candidate minus baseline.
-        low: lower bound of the difference's interval.
-        high: upper bound of the difference's interval.
         pvalue: two-sided p-value of no difference.
         pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means non-inferior.
         deteriorated: whether the candidate's value is worse.
-        detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
-            alone; infinity if there is none.
-        method: a description of the test and the interval.
         margin: the smallest deterioration that matters.
         deviation: standard deviation of the differences (standard error times the root of `n`), at least that of
             losses of the whole scale which make up the margin, because rare losses may be missing from few cases.
@@ -47,16 +46,9 @@ class NonInferiority:
     """
 
     n: int
-    baseline: float
-    candidate: float
-    difference: float
-    low: float
-    high: float
     pvalue: float
     pvalue_no_worse: float
     deteriorated: bool
-    detectable: float
-    method: str
     margin: float
     deviation: float
     freedom: float = math.inf
@@ -76,6 +68,119 @@ class NonInferiority:
         chances = ((1 + probability(confidence, "confidence")) / 2, EQUAL_PASSES)
         quantiles = [ndtri(p) if math.isinf(self.freedom) else stdtrit(self.freedom, p) for p in chances]
         return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
+
+    def is_red(self, confidence: float) -> bool:
+        """Tell whether the metric alone fails a session: it is worse, or undecided although it has enough cases."""
+        (verdict,) = verdicts([self], confidence=confidence)
+        return verdict == "worse" or (verdict == "undecided" and self.n >= self.count_needed(confidence))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How often the verdict fails candidates whose true loss is known, made from the pairs themselves.
+
+    Attributes:
+        equal_fails: the share of equal candidates that fail, in [0, 1].
+        loss_fails: the share of candidates that lost the margin and fail, in [0, 1].
+        draws: the number of candidates of each kind.
+    """
+
+    equal_fails: float
+    loss_fails: float
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairedClusters:
+    """Paired scores as sums over clusters; a higher score is better.
+
+    Attributes:
+        before: the sum of each cluster's scores in the baseline, above the lowest score of all.
+        after: the same in the candidate.
+        sizes: the number of cases of each cluster.
+        margin: the smallest loss that matters.
+        scale: the largest difference that two scores can have.
+        shares: whether the scores are 0 or 1, one per cluster.
+    """
+
+    before: Array
+    after: Array
+    sizes: Array
+    margin: float
+    scale: float
+    shares: bool
+
+    def test(self, totals: Array, sizes: Array) -> LossTest:
+        """Test a loss on differences summed by cluster."""
+        if self.shares:
+            return _test_shares(int((totals < 0).sum()), int((totals > 0).sum()), len(totals), self.margin)
+        return _test_means(mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonInferiority(LossTest):
+    """The comparison of two runs on the same cases by one metric.
+
+    Attributes:
+        baseline: the baseline's mean.
+        candidate: the candidate's mean.
+        difference: candidate minus baseline.
+        low: lower bound of the difference's interval.
+        high: upper bound of the difference's interval.
+        detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
+            alone; infinity if there is none.
+        method: a description of the test and the interval.
+        pairs: the pairs by cluster; None for a statistic that is not a mean over cases.
+    """
+
+    baseline: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+    detectable: float
+    method: str
+    pairs: PairedClusters | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, float | str]:
+        """Return all attributes but the pairs."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "pairs"}
+
+    def calibrate(self, confidence: float = 0.95, cases: int | None = None, seed: int = 0) -> Calibration | None:
+        """Draw candidates whose true loss is known from these pairs, and count how many of them fail.
+
+        An equal candidate exchanges the two runs' scores in each cluster with probability 1/2 (the sign-flip test;
+        Fisher, "The Design of Experiments", 1935, section 21). A candidate that lost the margin falls to the lowest
+        score in clusters drawn at random, as many as make up the margin. Each goes through the same tests and verdict
+        as the comparison.
+
+        Args:
+            confidence: 1 minus the level of the two-sided test of this metric.
+            cases: draw clusters with replacement until about as many cases are there; None for the clusters themselves.
+            seed: makes the draws repeatable.
+
+        Returns:
+            None for fewer than 10 clusters, and for a metric that is not a mean over cases.
+        """
+        pairs = self.pairs
+        if pairs is None or len(pairs.sizes) < FEWEST_DRAWN:
+            return None
+        count = len(pairs.sizes)
+        planned = count if cases is None else max(1, round(cases * count / self.n))
+        draws = max(200, min(DRAWS, MOST_SUMS // planned))
+        height = math.fsum(pairs.before + pairs.after) / 2
+        chance = min(1.0, pairs.margin * self.n / height) if height > 0 else 0.0
+        random = np.random.default_rng(seed)
+        fails = [0, 0]
+        for _ in range(draws):
+            drawn = slice(None) if cases is None else random.integers(count, size=planned)
+            before, after, sizes = pairs.before[drawn], pairs.after[drawn], pairs.sizes[drawn]
+            exchanged = random.random(planned) < 0.5
+            first, second = np.where(exchanged, after, before), np.where(exchanged, before, after)
+            fallen = np.where(random.random(planned) < chance, 0.0, second)
+            for kind, candidate in enumerate((second, fallen)):
+                fails[kind] += pairs.test(candidate - first, sizes).is_red(confidence)
+        return Calibration(fails[0] / draws, fails[1] / draws, draws)
 
 
 def compare_paired(
@@ -114,10 +219,15 @@ def compare_paired(
     within(after - before, -scale, scale, "differences")
     if lower_is_better:
         before, after = after, before
-    if scale == 1 and _are_independent_outcomes(before, after, clusters):
-        result = _compare_shares(before, after, margin, confidence)
-    else:
-        result = _compare_means(before, after, clusters, margin, confidence, scale)
+    lowest = min(before.min(), after.min())
+    pairs = PairedClusters(
+        cluster_totals(before - lowest, clusters)[0],
+        *cluster_totals(after - lowest, clusters),
+        margin=margin,
+        scale=scale,
+        shares=scale == 1 and _are_independent_outcomes(before, after, clusters),
+    )
+    result = (_compare_shares if pairs.shares else _compare_means)(before, after, clusters, pairs, confidence)
     return _swap_back(result) if lower_is_better else result
 
 
@@ -138,49 +248,65 @@ def _swap_back(result: NonInferiority) -> NonInferiority:
     )
 
 
-def _compare_shares(before: Array, after: Array, margin: float, confidence: float) -> NonInferiority:
+def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
+    return LossTest(
+        n=n,
+        pvalue=mcnemar_pvalue(lost, won),
+        pvalue_no_worse=tango_pvalue(lost, won, n, margin),
+        deteriorated=lost > won,
+        margin=margin,
+        deviation=math.sqrt(max((lost + won) / n - ((won - lost) / n) ** 2, margin)),
+    )
+
+
+def _compare_shares(
+    before: Array, after: Array, _clusters: Labels | None, pairs: PairedClusters, confidence: float
+) -> NonInferiority:
     lost, won = discordant(before, after)
     n = len(before)
     interval = tango_interval(lost, won, n, confidence)
-    difference = (won - lost) / n
     return NonInferiority(
-        n=n,
+        **asdict(_test_shares(lost, won, n, pairs.margin)),
         baseline=float(before.mean()),
         candidate=float(after.mean()),
-        difference=difference,
+        difference=(won - lost) / n,
         low=interval.low,
         high=interval.high,
-        pvalue=mcnemar(before, after),
-        pvalue_no_worse=tango_pvalue(lost, won, n, margin),
-        deteriorated=lost > won,
         detectable=detectable_share(n, (lost + won) / n, confidence=confidence),
         method="exact McNemar test, Tango's score interval",
+        pairs=pairs,
+    )
+
+
+def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float, scale: float) -> LossTest:
+    n = int(sizes.sum())
+    return LossTest(
+        n=n,
+        pvalue=max(mean.pvalue_two_sided(), _sign_bound(totals)),
+        pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, scale),
+        deteriorated=mean.mean < 0,
         margin=margin,
-        deviation=math.sqrt(max((lost + won) / n - difference**2, margin)),
+        deviation=_bound_deviation(mean, n, margin, scale),
+        freedom=mean.freedom,
     )
 
 
 def _compare_means(
-    before: Array, after: Array, clusters: Labels | None, margin: float, confidence: float, scale: float
+    before: Array, after: Array, clusters: Labels | None, pairs: PairedClusters, confidence: float
 ) -> NonInferiority:
     totals, sizes = cluster_totals(after - before, clusters)
     mean = mean_of_clusters(totals, sizes)
-    interval = interval_within(mean, mean.clusters, confidence, scale)
+    interval = interval_within(mean, mean.clusters, confidence, pairs.scale)
     return NonInferiority(
-        n=len(before),
+        **asdict(_test_means(mean, totals, sizes, pairs.margin, pairs.scale)),
         baseline=float(before.mean()),
         candidate=float(after.mean()),
         difference=mean.mean,
         low=interval.low,
         high=interval.high,
-        pvalue=max(mean.pvalue_two_sided(), _sign_bound(totals)),
-        pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, scale),
-        deteriorated=mean.mean < 0,
-        detectable=_compute_detectable(mean, confidence, scale),
+        detectable=_compute_detectable(mean, confidence, pairs.scale),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
-        margin=margin,
-        deviation=_bound_deviation(mean, len(before), margin, scale),
-        freedom=mean.freedom,
+        pairs=pairs,
     )
 
 
@@ -298,7 +424,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     )
 
 
-def verdicts(comparisons: Sequence[NonInferiority], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
+def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
     """Decide each of several metrics, corrected for their number by Holm's method.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a two-sided

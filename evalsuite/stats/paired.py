@@ -93,9 +93,13 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     Raises:
         ValueError: a value is neither 0 nor 1, or the lists differ in length.
     """
+    return mcnemar_pvalue(*discordant(baseline, candidate))
+
+
+def mcnemar_pvalue(lost: int, won: int) -> float:
+    """Compute the same as `mcnemar`, from the number of lost and won cases."""
     from scipy.special import bdtr
 
-    lost, won = discordant(baseline, candidate)
     if lost == won:
         return 1.0
     return min(1.0, float(2 * bdtr(min(lost, won), lost + won, 0.5)))

@@ -55,6 +55,7 @@ def test_an_undecided_comparison_stays_green_and_says_what_could_have_been_shown
     assert remark in first_screen(baseline.rendered())
     found = baseline.summary()["baselines"][0]["metrics"][0]
     assert 0.02 < found["detectable"] < 0.3
+    assert "equal models fail" in baseline.report()
 
 
 NO_WORSE = "--gate=exact_match no worse than base by"

@@ -100,7 +100,7 @@ def _against(run: Run, against: Against) -> dict[str, Any]:
                 **asdict(subject),
                 "verdict": verdict,
                 "margin": _find_margin(run, subject, against),
-                **{name: plain_cell(value) for name, value in asdict(comparison).items()},
+                **{name: plain_cell(value) for name, value in comparison.to_dict().items()},
             }
             for subject, comparison, verdict in against.found
         ],

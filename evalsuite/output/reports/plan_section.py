@@ -86,8 +86,15 @@ def _finite(value: float | None) -> float | None:
 def advice(sight: DetectableLoss) -> str:
     """Tell whether the wanted loss can be shown, and whether more questions or more epochs help."""
     name = str(sight.subject)
+    drawn = sight.calibration
+    fails = (
+        f" Drawn {drawn.draws:,} times from earlier answers, equal models fail in {drawn.equal_fails:.1%}, and a loss "
+        f"of {sight.loss:.3g} fails in {drawn.loss_fails:.0%}."
+        if drawn
+        else ""
+    )
     if sight.visible <= sight.loss:
-        return f"{name}: a loss of {sight.loss:.3g} can be shown with what is there."
+        return f"{name}: a loss of {sight.loss:.3g} can be shown with what is there.{fails}"
     seen = f"a loss of {sight.visible:.3g} or more" if math.isfinite(sight.visible) else "no loss at all"
     words = f"{name}: {seen} can be shown, not {sight.loss:.3g}."
     if sight.needed is not None:
@@ -96,7 +103,7 @@ def advice(sight: DetectableLoss) -> str:
         if sight.needed_epochs:
             words += f", or {sight.needed_epochs} epochs in both runs"
         words += "."
-    return f"{words} {_better(sight)}"
+    return f"{words} {_better(sight)}{fails}"
 
 
 def _better(sight: DetectableLoss) -> str:

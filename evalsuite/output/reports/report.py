@@ -283,19 +283,23 @@ MOST_FLIPS = 12  # Maximum changed cases that are shown, greatest losses first.
 def baseline_section(against: Against) -> Section:
     """Build the report's section about a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
-    rows: list[list[Cell]] = [
-        [
-            words[verdict],
-            str(subject),
-            comparison.n,
-            comparison.baseline,
-            comparison.candidate,
-            Estimate(comparison.difference, comparison.low, comparison.high, comparison.n),
-            comparison.pvalue,
-            comparison.detectable if math.isfinite(comparison.detectable) else None,
-        ]
-        for subject, comparison, verdict in against.found
-    ]
+    rows: list[list[Cell]] = []
+    for subject, comparison, verdict in against.found:
+        calibration = comparison.calibrate(against.confidence_of_one)
+        rows.append(
+            [
+                words[verdict],
+                str(subject),
+                comparison.n,
+                comparison.baseline,
+                comparison.candidate,
+                Estimate(comparison.difference, comparison.low, comparison.high, comparison.n),
+                comparison.pvalue,
+                comparison.detectable if math.isfinite(comparison.detectable) else None,
+                calibration.equal_fails if calibration else None,
+                calibration.loss_fails if calibration else None,
+            ]
+        )
     columns = [
         Column("verdict"),
         Column("metric"),
@@ -305,11 +309,15 @@ def baseline_section(against: Against) -> Section:
         Column("difference with 95% interval", "number", 4),
         Column("p", "pvalue"),
         Column("could have shown (power 80%)", "number", 4),
+        Column("equal models fail", "percent"),
+        Column("the loss fails", "percent"),
     ]
     note = (
         f"Paired by question, epochs averaged. `no worse`: a loss of {against.rules.margin:g} of the metric's range or "
         "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
-        "number of rows, as far as they differ. " + _left_out(against)
+        "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
+        "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters. "
+        + _left_out(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
     return Section(f"Against {against.name}", [shown, *_make_slices_table(against), *_make_flips_table(against)])

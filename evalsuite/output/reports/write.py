@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +232,7 @@ def _summarise_baseline(against: Against) -> dict[str, Any]:
         "baseline": against.name,
         "margin": against.rules.margin,
         "metrics": [
-            {"metric": str(subject), "verdict": verdict, **{k: plain_cell(v) for k, v in asdict(one).items()}}
+            {"metric": str(subject), "verdict": verdict, **{k: plain_cell(v) for k, v in one.to_dict().items()}}
             for subject, one, verdict in against.found
         ],
         "left_out": {side: list(cases) for side, cases in against.left_out.items()},

@@ -131,6 +131,15 @@ def test_two_earlier_runs_say_how_many_questions_change(desk: Desk) -> None:
     assert sight.needed is not None
     assert 800 < sight.needed < 1200  # z^2 d / loss^2 = 7.85 * 0.05 / 0.0004
     assert "needs" in advice(sight)
+    assert sight.calibration is not None
+    assert sight.calibration.equal_fails < 0.05 < sight.calibration.loss_fails < 0.5  # 2.5% is meant; few cases.
+    assert "equal models fail in" in advice(sight)
+
+
+def test_without_two_runs_or_epochs_nothing_is_calibrated(desk: Desk) -> None:
+    sight = seen(desk, [[1.0, 0.0] * 20])
+    assert sight.calibration is None
+    assert "equal models" not in advice(sight)
 
 
 def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> None:
@@ -139,6 +148,7 @@ def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> N
     assert sight.noise_known
     assert sight.with_twice_the_epochs == pytest.approx(sight.with_twice_the_questions, rel=0.02)
     assert "epochs pay as much" in advice(sight)
+    assert sight.calibration is not None  # By the two epochs.
 
 
 def test_a_steady_model_pays_for_questions_alone(desk: Desk) -> None:
