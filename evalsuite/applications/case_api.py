@@ -1,10 +1,10 @@
-"""The APIs of OpenAI and Anthropic for one case: the case's model answers every request of an application."""
+"""The APIs of OpenAI, Anthropic and Gemini for one case: the case's model answers every request of an application."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.applications import chat_api, messages_api, responses_api
+from evalsuite.applications import chat_api, gemini_api, messages_api, responses_api
 from evalsuite.applications.chat_api import (
     BadRequest,
     HttpAnswer,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.span_receiver import SpanCollector
     from evalsuite.core.types import Completion
 
-PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models")
+PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/NAME:generateContent")
 
 
 class AnsweringModel(Protocol):
@@ -55,23 +55,27 @@ class CaseApi:
         try:
             if self.spans is not None and (method, path) == ("POST", "/traces"):
                 return self.spans.receive(content)
-            return await self._answer(method, path.partition("?")[0].rstrip("/"), content)
+            path, _, query = path.partition("?")
+            return await self._answer(method, path.rstrip("/"), query, content)
         except BadRequest as error:
             return error_answer(400, str(error))
         except EvalsuiteError as error:
             return failed_call(error)
 
-    async def _answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
+    async def _answer(self, method: str, path: str, query: str, content: bytes) -> HttpAnswer:
         if method == "GET" and path.startswith("/models"):
             return self._list_models(path.removeprefix("/models").lstrip("/"))
-        if method == "POST" and path == "/chat/completions":
-            return await self._make_chat(read_object(content))
-        if method == "POST" and path == "/responses":
-            return await self._respond(read_object(content))
-        if method == "POST" and path == "/messages":
-            return await self._make_message(read_object(content))
-        if method == "POST" and path == "/embeddings":
-            return await self._embed(read_object(content))
+        makers = {
+            "/chat/completions": self._make_chat,
+            "/responses": self._respond,
+            "/messages": self._make_message,
+            "/embeddings": self._embed,
+        }
+        if method == "POST" and path in makers:
+            return await makers[path](read_object(content))
+        asked = gemini_api.PATH.fullmatch(path)
+        if method == "POST" and asked:
+            return await self._generate(read_object(content), asked["model"], asked["method"], query)
         return error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
 
     def _list_models(self, name: str) -> HttpAnswer:
@@ -97,6 +101,16 @@ class CaseApi:
         name = str(body.get("model") or self._model.name)
         message = messages_api.message_object(completion, name, self._count_answer())
         return response_stream(messages_api.message_events(message)) if body.get("stream") else json_answer(message)
+
+    async def _generate(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
+        asked = gemini_api.read_generation(body)
+        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
+        generation = gemini_api.generation_object(completion, name, self._count_answer())
+        if method == "generateContent":
+            return json_answer(generation)
+        chunks = gemini_api.generation_chunks(generation)
+        # Without `alt=sse` the stream is one JSON list.
+        return chat_stream(chunks, end=b"") if "alt=sse" in query.split("&") else json_answer(list(chunks))
 
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = responses_api.read_response(body, self._find_earlier(body.get("previous_response_id")))

@@ -21,9 +21,9 @@ from evalsuite.core.types import Message
 from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Completion, Usage
+    from evalsuite.core.types import Completion, ToolCall, Usage
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -60,10 +60,10 @@ def json_answer(value: Any, status: int = 200) -> HttpAnswer:
     return HttpAnswer(status, (dumps(value).encode(),))
 
 
-def chat_stream(chunks: Iterable[Mapping[str, Any]]) -> HttpAnswer:
+def chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
     """Server-sent events as chat completions have them: data alone, and `[DONE]` at the end."""
     events = [f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks]
-    return HttpAnswer(200, (*events, b"data: [DONE]\n\n"), EVENTS)
+    return HttpAnswer(200, (*events, end), EVENTS)
 
 
 def response_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
@@ -93,6 +93,33 @@ def read_object(content: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadRequest(f"the body is {type(value).__name__}, not a JSON object")
     return value
+
+
+def refusal(name: str, value: Any) -> BadRequest:
+    """Make the error for a field that would be lost."""
+    return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
+
+
+def text_or_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+    """Make the arguments of a message: its lines of text, or parts where there is more than text."""
+    if all(isinstance(part, str) for part in parts):
+        return {"content": "\n".join(map(str, parts))}
+    return {"parts": parts}
+
+
+def read_arguments(call: ToolCall) -> dict[str, Any]:
+    """Read the arguments of a call for an API that sends them as an object.
+
+    Raises:
+        BadRequest: they are not a JSON object.
+    """
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise BadRequest(f"the model called {call.name} with {call.arguments!r:.200}, which is not a JSON object")
+    return arguments
 
 
 def _refuse_constant(constant: str) -> NoReturn:

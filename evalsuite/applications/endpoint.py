@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import socket
 import threading
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.chat_api import HttpAnswer
 
 LARGEST_REQUEST = 256 * 2**20  # Bytes; pictures and recordings are large.
+VERSION = re.compile(r"^/v1(alpha|beta)?(/+|$)")  # The beginning of an API's path.
 REFUSED = "no such key: use base_url and api_key of this case's endpoint, which end with the case"
 
 
@@ -43,7 +45,7 @@ class Endpoint:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def env(self, **more: str) -> dict[str, str]:
-        """Return this process's environment with the addresses and keys of OpenAI and Anthropic set to this endpoint.
+        """Return this process's environment with this endpoint as that of OpenAI, Anthropic and Gemini.
 
         Args:
             more: further variables.
@@ -58,6 +60,9 @@ class Endpoint:
             # Anthropic's clients add /v1 themselves.
             "ANTHROPIC_BASE_URL": self.base_url.removesuffix("/v1"),
             "ANTHROPIC_API_KEY": self.api_key,
+            "GOOGLE_GEMINI_BASE_URL": self.base_url.removesuffix("/v1"),
+            "GEMINI_API_KEY": self.api_key,
+            "GOOGLE_API_KEY": self.api_key,
             "NO_PROXY": direct,
             "no_proxy": direct,
             **self.variables,
@@ -117,7 +122,7 @@ class LoopbackServer:
         content = await request.read()
         token, path = self._find_token(request)
         if token in self._apis:
-            answer = await self._answer(token, request.method, path, content)
+            answer = await self._answer(token, request.method, f"{path}?{request.query_string}", content)
         else:
             answer = error_answer(401, REFUSED, "authentication_error")
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
@@ -141,11 +146,13 @@ class LoopbackServer:
         """Find the secret of the case that a request is for, and the path after the base URL."""
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:
-            return first, "/" + rest.removeprefix("v1").lstrip("/")
-        if request.headers.get("x-api-key") in self._apis:
-            return request.headers["x-api-key"], request.path.removeprefix("/v1")
+            return first, VERSION.sub("/", f"/{rest}")
+        path = VERSION.sub("/", request.path)
+        for name in ("x-api-key", "x-goog-api-key"):
+            if request.headers.get(name) in self._apis:
+                return request.headers[name], path
         scheme, _, key = request.headers.get("Authorization", "").partition(" ")
-        return key.strip() if scheme.lower() == "bearer" else "", request.path.removeprefix("/v1")
+        return key.strip() if scheme.lower() == "bearer" else "", path
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakKeyDictionary()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, read_arguments, refusal, text_or_parts
 from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
     """
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE):
-        raise _refusal(name, given[name])
+        raise refusal(name, given[name])
     if given.get("thinking", {"type": "disabled"}) != {"type": "disabled"}:
-        raise _refusal("thinking", given["thinking"])
+        raise refusal("thinking", given["thinking"])
     items = body.get("messages")
     if not isinstance(items, list) or not items:
         raise BadRequest("messages: expected a list of at least one message")
     try:
         system = _read_parts(given.get("system", ""), "system")
-        messages = [_make_message("system", system)] if system else []
+        messages = [Message("system", **text_or_parts(system))] if system else []
         for item in items:
             messages += _read_message(item["role"], item["content"])
         tools = tuple(map(_read_tool, given.get("tools", ())))
@@ -57,10 +57,6 @@ def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRequest(f"the request is not in the Messages format ({type(error).__name__}: {error})") from error
     return ChatRequest(tuple(messages), tools, params)
-
-
-def _refusal(name: str, value: Any) -> BadRequest:
-    return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
 def _read_message(role: str, content: Any) -> Iterator[Message]:
@@ -79,16 +75,10 @@ def _read_message(role: str, content: Any) -> Iterator[Message]:
     for block in blocks:
         if block["type"] == "tool_result":
             result = _read_parts(block.get("content") or "", "a tool's result")
-            yield _make_message("tool", result, str(block["tool_use_id"]))
+            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **text_or_parts(result))
     rest = _read_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
-        yield _make_message(role, rest)
-
-
-def _make_message(role: Any, parts: list[str | Mapping[str, Any]], call: str | None = None) -> Message:
-    if all(isinstance(part, str) for part in parts):
-        return Message(role, "\n".join(map(str, parts)), tool_call_id=call)
-    return Message(role, parts=parts, tool_call_id=call)
+        yield Message("system" if role == "system" else "user", **text_or_parts(rest))
 
 
 def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
@@ -126,7 +116,7 @@ def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
     elif choice["type"] in TOOL_CHOICES:
         chosen = TOOL_CHOICES[choice["type"]]
     else:
-        raise _refusal("tool_choice", choice)
+        raise refusal("tool_choice", choice)
     parallel = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
     return {"tool_choice": chosen, **parallel}
 
@@ -138,14 +128,10 @@ def message_object(completion: Completion, model: str, number: int) -> dict[str,
         BadRequest: the model called a tool with arguments that are not a JSON object.
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
-    for call in completion.tool_calls:
-        try:
-            arguments = json.loads(call.arguments or "{}")
-        except (ValueError, RecursionError):
-            arguments = None
-        if not isinstance(arguments, dict):
-            raise BadRequest(f"the model called {call.name} with {call.arguments!r:.200}, which is not a JSON object")
-        content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
+    content += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": read_arguments(call)}
+        for call in completion.tool_calls
+    ]
     usage = completion.usage
     return {
         "id": f"msg_{number}",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, write_logprobs
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, refusal, write_logprobs
 from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(NOT_IN_CHAT & given.keys()):
         if name not in DEFAULTS or given[name] != DEFAULTS[name]:
-            raise _refusal(name, given[name])
+            raise refusal(name, given[name])
     params = {name: value for name, value in given.items() if name not in READ_ELSEWHERE | NOT_IN_CHAT}
     if given.get("max_output_tokens"):
         params["max_completion_tokens"] = given["max_output_tokens"]
@@ -150,7 +150,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     params |= _rename("text", text, {"verbosity": "verbosity"})
     for wanted in given.get("include") or ():
         if wanted != LOGPROBS:
-            raise _refusal("include", wanted)
+            raise refusal("include", wanted)
         params["logprobs"] = True
     if given.get("top_logprobs"):
         params["logprobs"] = True
@@ -159,16 +159,12 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _refusal(name: str, value: Any) -> BadRequest:
-    return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
-
-
 def _rename(name: str, fields: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[str, Any]:
     renamed = {}
     for field, value in (fields or {}).items():
         if value is not None:
             if field not in names:
-                raise _refusal(f"{name}.{field}", value)
+                raise refusal(f"{name}.{field}", value)
             renamed[names[field]] = value
     return renamed
 
@@ -183,7 +179,7 @@ def _format(form: Mapping[str, Any]) -> dict[str, Any]:
             schema = {name: value for name, value in form.items() if name != "type"}
             return {"response_format": {"type": "json_schema", "json_schema": schema}}
         case other:
-            raise _refusal("text.format", other)
+            raise refusal("text.format", other)
 
 
 def _make_tool_choice(choice: Any) -> Any:
@@ -196,7 +192,7 @@ def _make_tool_choice(choice: Any) -> Any:
             allowed = [_make_tool_choice(tool) for tool in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
         case _:
-            raise _refusal("tool_choice", choice)
+            raise refusal("tool_choice", choice)
 
 
 def response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.endpoint import Endpoint
 
-HOSTS = frozenset({"api.openai.com", "api.anthropic.com"})
-LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients.
+HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
+KEYS = ("authorization", "x-api-key", "x-goog-api-key")
+LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients; Gemini's takes aiohttp where it can.
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
         for name in LIBRARIES:
             if name in sys.modules or (endpoint is not None and find_spec(name)):
                 _patch(import_module(name))
+        if "aiohttp" in sys.modules:
+            _patch_aiohttp(sys.modules["aiohttp"])
     route = Route(endpoint, asyncio.get_running_loop())
     token = ROUTE.set(route)
     try:
@@ -74,19 +77,44 @@ def _patch(library: Any) -> None:
 
 def _redirect(library: Any, request: Any) -> bool:
     """Lead a request for a model to the case's endpoint, without the user's key; return whether it was led there."""
-    route: Route | None = ROUTE.get()
-    if route is None or request.url.host not in HOSTS:
+    address = _find_address(request.url.host, request.url.raw_path.decode("ascii"))
+    if address is None:
         return False
+    request.url = library.URL(address)
+    request.headers["Host"] = request.url.netloc.decode("ascii")
+    for name in KEYS:
+        if name in request.headers:
+            request.headers[name] = "hidden"
+    return True
+
+
+def _find_address(host: str | None, path: str) -> str | None:
+    """Find where a request is led, and count it if the case's function does not route; None for where it was sent."""
+    route: Route | None = ROUTE.get()
+    if route is None or host not in HOSTS:
+        return None
     if route.endpoint is None:
         route.past += 1
-        return False
-    path = request.url.raw_path.decode("ascii").removeprefix("/v1")
-    request.url = library.URL(route.endpoint.base_url + path)
-    request.headers["Host"] = request.url.netloc.decode("ascii")
-    for name in ("Authorization", "x-api-key"):
-        if name in request.headers:
-            request.headers[name] = f"Bearer {route.endpoint.api_key}"
-    return True
+        return None
+    return route.endpoint.base_url.removesuffix("/v1") + path
+
+
+def _patch_aiohttp(library: Any) -> None:
+    """Wrap the requests of aiohttp once, as `_patch` does."""
+    send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
+    if send.__module__ == __name__:
+        return
+
+    async def _request(self: Any, method: str, url: Any, **options: Any) -> Any:
+        parsed = library.client.URL(url)
+        address = _find_address(parsed.host, parsed.raw_path_qs)
+        if address is not None:
+            given = dict(options.get("headers") or {})
+            options["headers"] = {name: "hidden" if name.lower() in KEYS else value for name, value in given.items()}
+            url = address
+        return await send(self, method, url, **options)
+
+    library.ClientSession._request = _request  # noqa: SLF001
 
 
 def _blocks() -> bool:

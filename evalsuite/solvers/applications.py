@@ -250,10 +250,10 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     `model`, `sample` and `world`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer;
     the object's other fields become facts of the transcript.
 
-    A **program** reads the input from standard input, and in its arguments in place of `{input}`. The model's address
-    and key are in OPENAI_BASE_URL and OPENAI_API_KEY. The program prints the answer, or a JSON object whose field
-    `answer` is the text of the answer and whose other fields become facts. An exit status other than 0 is the case's
-    error, shown with the end of standard error.
+    A **program** reads the input from standard input, and in its arguments in place of `{input}`. The model's
+    address and key are in OPENAI_BASE_URL and OPENAI_API_KEY, as well as Anthropic's and Gemini's variables. The
+    program prints the answer, or a JSON object whose field `answer` is the text of the answer and whose other
+    fields become facts. An exit status other than 0 is the case's error, shown with the end of standard error.
 
     A **service** is sent `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),
@@ -269,7 +269,8 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         headers: HTTP headers for a service; messages never show their values.
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
         timeout: seconds for one question; None for no limit.
-        route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`).
+        route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
+            `genai.Client()`).
             Without it such calls go to their provider, and the fact `unrouted` counts them.
         env: further environment variables of a program.
         cwd: working directory of a program; None for that of pytest.

@@ -116,6 +116,62 @@ def test_a_program_that_uses_anthropics_client_asks_the_model_under_test(suite: 
     suite.run("--replay=first", model=False).assert_outcomes(passed=1)
 
 
+GEMINI = """
+solve = application([sys.executable, "-c", '''
+import sys
+from google import genai
+from google.genai import types
+asked = []
+def weather(city: str) -> str:
+    \\"\\"\\"Tells the weather in a city.\\"\\"\\"
+    asked.append(city)
+    return "sunny in " + city
+config = types.GenerateContentConfig(tools=[weather], max_output_tokens=99)
+with genai.Client() as client:
+    if STREAM:
+        said = client.models.generate_content_stream(model="gemini", contents=sys.stdin.read(), config=config)
+        print("".join(piece.text or "" for piece in said))
+    else:
+        print(client.models.generate_content(model="gemini", contents=sys.stdin.read(), config=config).text)
+'''])
+"""
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_program_that_uses_geminis_client_asks_the_model_under_test(suite: Suite, *, stream: bool) -> None:
+    pytest.importorskip("google.genai")
+    (suite.path / "app.py").write_text(WEATHER_APP, encoding="utf-8")
+    check = "(transcript.answer, [event['tool'] for event in transcript.events if event['kind'] == 'call'])"
+    write(suite, GEMINI.replace("STREAM", str(stream)), check + " == ('sunny in Paris', ['weather'])")
+    suite.model = ("--model=function:app:agent",)
+    suite.run("--run=first").assert_outcomes(passed=1)
+    suite.run("--replay=first", model=False).assert_outcomes(passed=1)
+
+
+OWN_GEMINI = """
+import warnings
+from google import genai
+
+def plain(question):
+    with genai.Client(api_key="mine") as client:
+        return client.models.generate_content(model="gemini", contents=question).text
+
+async def asynchronous(question):
+    # Its class derives from one of aiohttp's, which warns of that.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    async with genai.Client(api_key="mine").aio as client:
+        return (await client.models.generate_content(model="gemini", contents=question)).text
+"""
+
+
+@pytest.mark.parametrize("function", ["plain", "asynchronous"])
+def test_geminis_client_in_a_function_asks_the_model_under_test(suite: Suite, function: str) -> None:
+    pytest.importorskip("google.genai")
+    write(suite, f"{OWN_GEMINI}\nsolve = application({function}, route=True)", "transcript.answer == 'Paris'")
+    suite.run("--run=first").assert_outcomes(passed=1)
+    assert suite.records("first")[0]["usage"]["calls"] == 1
+
+
 OWN_CLIENTS = """
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI

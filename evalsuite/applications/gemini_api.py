@@ -1,0 +1,238 @@
+"""Gemini's generateContent API of a case's endpoint; the model is called through chat completions.
+
+Source: the Gemini API reference, "Generating content" and "Function calling".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, read_arguments, refusal, text_or_parts
+from evalsuite.core.json_codec import dumps
+from evalsuite.core.types import Message, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evalsuite.core.types import Completion
+
+PATH = re.compile(r"/models/(?P<model>[^:]+):(?P<method>generateContent|streamGenerateContent)")
+SENT: Mapping[str, str] = {
+    "frequencyPenalty": "frequency_penalty",
+    "logprobs": "top_logprobs",
+    "maxOutputTokens": "max_tokens",
+    "presencePenalty": "presence_penalty",
+    "responseLogprobs": "logprobs",
+    "seed": "seed",
+    "stopSequences": "stop",
+    "temperature": "temperature",
+    "topK": "top_k",
+    "topP": "top_p",
+}
+"""Generation parameters, and their names in chat completions."""
+# Labels and safety settings concern the server alone.
+READ = frozenset(
+    {"contents", "generationConfig", "labels", "safetySettings", "systemInstruction", "toolConfig", "tools"}
+)
+FORMAT = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig"})
+MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
+FINISH = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+
+
+def read_generation(body: Mapping[str, Any]) -> ChatRequest:
+    """Convert a request of the generateContent API into one of chat completions.
+
+    Raises:
+        BadRequest: a field is malformed, or a chat model cannot be asked for it.
+    """
+    try:
+        given = _fields(body)
+        for name in sorted(given.keys() - READ):
+            raise refusal(name, given[name])
+        contents = given.get("contents")
+        if not isinstance(contents, list) or not contents:
+            raise BadRequest("contents: expected a list of at least one content")
+        system = _read_parts(_fields(given.get("systemInstruction") or {}).get("parts", ()))
+        messages = [Message("system", **text_or_parts(system))] if system else []
+        messages += _read_contents(contents)
+        declared = [_read_tools(_fields(tool)) for tool in given.get("tools") or ()]
+        params = _read_config(_fields(given.get("generationConfig") or {}))
+        params |= _read_tool_choice(_fields(given.get("toolConfig") or {}))
+        return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadRequest(f"the request is not in Gemini's format ({type(error).__name__}: {error})") from error
+
+
+def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are set, by their names in JSON; the API reads `snake_case` as well."""
+    return {
+        re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
+        for name, value in mapping.items()
+        if value is not None
+    }
+
+
+def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
+    """Convert the contents; a result without an id answers the oldest open call of its function."""
+    open_calls: dict[str, list[str]] = defaultdict(list)
+    for place, content in enumerate(contents):
+        parts = [_fields(part) for part in content["parts"]]
+        role = content.get("role") or "user"
+        if role == "model":
+            made = [_fields(part["functionCall"]) for part in parts if "functionCall" in part]
+            calls = []
+            for number, call in enumerate(made):
+                name = call["name"]
+                calls.append(ToolCall(call.get("id") or f"call_{place}_{number}", name, dumps(call.get("args") or {})))
+                open_calls[name].append(calls[-1].id)
+            text = _read_parts(part for part in parts if "functionCall" not in part)
+            if not all(isinstance(part, str) for part in text):
+                raise BadRequest("contents: a model's content has text and function calls alone")
+            yield Message("assistant", "".join(map(str, text)), tuple(calls))
+            continue
+        if role not in {"user", "function"}:
+            raise BadRequest(f"contents: the role {role!r:.80} is unknown; write user or model")
+        for result in (_fields(part["functionResponse"]) for part in parts if "functionResponse" in part):
+            waiting = open_calls[result["name"]]
+            call_id = result.get("id") or (waiting[0] if waiting else result["name"])
+            if call_id in waiting:
+                waiting.remove(call_id)
+            yield Message("tool", _write_result(result.get("response")), tool_call_id=call_id)
+        rest = _read_parts(part for part in parts if "functionResponse" not in part)
+        if rest:
+            yield Message("user", **text_or_parts(rest))
+
+
+def _write_result(response: Any) -> str:
+    """Write a function's result as text; the client wraps a plain one into an object with one field."""
+    match response:
+        case {"result": value} | {"output": value} if len(response) == 1:
+            return value if isinstance(value, str) else dumps(value)
+        case _:
+            return dumps(response)
+
+
+def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
+    read: list[str | Mapping[str, Any]] = []
+    for part in map(_fields, parts):
+        if part.get("thought"):
+            # A chat model cannot be sent another model's thoughts.
+            continue
+        if "text" in part:
+            read.append(str(part["text"]))
+            continue
+        data = _fields(part.get("inlineData") or part.get("fileData") or {})
+        kind = str(data.get("mimeType"))
+        if not kind.startswith("image/"):
+            raise BadRequest(f"contents: a part {', '.join(part)} ({kind:.80}) cannot be sent to a chat model")
+        url = data["fileUri"] if "fileUri" in data else f"data:{kind};base64,{data['data']}"
+        read.append({"type": "image_url", "image_url": {"url": url}})
+    return read
+
+
+def _read_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for name in sorted(tool.keys() - {"functionDeclarations"}):
+        raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
+    for declared in map(_fields, tool.get("functionDeclarations", ())):
+        schema = declared.get("parametersJsonSchema") or _lower_types(declared.get("parameters") or {"type": "OBJECT"})
+        function = {"name": declared["name"], "description": declared.get("description", ""), "parameters": schema}
+        yield {"type": "function", "function": function}
+
+
+def _lower_types(schema: Any) -> Any:
+    """Convert Gemini's variant of a JSON schema, whose types are in capitals."""
+    written = _fields(schema)
+    for name, value in written.items():
+        if name == "type":
+            written[name] = value.lower()
+        elif name == "properties":
+            written[name] = {field: _lower_types(inner) for field, inner in value.items()}
+        elif name == "items":
+            written[name] = _lower_types(value)
+        elif name == "anyOf":
+            written[name] = [_lower_types(inner) for inner in value]
+    return written
+
+
+def _read_config(config: dict[str, Any]) -> dict[str, Any]:
+    if config.pop("candidateCount", 1) != 1:
+        raise BadRequest("candidateCount: a request has one answer; send it again for another one")
+    for name in sorted(config.keys() - SENT.keys() - FORMAT):
+        raise refusal(name, config[name])
+    params = {SENT[name]: value for name, value in config.items() if name in SENT}
+    schema = config.get("responseJsonSchema") or config.get("responseSchema")
+    if schema:
+        schema = schema if "responseJsonSchema" in config else _lower_types(schema)
+        params["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    elif config.get("responseMimeType", "text/plain") == "application/json":
+        params["response_format"] = {"type": "json_object"}
+    elif config.get("responseMimeType", "text/plain") != "text/plain":
+        raise refusal("responseMimeType", config["responseMimeType"])
+    thinking = _fields(config.get("thinkingConfig") or {})
+    if thinking.get("thinkingBudget", -1) != -1:
+        raise refusal("thinkingBudget", thinking["thinkingBudget"])
+    if "thinkingLevel" in thinking:
+        params["reasoning_effort"] = thinking["thinkingLevel"].lower()
+    return params
+
+
+def _read_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = _fields(config.get("functionCallingConfig") or {})
+    if not wanted:
+        return {}
+    mode = wanted.get("mode", "AUTO")
+    if mode not in MODES:
+        raise refusal("functionCallingConfig.mode", mode)
+    if "allowedFunctionNames" not in wanted:
+        return {"tool_choice": MODES[mode]}
+    tools = [{"type": "function", "function": {"name": name}} for name in wanted["allowedFunctionNames"]]
+    return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": MODES[mode], "tools": tools}}}
+
+
+def generation_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
+    """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id.
+
+    Raises:
+        BadRequest: the model called a function with arguments that are not a JSON object.
+    """
+    parts: list[dict[str, Any]] = [{"text": completion.text}] if completion.text else []
+    parts += [
+        {"functionCall": {"id": call.id, "name": call.name, "args": read_arguments(call)}}
+        for call in completion.tool_calls
+    ]
+    usage = completion.usage
+    return {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": parts or [{"text": ""}]},
+                "finishReason": FINISH.get(completion.finish_reason, "STOP"),
+                "index": 0,
+            }
+        ],
+        "usageMetadata": {
+            "promptTokenCount": usage.prompt_tokens,
+            "cachedContentTokenCount": usage.cached_tokens,
+            # Gemini counts thoughts apart.
+            "candidatesTokenCount": max(0, usage.completion_tokens - usage.reasoning_tokens),
+            "thoughtsTokenCount": usage.reasoning_tokens,
+            "totalTokenCount": usage.prompt_tokens + usage.completion_tokens,
+        },
+        "modelVersion": model,
+        "responseId": f"gen_{number}",
+    }
+
+
+def generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the chunks of a streamed answer; see `generation_object`. The last one has reason and usage."""
+    (candidate,) = generation["candidates"]
+    head = {name: generation[name] for name in ("modelVersion", "responseId")}
+    parts = [
+        piece
+        for part in candidate["content"]["parts"]
+        for piece in ([{"text": text} for text in pieces(part["text"])] if part.get("text") else [part])
+    ]
+    for part in parts[:-1]:
+        yield {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}], **head}
+    yield {**generation, "candidates": [{**candidate, "content": {"role": "model", "parts": parts[-1:]}}]}
