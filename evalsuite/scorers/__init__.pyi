@@ -11,6 +11,7 @@ from .answers import (
     similar,
     token_f1,
 )
+from .spans import span
 from .trajectories import ToolUse, any_of, call, expect_state, tool_calls, tool_uses
 from .unit_tests import passes_tests
 
@@ -30,6 +31,7 @@ __all__ = [
     "passes_tests",
     "rouge_l",
     "similar",
+    "span",
     "token_f1",
     "tool_calls",
     "tool_uses",

@@ -1,0 +1,119 @@
+"""Scores the steps of an application by its OpenTelemetry spans."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.types import SHARE, Metric, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.core.types import Sample, Transcript
+
+    SpanEvent = Mapping[str, Any]
+
+FEWER = Metric(range=None, better="lower")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScorer:
+    """Scores the spans of one name; made by `span`."""
+
+    name: str
+    metric: str
+    operation: str
+    least: int
+    most: float
+    after: str
+    under: str
+    seconds: float
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        return {self.metric: SHARE, **{f"{self.metric}_{part}": FEWER for part in ("count", "failed", "seconds")}}
+
+    def __call__(self, _sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
+        spans = [event for event in transcript.events if event.get("kind") == "span"]
+        if not spans:
+            raise ScoringError(
+                f"span({self.name!r}): the transcript has no spans; use application(..., spans=True), or score traces"
+            )
+        found = self._find(spans)
+        seconds = math.fsum(event["seconds"] for event in found)
+        faults = [
+            *([f"{len(found)} spans"] if not self.least <= len(found) <= self.most else []),
+            *([f"{seconds:.3g} s"] if seconds > self.seconds else []),
+            *([f"not after {self.after}"] if self.after and not self._is_after(found, spans) else []),
+        ]
+        return {
+            self.metric: Score(float(not faults), ", ".join(faults)),
+            f"{self.metric}_count": float(len(found)),
+            f"{self.metric}_failed": float(sum(event["failed"] for event in found)),
+            f"{self.metric}_seconds": seconds,
+        }
+
+    def _find(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
+        above = {event["id"]: event for event in spans if event["id"]}
+        return [
+            event
+            for event in spans
+            if fnmatchcase(event["name"], self.name)
+            and fnmatchcase(event["operation"], self.operation)
+            and (not self.under or self._is_under(event, above))
+        ]
+
+    def _is_under(self, event: SpanEvent, above: Mapping[str, SpanEvent]) -> bool:
+        # An application may send spans that are their own ancestors.
+        for _ in above:
+            parent = above.get(event["parent"])
+            if parent is None:
+                return False
+            if fnmatchcase(parent["name"], self.under):
+                return True
+            event = parent
+        return False
+
+    def _is_after(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
+        earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
+        # Both numbers are rounded sums of nanoseconds.
+        end = min(earlier, default=math.inf) - 1e-6
+        return all(event["begin"] >= end for event in found)
+
+
+def span(
+    name: str = "*",
+    *,
+    metric: str = "span",
+    operation: str = "*",
+    count: int | tuple[int, int | None] = (1, None),
+    after: str = "",
+    under: str = "",
+    seconds: float = math.inf,
+) -> SpanScorer:
+    """Score the spans of a transcript: `span` is 1.0 if all conditions hold, otherwise 0.0.
+
+    Further scores of the matching spans are `span_count`, `span_failed` (how many failed) and `span_seconds` (the sum
+    of their durations).
+
+    Args:
+        name: the name of the spans; `*` and `?` are wildcards here and in the other names.
+        metric: the name of the score, in place of `span`, where a benchmark has several of these scorers.
+        operation: the operation of the spans: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or another.
+        count: how many spans must match: a number, or the least and the greatest; None for no limit.
+        after: each matching span begins after the first span of this name has ended.
+        under: only spans within a span of this name count, at any depth.
+        seconds: greatest sum of the durations of the matching spans.
+
+    Raises:
+        SettingsError: `count` is empty or negative, or `seconds` is negative.
+    """
+    least, most = (count, count) if isinstance(count, int) else count
+    limit = math.inf if most is None else most
+    if not 0 <= least <= limit or not seconds >= 0:
+        raise SettingsError(f"span({name!r}): count={count} and seconds={seconds} leave nothing; give 0 or more")
+    return SpanScorer(name, metric, operation, least, limit, after, under, seconds)
