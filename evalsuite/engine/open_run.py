@@ -19,6 +19,7 @@ from evalsuite.engine.case_record import KeptRecord
 from evalsuite.engine.checks import find_unpriced
 from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.run_gateway import RunGateway
+from evalsuite.engine.span_export import SpanExport
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.run_folders import COMMENT, REPORT, find_folder, make_folder
 from evalsuite.results.runs import load_run
@@ -116,10 +117,13 @@ class OpenRun:
         self.detached = self.aside = ""
         self._open_files(cases)
         try:
+            self._spans = SpanExport(self.folder.name) if settings.otel else None
             self.access = RunGateway(settings, spec.reports, self.journal, self._give_up, self._detach)
         except BaseException:
             self._close_files()
             raise
+        if self._spans is not None:
+            self.access.gateway.on_answer = self._spans.add_call
 
     def _find_baseline(self) -> Run | None:
         names = self._spec.settings.baseline
@@ -199,6 +203,8 @@ class OpenRun:
         self._places.add(kept.declared)
         self.journal.record(case, kept.same, kept.line)
         self._watchers.record(kept.line)
+        if self._spans is not None:
+            self._spans.add_record(kept.line)
         if not (self._gates or self.early.possible):
             return
         # Most records add nothing here, and decoding one takes longer than seeing that.
@@ -282,7 +288,8 @@ class OpenRun:
         self._watchers.verdict(self.verdict, self.folder.path)
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
-        self.aside = "\n".join(filter(None, [*on_github, *self._watchers.faults]))
+        unsent = self._spans.finish() if self._spans is not None else ""
+        self.aside = "\n".join(filter(None, [*on_github, *self._watchers.faults, unsent]))
 
     @property
     def status(self) -> Status | None:

@@ -111,6 +111,8 @@ class Gateway:
         self._cancelled: set[str] = set()
         # Why answers cannot be stored any more; empty while they can.
         self.lost = ""
+        # Receives each call that a backend answered.
+        self.on_answer: Callable[[Request, Completion], None] | None = None
         # Requests by how they were served: `kept` by the store, `joined` to a call under way, `asked`.
         self.served: Counter[str] = Counter()
 
@@ -207,6 +209,8 @@ class Gateway:
         address, draw = upstream.backend.identity, name_without_epoch(request.draw)
         kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
         self._used[key] = completion.usage
+        if self.on_answer is not None:
+            self.on_answer(request, completion)
         return kept
 
     async def _store_answer(self, key: str, request: Request, completion: Completion) -> Completion:

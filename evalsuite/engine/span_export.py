@@ -1,0 +1,172 @@
+"""`--otel`: exports a run as OpenTelemetry spans, one trace per case, by the GenAI semantic conventions.
+
+A case is a span with an event `gen_ai.evaluation.result` per score; each call that a model answered during the case is
+a span below it. Prompts and answers are not exported.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.span_receiver import require_opentelemetry
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.json_codec import decode_record
+from evalsuite.core.phrases import number_of
+from evalsuite.gateway.concealment import name_with_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    from evalsuite.core.types import Completion, Request, Usage
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+LONGEST_TEXT = 1000  # Characters of an explanation or an error.
+NANOSECONDS = 1e9
+
+
+class SpanExport:
+    """Exports the spans of one run in the background; a collector that fails changes nothing about the run.
+
+    Args:
+        run: the run's name, which distinguishes its traces from those of other runs.
+
+    Raises:
+        SettingsError: the packages or the endpoint are missing.
+    """
+
+    def __init__(self, run: str) -> None:
+        require_opentelemetry("--otel")
+        if not any(map(os.environ.get, ENDPOINTS)):
+            raise SettingsError(
+                f"--otel: no address to send spans to; set {ENDPOINTS[1]}, for example to http://127.0.0.1:4318"
+            )
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+        class Exporter(SpanExporter):
+            """Counts the spans that the collector did not take."""
+
+            lost = 0
+
+            def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+                self.lost += len(spans)
+                result: SpanExportResult = sender.export(spans)
+                self.lost -= len(spans) if result is SpanExportResult.SUCCESS else 0
+                return result
+
+            def shutdown(self) -> None:
+                sender.shutdown()
+
+        sender: Any = OTLPSpanExporter()
+        self._exporter, self._run = Exporter(), run
+        self._processor: Any = BatchSpanProcessor(self._exporter, max_queue_size=2**16)
+        self._resource = Resource.create({"service.name": "evalsuite", "evalsuite.run": run})
+        self._calls = 0
+
+    def add_record(self, line: str) -> None:
+        """Export a case with its scores."""
+        record = decode_record(line)
+        events = [
+            {
+                "gen_ai.evaluation.name": name,
+                "gen_ai.evaluation.score.value": value,
+                **(
+                    {"gen_ai.evaluation.explanation": record.notes[name][:LONGEST_TEXT]}
+                    if record.notes.get(name)
+                    else {}
+                ),
+            }
+            for name, value in record.scores.items()
+        ]
+        attributes = {
+            "test.case.name": record.case,
+            "test.case.result.status": "pass" if record.outcome == "passed" else "fail",
+            "test.suite.name": record.benchmark,
+            "evalsuite.sample": record.sample,
+            "evalsuite.outcome": record.outcome,
+            "gen_ai.request.model": record.model,
+            **_describe_usage(record.usage),
+            **({"error.type": record.cause} if record.cause else {}),
+        }
+        error = (record.error or "")[:LONGEST_TEXT] if record.outcome == "error" else None
+        self._add(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
+
+    def add_call(self, request: Request, completion: Completion) -> None:
+        """Export a call that has just been answered."""
+        self._calls += 1
+        embeds = request.params.get("api") == "embeddings"
+        operation = "embeddings" if embeds else "chat"
+        kind, colon, _ = request.model.partition(":")
+        attributes = {
+            "gen_ai.operation.name": operation,
+            "gen_ai.provider.name": kind if colon else "openai",
+            "gen_ai.request.model": request.model,
+            **{
+                f"gen_ai.request.{name}": value
+                for name, value in request.params.items()
+                if name in {"temperature", "top_p", "max_tokens", "seed"} and isinstance(value, int | float)
+            },
+            "gen_ai.response.finish_reasons": (completion.finish_reason,),
+            **_describe_usage(completion.usage),
+        }
+        case = name_with_epoch(request.draw.rpartition(" #")[0])
+        self._add(f"{operation} {request.model}", case, f"call {self._calls}", completion.seconds, attributes)
+
+    def _add(
+        self,
+        name: str,
+        case: str,
+        part: str,
+        seconds: float,
+        attributes: Mapping[str, Any],
+        events: Sequence[Mapping[str, Any]] = (),
+        error: str | None = None,
+    ) -> None:
+        """Export a span that ends now; the ids follow from the names of run, case and part."""
+        from opentelemetry.sdk.trace import Event, ReadableSpan
+        from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+        def identify(of: str) -> SpanContext:
+            texts = f"{self._run}\n{case}", f"{self._run}\n{case}\n{of}"
+            trace, span = (sha256(text.encode("utf-8", "replace")).digest() for text in texts)
+            numbers = int.from_bytes(trace[:16]), int.from_bytes(span[:8])
+            return SpanContext(*numbers, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+
+        end = time.time_ns()
+        self._processor.on_end(
+            ReadableSpan(
+                name,
+                identify(part),
+                identify("") if part and case else None,
+                self._resource,
+                attributes,
+                [Event("gen_ai.evaluation.result", event, end) for event in events],
+                kind=SpanKind.CLIENT if part else SpanKind.INTERNAL,
+                status=Status() if error is None else Status(StatusCode.ERROR, error),
+                start_time=end - round(seconds * NANOSECONDS),
+                end_time=end,
+            )
+        )
+
+    def finish(self) -> str:
+        """Send what is left; return what the terminal should say, empty if the collector took everything."""
+        self._processor.shutdown()
+        lost = self._exporter.lost
+        return (
+            f"--otel: the collector did not accept {number_of(lost, 'span')}; is {ENDPOINTS[1]} right?" if lost else ""
+        )
+
+
+def _describe_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+        "evalsuite.cost": usage.cost,
+    }
