@@ -14,6 +14,7 @@ from evalsuite.builders.treb.lookups import (
     make_number_pair,
     make_text_pair,
 )
+from evalsuite.builders.treb.sheet import is_meaningless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.builders.treb.sheet import Sheet
 
 
-DIGITS = 2
-ROUNDED = f", rounded to {DIGITS} decimals"
+LEAST = 0.1  # the smallest amount of a statistic that is asked for with two decimals
 # Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),
@@ -40,8 +40,8 @@ def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a statistic of a column."""
     name = random.choice(list(sheet.measured))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable else STATISTICS[1:])
-    question = f'What is the {words} of the column "{name}"{ROUNDED}?'
-    return _make_rounded_pair(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
+    question = f'What is the {words} of the column "{name}"'
+    return _make_statistic_pair(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
 
 
 def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -54,8 +54,8 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
     if len(values) < 2:
         return None
-    question = f'What is the {words} of the column "{name}" over the rows where {condition.words}{ROUNDED}?'
-    return _make_rounded_pair(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
+    question = f'What is the {words} of the column "{name}" over the rows where {condition.words}'
+    return _make_statistic_pair(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
 
 
 def share(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -68,7 +68,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     if condition is None or min(_present(cells)) < 0 or whole == 0:
         return None
     part = math.fsum(_present([cell for row, cell in enumerate(cells) if condition.holds(row)]))
-    question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}{ROUNDED}?'
+    question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}'
     return _make_rounded_pair(
         question, 100 * part / whole, f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()"
     )
@@ -87,23 +87,30 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask how many distinct values a column has."""
-    name = random.choice(sheet.names)
-    cells: Sequence[object] = sheet.numeric.get(name) or sheet.columns[name]
-    count = len({cell for cell in cells if cell is not None})
+    """Ask how many distinct values a column has whose values recur."""
+    numbers = {name: {*_present(cells)} for name, cells in sheet.numeric.items() if not is_meaningless(name)}
+    recurring = [name for name, values in numbers.items() if 2 * len(values) <= len(_present(sheet.numeric[name]))]
+    names = [*sheet.groups, *recurring]
+    if not names:
+        return None
+    name = random.choice(names)
     question = f'How many different values are in the column "{name}", empty cells aside?'
-    return make_number_pair(question, count, f"print(df[{name!r}].nunique())")
+    values = sheet.groups.get(name) or numbers[name]
+    return make_number_pair(question, len(values), f"print(df[{name!r}].nunique())")
 
 
 def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the rank of a row by a column; the greatest value is 1."""
+    """Ask for the rank of a row by a column, in words that decide ties."""
     name, row = random.choice(list(sheet.measured)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric[name][row]
     if sheet.key is None or value is None:
         return None
     key = sheet.columns[sheet.key][row]
     above = sum(cell > value for cell in _present(sheet.numeric[name]))
-    question = f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", the greatest value being 1?'
+    question = (
+        f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", that is, one more than the number of '
+        "rows with a greater value?"
+    )
     ranks = f"df[{name!r}].rank(ascending=False, method='min')"
     return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
 
@@ -118,7 +125,8 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
         if key is not None and value is not None:
             by_group.setdefault(key, []).append(value)
     means = {key: statistics.fmean(values) for key, values in by_group.items()}
-    if len(means) < 2 or list(means.values()).count(max(means.values())) > 1:
+    best = sorted(means.values())[-2:]
+    if len(means) < 2 or math.isclose(*best):
         return None
     question = f'For which value of the column "{group}" is the mean of "{name}" greatest?'
     program = f"print(df.groupby({group!r})[{name!r}].mean().idxmax())"
@@ -138,7 +146,7 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     if len(paired) < 3 or any(len(set(values)) < 2 for values in zip(*paired, strict=True)):
         return None
     value = statistics.correlation(*zip(*paired, strict=True))
-    question = f'What is Pearson\'s correlation of the columns "{first}" and "{second}"{ROUNDED}?'
+    question = f'What is Pearson\'s correlation of the columns "{first}" and "{second}"'
     return _make_rounded_pair(question, value, f"df[{first!r}].corr(df[{second!r}])")
 
 
@@ -158,11 +166,22 @@ def _present(cells: Sequence[float | None]) -> list[float]:
     return [cell for cell in cells if cell is not None]
 
 
-def _make_rounded_pair(question: str, value: float, expression: str) -> TemplatePair:
-    return make_number_pair(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")
+def _make_statistic_pair(question: str, value: float, expression: str) -> TemplatePair | None:
+    """Make a rounded pair unless rounding leaves nothing of the value."""
+    return None if 0 < abs(value) < LEAST else _make_rounded_pair(question, value, expression)
 
 
-LEVEL = 0.05
+def _make_rounded_pair(
+    question: str, value: float, expression: str, digits: int = 2, before: str = ""
+) -> TemplatePair | None:
+    """Make a pair unless ways of rounding could disagree: 0.125 is 0.12 or 0.13."""
+    if math.isclose(abs(value) * 10**digits % 1, 0.5, abs_tol=1e-6):
+        return None
+    program = f"{before}print(round(float({expression}), {digits}))"
+    return make_number_pair(f"{question}, rounded to {digits} decimals?", round(value, digits), program)
+
+
+LEVEL, CLOSE = 0.05, 0.001
 FEWEST, MOST = 8, 5000  # with fewer values, tests have little power; with more, Shapiro-Wilk's p-value is inaccurate
 IMPORT = "from scipy import stats\n"
 
@@ -186,9 +205,9 @@ def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = chosen
-    question = f'What is the statistic W of the Shapiro-Wilk test for the column "{name}", rounded to 3 decimals?'
-    program = f"{IMPORT}print(round(float(stats.shapiro(df[{name!r}].dropna()).statistic), 3))"
-    return make_number_pair(question, round(float(stats.shapiro(values).statistic), 3), program)
+    question = f'What is the statistic W of the Shapiro-Wilk test for the column "{name}"'
+    test = f"stats.shapiro(df[{name!r}].dropna()).statistic"
+    return _make_rounded_pair(question, float(stats.shapiro(values).statistic), test, 3, IMPORT)
 
 
 def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -217,8 +236,8 @@ def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     count, mean = len(values), math.fsum(values) / len(values)
     second, third = (math.fsum((value - mean) ** power for value in values) / count for power in (2, 3))
     value = math.sqrt(count * (count - 1)) / (count - 2) * third / second**1.5
-    question = f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson), rounded to 2 decimals?'
-    return make_number_pair(question, round(value, 2), f"print(round(float(df[{name!r}].skew()), 2))")
+    question = f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson)'
+    return _make_rounded_pair(question, value, f"df[{name!r}].skew()")
 
 
 def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -254,6 +273,8 @@ def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | No
     return name, present[name]
 
 
-def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair:
+def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:
+    if abs(pvalue - LEVEL) < CLOSE:  # implementations of a test differ a little
+        return None
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

@@ -52,12 +52,6 @@ def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
     return TemplatePair(f"{question} Answer with that only.", answer, program)
 
 
-def make_list_pair(question: str, answers: list[str], program: str) -> TemplatePair:
-    """Make a pair whose answer is a list, in the order of the table."""
-    ending = "Answer with them only, in the order of the table, separated by commas."
-    return TemplatePair(f"{question} {ending}", ", ".join(answers), program)
-
-
 # A template's name is part of the ids of its pairs.
 
 
@@ -159,6 +153,8 @@ def _make_cell_pair(question: str, cell: str | None, program: str) -> TemplatePa
 
 
 MOST_LISTED = 12
+LISTED = " Answer with them only, in the order of the table, separated by commas"
+QUOTED = ", those that have commas in quotation marks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +180,8 @@ def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     name = random.choice(list(sheet.compared))
     cells = sheet.compared[name]
     bound = random.choice([cell for cell in cells if cell is not None])
+    if len(f"{bound:.15g}".strip("0-.")) > MOST_DIGITS:  # nobody asks for more than 712.101174262357
+        bound = float(f"{bound:.4g}")
     words, sign, holds = random.choice(_COMPARISONS)
     shown = f"{bound:.15g}"
 
@@ -196,6 +194,7 @@ def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", met)
 
 
+MOST_DIGITS = 7  # of a bound, the point included
 _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("greater than", ">", lambda cell, bound: cell > bound),
     ("less than", "<", lambda cell, bound: cell < bound),
@@ -255,8 +254,14 @@ def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | N
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key]) if condition.holds(row)]
     if not 0 < len(keys) <= MOST_LISTED:
         return None
-    program = f"print(', '.join(df.loc[{condition.program}, {sheet.key!r}].astype(str)))"
-    return make_list_pair(f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program)
+    # Quotation marks around values with commas; names have no quotation marks of their own.
+    shown, quoted = f"df.loc[{condition.program}, {sheet.key!r}].astype(str)", ""
+    if any(set(COMMAS) & set(cell or "") for cell in sheet.columns[sheet.key]):
+        keys = [f'"{key}"' if set(COMMAS) & set(key) else key for key in keys]
+        shown = f"(f'\"{{key}}\"' if set({COMMAS!r}) & set(key) else key for key in {shown})"
+        quoted = QUOTED
+    question = f'Which values has the column "{sheet.key}" where {condition.words}?{LISTED}{quoted}.'
+    return TemplatePair(question, ", ".join(keys), f"print(', '.join({shown}))")
 
 
 def _ask_for_count(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
@@ -268,6 +273,7 @@ def _ask_for_count(sheet: Sheet, condition: Condition | None) -> TemplatePair | 
 
 
 # ruff: noqa: RUF001 - Chinese punctuation
+COMMAS = ",，"
 
 # Patterns of a quoted name or cell, and of a condition.
 Q, C = '"([^"]+)"', r"(.+)"
@@ -305,9 +311,8 @@ FORMS = {
         "“{2}”{1}的那一行中，“{0}”列的值是什么？"
     ),
     rf"How many different values are in the column {Q}, empty cells aside\?": "不计空单元格，“{0}”列有多少个不同的值？",
-    rf"What is the rank of the row where {Q} is {Q} by {Q}, the greatest value being 1\?": (
-        "按“{2}”从大到小排名（最大者为第1），“{0}”为“{1}”的行排第几？"
-    ),
+    rf"What is the rank of the row where {Q} is {Q} by {Q}, that is, one more than the number of "
+    r"rows with a greater value\?": "按“{2}”从大到小，“{0}”为“{1}”的行排第几（即该列值更大的行数加一）？",
     rf"For which value of the column {Q} is the mean of {Q} greatest\?": "“{0}”列取哪个值时，“{1}”的平均值最大？",
     rf"What is Pearson's correlation of the columns {Q} and {Q}{DECIMALS}\?": (
         "“{0}”列与“{1}”列的皮尔逊相关系数是多少（保留{2}位小数）？"
@@ -333,7 +338,8 @@ ENDINGS = {
     " Yes or No? Answer with that only.": "只回答“是”或“否”。",
     " Answer with the number only.": "只回答数字。",
     " Answer with that only.": "只回答该内容。",
-    " Answer with them only, in the order of the table, separated by commas.": "按表中的顺序只列出这些值，用逗号分隔。",
+    f"{LISTED}.": "按表中的顺序只列出这些值，用逗号分隔。",
+    f"{LISTED}{QUOTED}.": "按表中的顺序只列出这些值，用逗号分隔，含逗号的值加双引号。",
 }
 _WORDS = STATISTICS | SIDES | EXTREMES
 _COMPARED = re.compile(rf"{Q} is ({'|'.join(COMPARISONS)}) (\S+)")

@@ -196,6 +196,10 @@ _CODES = re.compile(
     r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
     r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
     r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
+    # Units of an experiment or a survey, by number; alleles (APOE.a1).
+    r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
+    r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
+    r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|a[12]|"
     r"inst|institution|coordinates|rownames|unnamed|color|colour"
 )
 _ORDERS = re.compile(
@@ -320,7 +324,14 @@ def _are_levels(cells: Sequence[float | None]) -> bool:
 
 
 def _are_names(cells: Sequence[str | None]) -> bool:
-    """Tell whether the cells are names: short, and words rather than numbers."""
+    """Tell whether the cells are names: short, without quotation marks, words rather than numbers, told by letters.
+
+    Values that differ only in case or blanks are one value to some readers and two to others.
+    """
     present = [cell for cell in cells if cell is not None]
+    if any('"' in cell for cell in present) or len(set(present)) > len(
+        {" ".join(cell.lower().split()) for cell in present}
+    ):
+        return False
     odd = sum(bool(_NUMBER_LIKE.fullmatch(cell)) for cell in present)
     return bool(present) and max(map(len, present)) <= LONGEST_VALUE and 4 * odd < len(present)

@@ -23,7 +23,7 @@ from evalsuite.builders.treb.sheet import Sheet, find_fault
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.numbers import numeric_match
-from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,9 +109,8 @@ MEANINGS: dict[str, Callable[..., Any]] = {
         lambda df, k, best, c: the(df, k, c, best)
     ),
     rf"How many different values are in the column {Q}, empty cells aside\?": lambda df, c: len(df[c].value_counts()),
-    rf"What is the rank of the row where {Q} is {Q} by {Q}, the greatest value being 1\?": lambda df, k, v, c: (
-        1 + (df[c] > df.set_index(k)[c].to_dict()[v]).sum()
-    ),
+    rf"What is the rank of the row where {Q} is {Q} by {Q}, that is, one more than the number of rows with a "
+    r"greater value\?": lambda df, k, v, c: 1 + (df[c] > df.set_index(k)[c].to_dict()[v]).sum(),
     rf"For which value of the column {Q} is the mean of {Q} greatest\?": lambda df, g, c: df.pivot_table(c, g)[
         c
     ].idxmax(),
@@ -133,8 +132,9 @@ MEANINGS: dict[str, Callable[..., Any]] = {
         stats.chisquare(np.unique(df[c], return_counts=True)[1]).pvalue
     ),
 }
-FORMS = ("the number only", "that only", "them only, in the order of the table, separated by commas")
-ENDING = rf" (Yes or No\? )?Answer with ({'|'.join(FORMS)})\."
+LISTED = "them only, in the order of the table, separated by commas"
+FORMS = ("the number only", "that only", LISTED, f"{LISTED}, those that have commas in quotation marks")
+ENDING = rf" (Yes or No\? )?Answer with ({'|'.join(sorted(FORMS, reverse=True))})\."
 
 
 def expected(record: Mapping[str, Any]) -> str:
@@ -353,6 +353,9 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         "Phone": "5551234 5559876 5550000 5551111 5552222 5553333",
         "code": "007 012 008 101 099 100",
         "serials": "8812345 8812999 8800001 8843210 8811111 8822222",
+        "herd": "1 1 2 3 4 4",
+        "ANSI.digits": "12 9 31 60 44 2",
+        "APOE.a1": "3 3 4 2 3 4",
         "Virtual channel": "6.1 9.1 11.3 4.1 3.1 57.1",
         "Z": "15 27 78 28 83 12",
         "Kick-off time": "16.00 12.30 18.00 21.30 20.45 15.15",
@@ -370,7 +373,20 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
     sheet = Sheet("t", from_csv("\n".join(lines), 1))
     assert set(sheet.measured) == {*means, *sums}
     assert set(sheet.summable) == set(sums)
-    for name in ("No", "gameno", "学号", "Phone", "code", "serials", "Virtual channel", "15", "answer"):
+    for name in (
+        "No",
+        "gameno",
+        "学号",
+        "Phone",
+        "code",
+        "serials",
+        "herd",
+        "ANSI.digits",
+        "APOE.a1",
+        "Virtual channel",
+        "15",
+        "answer",
+    ):
         assert name not in sheet.compared
     assert {"Season", "Rank", "赛季"} <= set(sheet.compared)
 
@@ -394,3 +410,68 @@ def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() 
     mirrored = "of,height,span,weight\nheight,1,0.5,0.3\nspan,0.5,1,0.2\nweight,0.3,0.2,1\n"
     assert "correlations" in str(find_fault(from_csv(mirrored, 1), 90))
     assert "repeats its header" in str(find_fault(from_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))
+
+
+def questions(text: str, template: str, tries: int = 200) -> list[lookups.TemplatePair]:
+    """All that a template asks about a table, with its programs checked."""
+    sheet = Sheet("t", from_csv(text, 1))
+    make = next(each for templates in TEMPLATES.values() for each in templates if each.__name__ == template)
+    found = {pair.question: pair for seed in range(tries) if (pair := make(sheet, Random(seed)))}
+
+    async def check() -> None:
+        sandbox = Sandbox()
+        for pair in found.values():
+            execution = await sandbox.run(pair.program, {"df": TableFile(text.encode())})
+            assert lookups.same_answer(execution.stdout, pair.answer), execution
+        await sandbox.aclose()
+
+    asyncio.run(check())
+    return list(found.values())
+
+
+def test_the_rank_of_equal_values_is_decided_by_the_question() -> None:
+    tied = "city,votes\nOslo,4\nRome,9\nBern,9\nParis,2\n"
+    found = {pair.question.split('"')[3]: pair for pair in questions(tied, "rank")}
+    assert {name: pair.answer for name, pair in found.items()} == {"Oslo": "3", "Rome": "1", "Bern": "1", "Paris": "4"}
+    assert all("one more than the number of rows with a greater value?" in pair.question for pair in found.values())
+
+
+def test_listed_values_with_commas_are_quoted_and_the_question_says_so() -> None:
+    text = 'name,votes\n"Ames, Jo",4\n"Li，Wei",9\nBo,15\n'
+    found = questions(text, "list_one")
+    assert '"Ames, Jo", "Li，Wei"' in {pair.answer for pair in found}
+    assert all("those that have commas in quotation marks." in pair.question for pair in found)
+    assert not any("quotation" in pair.question for pair in questions("name,votes\nA,4\nB,9\nC,15\n", "list_one"))
+    chinese = in_chinese(found[0])
+    assert "含逗号的值加双引号" in chinese.question
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        # The mean of 2.25 and 2 is 2.125, which some round to 2.12 and others to 2.13; nothing is left of 0.004.
+        ("statistic_where", "name,kind,price\na,x,2.25\nb,x,2\nc,y,0.004\nd,y,0.003\n"),
+        ("best_group", "name,kind,votes\na,x,0.1\nb,x,0.2\nc,y,0.3\nd,y,0\n"),
+        ("choose_name", 'kind,votes\nYes,1\nyes,2\nno,4\nno,9\n"5"" pipe",12\n'),
+        ("distinct", "name,votes\na,1\nb,2\nc,4\n"),
+    ],
+)
+def test_a_question_whose_answer_depends_on_the_reader_is_not_asked(template: str, text: str) -> None:
+    if template == "choose_name":
+        assert Sheet("t", from_csv(text, 1)).named == {}
+    else:
+        asked = [pair.question for pair in questions(text, template)]
+        assert not [each for each in asked if template != "statistic_where" or re.search("mean|median", each)], asked
+
+
+def test_a_p_value_at_the_level_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "name,votes\n" + "".join(f"n{n},{n * n % 37}\n" for n in range(12))
+    assert questions(text, "normal", 3)
+    monkeypatch.setattr("evalsuite.builders.treb.calculations.CLOSE", 1.0)
+    assert not questions(text, "normal", 3)
+
+
+def test_bounds_of_many_digits_are_rounded() -> None:
+    text = "name,price\n" + "".join(f"n{n},{712.101174262357 * n}\n" for n in range(1, 6))
+    bounds = {re.findall(r"([\d.]+)\?", pair.question)[0] for pair in questions(text, "count_one")}
+    assert bounds == {"1424", "2136", "2848"}
