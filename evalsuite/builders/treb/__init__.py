@@ -8,6 +8,7 @@ program prints the same answer in the sandbox. With `--model`, models make quest
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import sys
 from collections import Counter
@@ -24,12 +25,13 @@ from evalsuite.builders.treb.lookups import (
     speaks_chinese,
 )
 from evalsuite.builders.treb.model_questions import (
-    SUBTASKS,
+    DISPUTED,
     BuiltPairs,
     add_model_pairs,
     add_panel_options,
     make_record,
 )
+from evalsuite.builders.treb.prompts import TASKS
 from evalsuite.builders.treb.table_files import list_files, read_sheets
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import number_of
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         add_model_pairs(args, built)
     for name, reason in (built.skipped | built.refuted).items():
         sys.stderr.write(f"{name} is left out: {reason}\n")
-    if not built.records:
+    if not built.records and not built.disputed:
         sys.stderr.write(f"no question could be made of the tables in {args.tables}\n")
         return 1
     try:
@@ -84,6 +86,9 @@ def run(args: argparse.Namespace) -> int:
     by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
     pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.sheets), "table")
     sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
+    if undecided := sum(not row["accepted"] for row in built.disputed):
+        asked = f"fill in the column accepted of {args.out / DISPUTED}, and build again"
+        sys.stdout.write(f"{number_of(undecided, 'pair')} disputed: {asked}\n")
     return 0
 
 
@@ -105,13 +110,19 @@ async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> Built
 def write(built: BuiltPairs, out: Path) -> None:
     """Write one JSON file per subtask, and the tables into `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
-    for sheet in (*built.sheets.values(), *built.renamed):
+    for sheet in (*built.sheets.values(), *built.further):
         (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.csv(), encoding="utf-8", newline="")
-    for subtask in (*TEMPLATES, *SUBTASKS):
+    for subtask in TASKS:
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
         if records or subtask in TEMPLATES:
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
+    if built.disputed:
+        # With a byte-order mark, because spreadsheets otherwise read UTF-8 as another encoding.
+        with (out / DISPUTED).open("w", encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictWriter(file, built.disputed[0])
+            rows.writeheader()
+            rows.writerows(built.disputed)
 
 
 async def _add(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:

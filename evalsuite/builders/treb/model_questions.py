@@ -1,16 +1,19 @@
-"""Questions made by models: an author writes one, programs of several models vote on its answer, a judge decides.
+"""Questions made by models: an author writes, discriminators mark, candidates answer again, a judge compares.
 
-The construction follows arXiv 2506.18421 for advanced data analysis: a chain of steps, a long question that lists the
-steps, a short question, a discriminator. If a program can find the answer, the answer is the output of the author's
-program in the sandbox, and it is kept only if most of the voters' programs print the same.
+The steps are those of arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short
+question, and a program, whose output in the sandbox is the answer; without a program, it writes the answer. It asks
+about a given table or, zero-shot, about one that it invents. Each discriminator gives marks; only full marks of all
+keep a question. Then candidates answer it. If all agree with the answer, it is kept; if they agree on another, that one
+takes its place; otherwise people decide. At last a model classifies the question, without being told what was wanted.
 
-For Column Naming, a column loses its name, which is the answer. No program can find it, so models suggest names first.
-The question is kept if more than half of them suggest a name with the same meaning.
+For Column Naming, a column loses its name, which is the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import json
 import re
 from dataclasses import dataclass, field, replace
@@ -18,12 +21,18 @@ from itertools import chain, count, cycle, islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
+
 from evalsuite.benchmarks.treb.solving import json_objects
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
+from evalsuite.builders.treb import prompts as words
 from evalsuite.builders.treb.lookups import same_answer, speaks_chinese
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
-from evalsuite.core.errors import SettingsError
+from evalsuite.builders.treb.table_files import decode, make_sheet
+from evalsuite.core.errors import JudgeError, SettingsError
+from evalsuite.core.types import Message
+from evalsuite.judges.asking import StructuredAnswers, object_schema, whole_number
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import find_program
@@ -31,6 +40,7 @@ from evalsuite.solvers.program_text import find_program
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from evalsuite.builders.treb.lookups import TemplatePair
     from evalsuite.core.protocols import Model
@@ -39,6 +49,7 @@ if TYPE_CHECKING:
 LONGEST_ANSWER = 400
 SHOWN_ROWS = 60
 TOKENS = 1500
+ATTEMPTS = 2  # for a reply in the form asked for
 
 
 class Dropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
@@ -54,7 +65,9 @@ class ModelPair:
     chain: Sequence[str]
     answer: str  # The program's output; without a program, the author's words.
     program: str  # Pandas code on `df`; empty if no program can find the answer.
-    votes: tuple[int, int]  # Number of voters' programs that print the answer, and number of voters.
+    candidates: Sequence[str] = ()  # The answers of the candidates; empty texts are abstentions.
+    agreeing: int = 0  # Number of candidates that agree with the answer.
+    quality: str = ""  # "unanimous", "replaced" (by the candidates' common answer), "reviewed" or, empty, disputed.
 
     @property
     def number(self) -> float | None:
@@ -65,43 +78,133 @@ class ModelPair:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPanel:
-    """The models that make questions: the author writes them, voters write programs, the judge drops bad ones."""
+    """The models that make questions; the first judge also compares answers and classifies questions."""
 
     author: Model
-    voters: Sequence[Model]
-    judge: Model | None
+    candidates: Sequence[Model]
+    judges: Sequence[Model]
     sandbox: Sandbox
+    asking: StructuredAnswers = field(default_factory=StructuredAnswers)
 
-    async def question(self, sheet: Sheet, brief: Brief) -> ModelPair:
-        """Make one question about a table; Dropped has the reason why the author's draft is not kept."""
-        table = describe_table(sheet)
-        pair = await self._make_draft(sheet, brief, table)
-        if brief.computed:
-            pair = await self._vote(sheet, pair, table)
-        if self.judge is not None:
-            await self._judge(self.judge, pair, brief, table)
+    async def write(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
+        """Write one question about a table; without a table, about one that the author invents on a topic."""
+        brief, text = words.BRIEFS[subtask], {"type": "string", "minLength": 1}
+        invented = {} if sheet else {"table": text}
+        last = "program" if brief.computed else "answer"
+        chain = {"type": "array", "items": {"type": "string"}, "minItems": words.STEPS if brief.computed else 1}
+        prompt = words.AUTHOR.format(
+            given=words.INVENT.format(topic=topic) if sheet is None else "Below is a table.",
+            task=brief.task,
+            steps=words.STEPS,
+            last=words.LAST[last],
+            keys=", ".join(f'"{key}"' for key in (*invented, "chain", "long_question", "question", last)),
+            table=describe_table(sheet) if sheet else "",
+        )
+        draft = await self._ask(
+            self.author, prompt, **invented, chain=chain, long_question=text, question=text, **{last: text}
+        )
+        if sheet is None:
+            made = make_sheet(f"invented_{subtask}", list(csv.reader(io.StringIO(draft["table"]))), ",")
+            if isinstance(made, str):
+                raise Dropped(f"its invented table is not suitable: {made}")
+            sheet = replace(made, name=f"invented_{topic}_{subtask}")
+        code = _find_code(draft["program"]) or draft["program"] if brief.computed else ""
+        answer = await self._run_program(sheet, code) if brief.computed else draft["answer"].strip()
+        return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
+
+    async def discriminate(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
+        """Ask each judge for marks; raise Dropped unless all marks are full."""
+        marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
+        prompt = words.DISCRIMINATOR.format(
+            task=words.TASKS[subtask],
+            marks="\n".join(f"- {name}: {meaning}" for name, meaning in marks.items()),
+            full=words.FULL,
+            table=describe_table(sheet),
+            question=pair.question,
+            long_question=pair.long_question,
+            answer=pair.answer,
+            chain=json.dumps(pair.chain, ensure_ascii=False),
+            keys=", ".join(f'"{name}": 1 to {words.FULL}' for name in marks),
+        )
+        forms = dict.fromkeys(marks, whole_number(1, words.FULL))
+        for judge in self.judges:
+            given = await self._ask(judge, prompt, **forms, reason={"type": "string"})
+            if low := {name: given[name] for name in marks if given[name] < words.FULL}:
+                named = ", ".join(f"{name} {mark} of {words.FULL}" for name, mark in low.items())
+                raise Dropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
+
+    async def clean(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
+        """Have the candidates answer, and keep, replace or dispute the answer by their agreement."""
+        prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
+            table=describe_table(sheet), question=pair.question
+        )
+        replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
+        programs = [_find_code(reply) for reply in replies]
+        answers = [await self._try(sheet, code) for code in programs] if pair.program else replies
+        same, agree = await self._compare(pair, answers, sheet)
+        pair = replace(pair, candidates=answers, agreeing=sum(same))
+        if all(same):
+            return replace(pair, quality="unanimous")
+        if agree and not any(same) and all(answers):
+            return replace(pair, answer=answers[0], program=pair.program and programs[0], quality="replaced")
         return pair
 
-    async def _make_draft(self, sheet: Sheet, brief: Brief, table: str) -> ModelPair:
-        prompt = AUTHOR.format(
-            task=brief.task,
-            steps=STEPS,
-            ending="a program in Python that prints the answer and nothing else."
-            if brief.computed
-            else "nothing else.",
-            answer="" if brief.computed else ', "answer": "..."',
-            program=PROGRAM if brief.computed else "",
-            table=table,
+    async def _compare(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
+        """Tell which answers agree with the pair's, and whether all agree with each other."""
+        if pair.program or not self.judges:
+            equal = same_answer if pair.program else _same_words
+            first = [equal(answer, answers[0]) for answer in answers]
+            return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
+        prompt = words.COMPARER.format(
+            table=describe_table(sheet),
+            question=pair.question,
+            answer=pair.answer,
+            others=json.dumps(answers, ensure_ascii=False),
         )
-        text = (await self.author.chat(prompt, max_tokens=TOKENS)).text
-        draft = find_last_object(text, "question")
-        question, chain = read_text(draft, "question"), draft.get("chain")
-        if not isinstance(chain, list) or len(chain) < (STEPS if brief.computed else 1):
-            raise Dropped(f"its chain has fewer than {STEPS} steps")
-        code = _find_code(text) if brief.computed else ""
-        answer = await self._run_program(sheet, code) if brief.computed else read_text(draft, "answer")
-        steps = [str(step) for step in chain]
-        return ModelPair(question, str(draft.get("long_question") or question), steps, answer, code, (0, 0))
+        same = {"type": "array", "items": {"type": "boolean"}, "minItems": len(answers), "maxItems": len(answers)}
+        told = await self._ask(self.judges[0], prompt, same=same, all_agree={"type": "boolean"})
+        return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
+
+    async def classify(self, pair: ModelPair, subtask: str) -> str:
+        """Name the subtask that a judge finds a question to be of; Dropped if its answer would have another form."""
+        if not self.judges:
+            return subtask
+        kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
+        prompt = words.CLASSIFIER.format(
+            kinds=kinds, question=pair.question, chain=json.dumps(pair.chain, ensure_ascii=False)
+        )
+        found: str = (await self._ask(self.judges[0], prompt, kind={"enum": list(words.TASKS)}))["kind"]
+        if found != subtask and not (found in words.BRIEFS and words.BRIEFS[found].computed == bool(pair.program)):
+            raise Dropped(f"it is a question of {found}")
+        return found
+
+    async def _ask(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
+        """Ask for a JSON object with exactly these properties; raise Dropped if the model does not write one."""
+        schema = object_schema(**properties)
+
+        def parse(text: str) -> dict[str, Any]:
+            value: dict[str, Any]
+            for value in reversed(json_objects(text)):
+                if properties.keys() <= value.keys():
+                    kept = {name: value[name] for name in properties}
+                    try:
+                        jsonschema.validate(kept, schema)
+                    except jsonschema.ValidationError as error:
+                        raise ValueError(f"{error.json_path}: {error.message[:200]}") from error
+                    return kept
+            raise ValueError(f"it has no JSON object with {', '.join(properties)}")
+
+        messages = [Message("user", prompt)]
+        try:
+            return (await self.asking.ask(model, messages, parse, schema, attempts=ATTEMPTS, max_tokens=TOKENS)).value
+        except JudgeError as error:
+            raise Dropped(str(error).removeprefix("judge ")) from error
+
+    async def _try(self, sheet: Sheet, code: str) -> str:
+        try:
+            return await self._run_program(sheet, code)
+        except Dropped:
+            return ""
 
     async def _run_program(self, sheet: Sheet, code: str) -> str:
         if not code.strip():
@@ -116,33 +219,6 @@ class QuestionPanel:
             raise Dropped(f"its program prints {len(answer)} characters, more than {LONGEST_ANSWER}")
         return answer
 
-    async def _vote(self, sheet: Sheet, draft: ModelPair, table: str) -> ModelPair:
-        prompt = VOTER.format(table=table, question=draft.question)
-        agreeing = 0
-        for voter in self.voters:
-            code = _find_code((await voter.chat(prompt, max_tokens=TOKENS)).text)
-            try:
-                agreeing += same_answer(await self._run_program(sheet, code), draft.answer)
-            except Dropped:
-                continue  # an abstention
-        if 2 * agreeing <= len(self.voters):
-            raise Dropped(f"{agreeing} of {len(self.voters)} programs come to its answer {draft.answer[:60]!r}")
-        return replace(draft, votes=(agreeing, len(self.voters)))
-
-    async def _judge(self, judge: Model, pair: ModelPair, brief: Brief, table: str) -> None:
-        last = "every step is needed" if brief.computed else "the answer is right and complete"
-        prompt = DISCRIMINATOR.format(
-            task=brief.task,
-            last=last,
-            table=table,
-            question=pair.question,
-            answer=pair.answer,
-            chain=json.dumps(pair.chain, ensure_ascii=False),
-        )
-        verdict = find_last_object((await judge.chat(prompt, max_tokens=TOKENS, temperature=0.0)).text, "keep")
-        if verdict["keep"] is not True:
-            raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
-
 
 def _find_code(text: str) -> str:
     found = find_program(text, bare=False)
@@ -156,127 +232,14 @@ def describe_table(sheet: Sheet) -> str:
     return f"{sheet.table.first(SHOWN_ROWS).markdown()}{left_out}"
 
 
-def find_last_object(text: str, key: str) -> dict[str, Any]:
-    """Find the last JSON object with this key, or raise Dropped."""
-    value: dict[str, Any]
-    for value in reversed(json_objects(text)):
-        if key in value:
-            return value
-    raise Dropped(f"the author or the judge wrote no JSON object with {key!r}")
-
-
-def read_text(draft: dict[str, Any], key: str) -> str:
-    """Return the text under a key, or raise Dropped if it is not a text or empty."""
-    value = draft.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise Dropped(f"its {key} is not text")
-    return value.strip()
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """A subtask for which no template exists; `computed` tells whether a program can find the answer."""
-
-    task: str
-    computed: bool = True
-
-
-# By the stem of the subtask's file. The tasks are the paper's (arXiv 2506.18421, Table 1 and appendix).
-BRIEFS = {
-    "Table_Retrieval": Brief("find one fact of the table from a description of its row and column"),
-    "Table_Fact_Checking": Brief(
-        "state something about the table that is true or false, and ask whether it is; the answer is True or False"
-    ),
-    "Table_Summary": Brief("ask for a summary of the table; the answer is one, of at most 100 words", computed=False),
-    "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", computed=False),
-    "Table_Plausibility_Verification": Brief(
-        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
-        computed=False,
-    ),
-    "Table_Domain-specific_Operations": Brief(
-        "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"
-    ),
-    "Table_Outlier_Detection": Brief("find outliers of a column by a rule that the question states"),
-    "Table_Correlation_Analysis": Brief("measure how two columns go together, by a coefficient that is named"),
-    "Table_Hypothesis_Testing": Brief("test a hypothesis about columns, by a named test at a named level"),
-    "Multi-step_Retrieval": Brief("find a cell over several dependent look-ups"),
-    "Multi-step_Fact_Checking": Brief("check a statement that takes several calculations; the answer is True or False"),
-    "Multi-step_Operations": Brief("calculate a number over several dependent operations"),
-    "Multi-step_Correlation_Analysis": Brief("derive two columns and then measure how they go together"),
-    "Multi-step_Hypothesis_Testing": Brief("select or derive groups, then test a hypothesis by a named test"),
-    "Multi-step_Conditional_Calculation": Brief("calculate a number whose formula depends on conditions in the data"),
-}
-STEPS = 3
-
-AUTHOR = """\
-You write questions for a benchmark about tables. Below is a table, which a program finds as the pandas DataFrame \
-`df`. Write one question of this kind: {task}.
-
-First think of the chain: at least {steps} steps, each of which needs the one before. Then write the long question, \
-which spells the steps out, and the question itself, which asks for the same in one or two sentences and still has \
-exactly one answer. It must be a question that somebody with this table would ask. Say in it how the answer is to be \
-written: how many decimals, which of several, in which order. Write in the language of the table.
-
-Reply with a JSON object and {ending}
-```json
-{{"chain": ["...", "..."], "long_question": "...", "question": "..."{answer}}}
-```{program}
-
-{table}"""
-PROGRAM = """
-```python
-print(...)
-```"""
-
-VOTER = """\
-Answer a question about a table, which a program finds as the pandas DataFrame `df`. Write one complete program in a \
-```python block that prints the answer and nothing else.
-
-{table}
-
-Question: {question}"""
-
-DISCRIMINATOR = """\
-You check questions for a benchmark about tables. Keep a question only if all of this is true: it can be answered \
-from the table alone; it has exactly one right answer, and says how that is to be written; somebody with this table \
-would ask it; it is of this kind: {task}; {last}.
-
-{table}
-
-Question: {question}
-Answer: {answer}
-Steps: {chain}
-
-Reply with a JSON object and nothing else: {{"keep": true or false, "reason": "in a few words"}}"""
-
-COLUMN_NAMING = "Table_Column_Naming"
 # Maximum number of columns of a table that are tried until one is kept.
 MOST_COLUMNS = 3
-ASKED_NAME = 'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called?'
-ENGLISH = f"{ASKED_NAME} Answer with the name only."
-CHINESE = "表格第{number}列的名称丢失了，显示为“{stand_in}”。这一列应当叫什么？只回答名称。"  # noqa: RUF001 - Chinese signs
-NAMER = f"""\
-{{table}}
-
-{ASKED_NAME} Write in the language of the table. Reply with a JSON object and nothing else: {{{{"name": "..."}}}}"""
-NAME_JUDGE = """\
-You check questions for a benchmark about tables. In the table below, column {number} has lost its name; it was \
-{name}. People who were not told that name have named the column {others}.
-
-{table}
-
-Say of each of their names, in order, whether it means the same as the lost one, so that a reader of the table would \
-understand the same. And say whether to keep the question: only if the cells and the other names tell what the column \
-is, and the lost name is one that a reader understands.
-
-Reply with a JSON object and nothing else: {{"same": [true or false, ...], "keep": true or false, "reason": "in a few \
-words"}}"""
-
 # The file of answers in the output folder, so that a repeated build asks only new questions.
 STORE = "answers.sqlite"
+DISPUTED = "disputed.csv"
 VOTES = 3
 # The subtasks for which models make questions.
-SUBTASKS = (*BRIEFS, COLUMN_NAMING)
+SUBTASKS = (*(name for name in words.BRIEFS if name != "Table_General_Operations"), words.COLUMN_NAMING)
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
@@ -288,17 +251,31 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="MODEL",
         help="a model that makes questions for the other subtasks, named as for a run; the first one writes them, all "
-        "of them vote by programs on the answers; may be repeated",
+        "of them answer again as candidates; may be repeated",
     )
-    parser.add_argument("--judge-model", metavar="MODEL", help="the model that drops unsuitable questions")
-    parser.add_argument("--judge-base-url", metavar="URL", help="address of the judge's server")
+    parser.add_argument(
+        "--judge-model",
+        dest="judge_models",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="a discriminator: only questions with its full marks are kept; the first one also compares answers and "
+        "classifies questions; may be repeated (two, as the paper has it)",
+    )
+    parser.add_argument("--judge-base-url", metavar="URL", help="address of the judges' server")
     parser.add_argument(
         "--votes",
         type=int,
         default=VOTES,
         metavar="N",
-        help=f"number of programs that vote on each answer, by the models in turn; more than half must agree (default "
-        f"{VOTES})",
+        help=f"number of candidate answers, by the models in turn; all must agree, or people decide (default {VOTES})",
+    )
+    parser.add_argument(
+        "--zero-shot",
+        type=int,
+        default=0,
+        metavar="N",
+        help=f"tables that the first model invents, for a question of each of {', '.join(words.ZERO_SHOT)} (default 0)",
     )
     parser.add_argument(
         "--subtask",
@@ -312,59 +289,73 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
-    """Add a question for each subtask and table; record what is dropped, and why."""
-    if args.votes < 1:
-        raise SettingsError(f"--votes is {args.votes}; it must be at least 1")
+    """Add a question for each subtask and table; record what is dropped or disputed, and why."""
+    if args.votes < 1 or args.zero_shot < 0:
+        raise SettingsError(f"--votes is {args.votes}, --zero-shot {args.zero_shot}; at least 1 and 0 are needed")
     settings = model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
-    subtasks = args.subtasks or list(SUBTASKS)
-    with (
-        session(settings, args.out / STORE) as opened,
-        BuildProgress(len(built.sheets) * len(subtasks), "question") as progress,
-    ):
-        opened.do(lambda model: _make_pairs(_make_panel(args, model), built, subtasks, progress))
+    built.read_reviews(args.out / DISPUTED)
+    jobs: list[tuple[Sheet | None, str, str]] = [
+        (sheet, subtask, "") for sheet in built.sheets.values() for subtask in args.subtasks or SUBTASKS
+    ]
+    jobs += [(None, subtask, _name_topic(number)) for number in range(args.zero_shot) for subtask in words.ZERO_SHOT]
+    with session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
+        opened.do(lambda model: _make_pairs(_make_panel(args, model), built, jobs, progress))
+
+
+def _name_topic(number: int) -> str:
+    rounds, place = divmod(number, len(words.TOPICS))
+    return f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
 
 
 def _make_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     # Repetitions of one model are other epochs, so that each is a new request.
-    voters: list[Model] = [
+    candidates: list[Model] = [
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
         for number, name in enumerate(islice(cycle(args.models), args.votes))
     ]
-    judge = model.peer(args.judge_model, args.judge_base_url or args.model_base_url) if args.judge_model else None
-    return QuestionPanel(model, voters, judge, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
+    address = args.judge_base_url or args.model_base_url
+    judges = [model.peer(name, address, epoch=1 + number) for number, name in enumerate(args.judge_models)]
+    return QuestionPanel(model, candidates, judges, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
 
 
-async def _make_pairs(panel: QuestionPanel, built: BuiltPairs, subtasks: list[str], progress: BuildProgress) -> None:
-    jobs = [
-        _make_record(panel, built, sheet, subtask, progress) for sheet in built.sheets.values() for subtask in subtasks
-    ]
+async def _make_pairs(
+    panel: QuestionPanel, built: BuiltPairs, jobs: Sequence[tuple[Sheet | None, str, str]], progress: BuildProgress
+) -> None:
     try:
         # The gateway limits connections; gather keeps the order of the jobs.
-        for made in await asyncio.gather(*jobs):
+        for made in await asyncio.gather(*(_make_record(panel, built, *job, progress) for job in jobs)):
             built.records.extend(made)
     finally:
         await panel.sandbox.aclose()
 
 
 async def _make_record(
-    panel: QuestionPanel, built: BuiltPairs, sheet: Sheet, subtask: str, progress: BuildProgress
+    panel: QuestionPanel, built: BuiltPairs, given: Sheet | None, subtask: str, topic: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
-    name = f"{subtask}|models|{sheet.name}"
+    source = given.name if given else f"invented_{topic}"
+    name = f"{subtask}|models|{source}"
     try:
-        if subtask == COLUMN_NAMING:
-            pair, sheet = await _make_naming_question(panel, sheet)
-            built.renamed.append(sheet)
+        if given and subtask == words.COLUMN_NAMING:
+            pair, sheet = await _make_naming_question(panel, given)
         else:
-            pair = await panel.question(sheet, BRIEFS[subtask])
+            pair, sheet = await panel.write(given, subtask, topic)
+            await panel.discriminate(sheet, pair, subtask)
+            pair = await panel.clean(sheet, pair)
+        found = await panel.classify(pair, subtask)
     except Dropped as reason:
         built.refuted[name] = str(reason)
         return []
     finally:
         progress.advance(1)
-    agreeing, votes = pair.votes
-    more = {"chain": list(pair.chain), "long_question": pair.long_question, "votes": f"{agreeing} of {votes}"}
-    return [make_record(name, pair, sheet) | more]
+    # A question of another kind goes there, under a name that tells its origin.
+    name = name if found == subtask else f"{found}|models|{source}|{subtask}"
+    if not pair.quality and not (pair := built.review(name, pair, sheet)).quality:
+        return []
+    if sheet is not given:
+        built.further.append(sheet)
+    more = {"chain": list(pair.chain), "long_question": pair.long_question, "quality": pair.quality}
+    return [make_record(name, pair, sheet) | more | {"votes": f"{pair.agreeing} of {len(pair.candidates)}"}]
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
@@ -372,57 +363,31 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = Dropped("no column has a name that could be asked for")
+    disputed = None
     for column in columns[:MOST_COLUMNS]:
+        pair, hidden = _hide_name(sheet, column)
         try:
-            return await _ask_for_name(panel, sheet, column)
+            await panel.discriminate(hidden, pair, words.COLUMN_NAMING)
+            pair = await panel.clean(hidden, pair)
         except Dropped as why:
             reason = Dropped(f'"{sheet.names[column]}": {why}')
-    raise reason
+            continue
+        # The name that the table has stays the answer, whatever the candidates agree on.
+        if pair.quality == "unanimous":
+            return pair, hidden
+        disputed = disputed or (replace(pair, answer=sheet.names[column].strip(), quality=""), hidden)
+    if disputed is None:
+        raise reason
+    return disputed
 
 
-async def _ask_for_name(panel: QuestionPanel, sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
+def _hide_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
     chinese = speaks_chinese(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
     header = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])
     hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
-    name = sheet.names[column].strip()
-    prompt = NAMER.format(table=describe_table(hidden), number=column + 1, stand_in=stand_in)
-    names = [await _suggest_name(voter, prompt) for voter in panel.voters]
-    agreeing = sum(await _compare_names(panel.judge, hidden, column, name, names))
-    if 2 * agreeing <= len(names):
-        raise Dropped(
-            f"{agreeing} of {len(names)} find a name that means the same: {', '.join(map(repr, names))[:200]}"
-        )
-    question = (CHINESE if chinese else ENGLISH).format(number=column + 1, stand_in=stand_in)
-    return ModelPair(question, question, (), name, "", (agreeing, len(names))), hidden
-
-
-async def _suggest_name(voter: Model, prompt: str) -> str:
-    try:
-        return read_text(find_last_object((await voter.chat(prompt, max_tokens=TOKENS)).text, "name"), "name")
-    except Dropped:
-        return ""
-
-
-async def _compare_names(
-    judge: Model | None, hidden: Sheet, column: int, name: str, names: Sequence[str]
-) -> list[bool]:
-    """Tell for each name whether it means the same as the lost one, as judged by the judge or else by equal words."""
-    if judge is None:
-        return [bool(_split_name(other)) and _split_name(other) == _split_name(name) for other in names]
-    prompt = NAME_JUDGE.format(
-        number=column + 1,
-        name=json.dumps(name, ensure_ascii=False),
-        others=json.dumps(names, ensure_ascii=False),
-        table=describe_table(hidden),
-    )
-    verdict = find_last_object((await judge.chat(prompt, max_tokens=TOKENS, temperature=0.0)).text, "keep")
-    if verdict["keep"] is not True:
-        raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
-    same = verdict.get("same")
-    if not isinstance(same, list) or len(same) != len(names):
-        raise Dropped("the judge does not say of each name whether it means the same")
-    return [said is True and bool(other) for said, other in zip(same, names, strict=True)]
+    question = (words.CHINESE if chinese else words.ENGLISH).format(number=column + 1, stand_in=stand_in)
+    return ModelPair(question, question, (), sheet.names[column].strip(), ""), hidden
 
 
 def _list_nameable_columns(sheet: Sheet) -> list[int]:
@@ -435,6 +400,10 @@ def _list_nameable_columns(sheet: Sheet) -> list[int]:
         and sum(name.lower() in other.lower() for other in sheet.names) == 1
         and not any(name.lower() in cell for cell in elsewhere)
     ]
+
+
+def _same_words(one: str, other: str) -> bool:
+    return _split_name(one) == _split_name(other)
 
 
 def _split_name(name: str) -> list[str]:
@@ -450,9 +419,11 @@ class BuiltPairs:
     # records in the published format, with the verifying program under `program`
     records: list[Mapping[str, Any]] = field(default_factory=list)
     sheets: dict[str, Sheet] = field(default_factory=dict)  # The tables used, by name.
-    renamed: list[Sheet] = field(default_factory=list)  # Tables with a column's name removed.
+    further: list[Sheet] = field(default_factory=list)  # Tables with a column's name removed, and invented ones.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
+    disputed: list[dict[str, str]] = field(default_factory=list)  # Rows for people to decide.
+    reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # What people accepted, by id and question.
 
     def keep(self, sheet: Sheet) -> Sheet:
         """Keep a table, under a name of its own if another file's table has the same name."""
@@ -460,6 +431,36 @@ class BuiltPairs:
         named = replace(sheet, name=next(name for name in names if name not in self.sheets))
         self.sheets[named.name] = named
         return named
+
+    def read_reviews(self, path: Path) -> None:
+        """Read what people accepted in the file of an earlier build.
+
+        Raises:
+            SettingsError: the file cannot be read, or lacks a column.
+        """
+        if path.is_file():
+            try:
+                rows = list(csv.DictReader(io.StringIO(decode(path.read_bytes()), newline="")))
+                self.reviews.update({(row["id"], row["question"]): row["accepted"].strip() for row in rows})
+            except (OSError, ValueError, csv.Error, KeyError, AttributeError) as error:
+                raise SettingsError(f"{path} cannot be read: {error}; keep its columns, or remove it") from error
+
+    def review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
+        """Note a disputed pair for people; return it with the answer that they accepted before, if any."""
+        row = {"id": name, "question": pair.question, "answer": pair.answer}
+        row |= {"candidates": "\n".join(pair.candidates), "table": sheet.table.csv()}
+        row = {key: _as_cell(text) for key, text in row.items()}
+        accepted = self.reviews.get((row["id"], row["question"]), "")
+        self.disputed.append(row | {"accepted": accepted})
+        if not accepted:
+            return pair
+        program = pair.program if same_answer(accepted, pair.answer) else ""
+        return replace(pair, answer=accepted, program=program, quality="reviewed")
+
+
+def _as_cell(text: str) -> str:
+    """Write a model's text for a spreadsheet, which would calculate a formula."""
+    return f"'{text}" if text[:1] in {*"=+-@\t\r"} and not NUMBER.fullmatch(text) else text
 
 
 def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:

@@ -199,7 +199,7 @@ _CODES = re.compile(
     # Units of an experiment or a survey, by number; alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
-    r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|a[12]|"
+    r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|"
     r"inst|institution|coordinates|rownames|unnamed|color|colour"
 )
 _ORDERS = re.compile(

@@ -59,7 +59,7 @@ def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
             if part:
                 shown = re.sub(r"[^\w .()-]+", "_", part)[:60]
                 name, source = f"{name}_{shown}", f"{source}, {shown}"
-            found = _make_sheet(name, rows, delimiter) if not isinstance(rows, str) else rows
+            found = make_sheet(name, rows, delimiter) if not isinstance(rows, str) else rows
             yield (source if isinstance(found, str) else name), found
     except (OSError, ValueError, csv.Error, sqlite3.Error, BadZipFile) as error:
         yield path.name, getattr(error, "strerror", None) or str(error)
@@ -70,7 +70,8 @@ TablePart = tuple[
 ]  # A table's name, its rows or why it has none, the delimiter.
 
 
-def _make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
+def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
+    """Make a table of rows, the first of which is the header; return the reason if it is not suitable."""
     cells = [[cell.strip() for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)

@@ -1,8 +1,9 @@
-"""Questions that models make: each answer is what programs print, most voters must agree, and a judge may refuse."""
+"""Questions that models make: discriminators give full marks, candidates agree, people decide the rest."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from evalsuite.benchmarks.treb.dataset import load
 from evalsuite.builders.treb import add_arguments, run
+from evalsuite.builders.treb.model_questions import _as_cell
+from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
@@ -19,21 +22,29 @@ TABLE = "city,people,area\nOslo,700,454\nRome,2800,1285\nParis,2100,105\nLima,10
 MODELS = """
 import json, re
 
-ASKED = []
 RIGHT = "print(int(df.people.sum()))"
+INVENTED = "shop,sales,visitors\\nNorth,120,31\\nSouth,95,44\\nEast,230,87\\nWest,61,12\\n"
 
-def reply(code, question="How many people live in the cities of more than 100 people? Give a whole number."):
-    draft = {"chain": ["select", "add", "round"], "long_question": "First ...", "question": question}
-    return f"```json\\n{json.dumps(draft)}\\n```\\n```python\\n{code}\\n```"
+def words(messages):
+    return messages[0]["content"]
+
+def draft(messages, code=RIGHT, **changes):
+    asked = words(messages)
+    made = {"chain": ["select", "add", "round"], "long_question": "First ...",
+            "question": "How many people live in all of the cities? Give a whole number."}
+    if '"program"' in asked:
+        made["program"] = code
+    else:
+        made |= {"question": "Give the table a title.", "answer": "Cities"}
+    if '"table"' in asked:
+        made |= {"table": INVENTED, "question": "What are the sales of all shops?", "program": "print(df.sales.sum())"}
+    return json.dumps(made | changes)
 
 def author(messages):
-    words = messages[-1]["content"]
-    ASKED.append(words)
-    if "How many people" in words:
-        return f"```python\\n{RIGHT}\\n```"
-    if "a title of the table" in words:
-        return json.dumps({"chain": ["read"], "question": "Give the table a title.", "answer": "Cities"})
-    return reply(RIGHT)
+    asked = words(messages)
+    if "Write one complete program" in asked:
+        return f"```python\\n{RIGHT if 'people' in asked else 'print(df.sales.sum())'}\\n```"
+    return "Cities" if "Write the answer and nothing else" in asked else draft(messages)
 
 def other(messages):
     return "```python\\nprint('15734')\\n```"
@@ -41,36 +52,73 @@ def other(messages):
 def contrary(messages):
     return "```python\\nprint(len(df))\\n```"
 
+def wrong(messages):
+    return other(messages) if "complete program" in words(messages) else draft(messages, code="print(1)")
+
+def mistaken(messages):
+    return draft(messages, answer="Rivers")
+
 def failing(messages):
-    return reply("print(df.nobody)")
+    return draft(messages, code="print(df.nobody)")
+
+def silent(messages):
+    return draft(messages, code="pass")
+
+def lengthy(messages):
+    return draft(messages, code="print('a' * 500)")
+
+def blank(messages):
+    return draft(messages, code=" ")
 
 def brief(messages):
-    return json.dumps({"chain": ["one"], "question": "How many?"})
+    return draft(messages, chain=["one"])
+
+def untabled(messages):
+    return draft(messages, table="a,b")
 
 NAMES = {"1": "City", "2": "People", "3": "Area (km2)"}
 
 def namer(messages):
-    number = re.search(r'shown as "Column (\\d)"', messages[-1]["content"])[1]
-    assert NAMES[number].split()[0].lower() not in messages[-1]["content"]
-    return json.dumps({"name": NAMES[number]})
+    number = re.search(r'shown as "Column (\\d)"', words(messages))[1]
+    assert NAMES[number].split()[0].lower() not in words(messages)
+    return NAMES[number]
 
 def synonymous(messages):
-    return '{"name": "what it is"}'
-
-def equates(messages):
-    return '{"same": [true, true, false], "keep": true}'
-
-def miscounts(messages):
-    return '{"same": true, "keep": true}'
+    return "what it is"
 
 def talkative(messages):
     return "I would rather not."
 
+def judge(messages, mark=5, same=True, all_agree=True, kind=None):
+    asked = words(messages)
+    if '"kind"' in asked:
+        wanted = "Table_Title_Naming" if "a title." in asked else "Table_Column_Naming" if "lost its name" in asked[
+            asked.index("Question: "):] else "Table_General_Operations" if "shops" in asked else "Multi-step_Operations"
+        return json.dumps({"kind": kind or wanted})
+    if '"same"' in asked:
+        return json.dumps({"same": [same] * 3, "all_agree": all_agree})
+    return json.dumps({name: mark for name in re.findall('"([a-z]+)": 1 to 5', asked)} | {"reason": "nobody would ask"})
+
 def keeps(messages):
-    return '{"keep": true, "reason": "fine"}'
+    return "Let me see. " + judge(messages)
 
 def drops(messages):
-    return 'Let me see. {"keep": false, "reason": "nobody would ask it"}'
+    return judge(messages, mark=4)
+
+def excessive(messages):
+    return judge(messages, mark=6)
+
+def differs(messages):
+    return judge(messages, same=False)
+
+def doubts(messages):
+    return judge(messages, same=False, all_agree=False)
+
+def refiles(messages):
+    return judge(messages, kind="Table_Retrieval")
+
+def rejects(messages):
+    return judge(messages, kind="Table_Summary")
 """
 
 
@@ -90,17 +138,30 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         add_arguments(parser)
         given = [f"function:panel_models:{word}" if word.isalpha() else word for word in words]
         status = run(parser.parse_args(["tables", "--out", "made/treb", "--subtask", subtask, *given]))
-        path = tmp_path / "made" / "treb" / f"{subtask}.json"
-        return status, json.loads(path.read_text()) if path.exists() else [], capsys.readouterr().err
+        found = [
+            record
+            for path in sorted((tmp_path / "made" / "treb").glob("*.json"))
+            for record in json.loads(path.read_text("utf-8"))
+        ]
+        said = capsys.readouterr()
+        return status, found, said.err + said.out
 
     return command
 
 
+def disputes(tmp_path: Path) -> list[dict[str, str]]:
+    with (tmp_path / "made" / "treb" / "disputed.csv").open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+JUDGES = ("--judge-model", "keeps", "--judge-model", "keeps")
+
+
 def test_a_question_is_kept_with_the_answer_that_its_program_prints(build: Any, tmp_path: Path) -> None:
-    status, (record,), _ = build("--model", "author", "--model", "other", "--judge-model", "keeps")
+    status, (record,), _ = build("--model", "author", "--model", "other", *JUDGES)
     assert status == 0
     assert (record["answer"], record["number_answer"], record["votes"]) == ("15734", 15734.0, "3 of 3")
-    assert record["chain"] == ["select", "add", "round"]
+    assert (record["chain"], record["quality"]) == (["select", "add", "round"], "unanimous")
     assert record["program"].startswith("print(int(df.people")
     samples = load(Setup("m", data=tmp_path / "made" / "treb", modes=("pot",))).samples
     assert any(sample.id.startswith("Multi-step_Operations|models|cities") for sample in samples)
@@ -109,11 +170,18 @@ def test_a_question_is_kept_with_the_answer_that_its_program_prints(build: Any, 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--model", "author", "--model", "contrary", "--model", "contrary"), "1 of 3 programs come to its answer"),
         (("--model", "failing"), "its program fails: AttributeError"),
-        (("--model", "brief"), "fewer than 3 steps"),
-        (("--model", "talkative"), "no JSON object"),
-        (("--model", "author", "--judge-model", "drops"), "the judge drops it: nobody would ask it"),
+        (("--model", "silent"), "its program prints ''"),
+        (("--model", "lengthy"), "prints 500 characters, more than 400"),
+        (("--model", "blank"), "its author wrote no program"),
+        (("--model", "brief"), "$.chain: ['one'] is too short"),
+        (("--model", "talkative"), "it has no JSON object with chain"),
+        (
+            ("--model", "author", "--judge-model", "keeps", "--judge-model", "drops"),
+            "panel_models:drops gives it plaus",
+        ),
+        (("--model", "author", "--judge-model", "excessive"), "6 is greater than the maximum of 5"),
+        (("--model", "author", "--judge-model", "rejects"), "it is a question of Table_Summary"),
     ],
 )
 def test_a_draft_that_is_no_good_is_dropped_with_its_reason(build: Any, words: tuple[str, ...], reason: str) -> None:
@@ -123,24 +191,78 @@ def test_a_draft_that_is_no_good_is_dropped_with_its_reason(build: Any, words: t
     assert reason in told
 
 
-def test_what_no_program_can_answer_is_the_judges_business_alone(build: Any) -> None:
-    _, (record,), _ = build("--model", "author", "--judge-model", "keeps", subtask="Table_Title_Naming")
+def test_a_question_of_another_kind_is_filed_there(build: Any) -> None:
+    _, (record,), _ = build("--model", "author", "--judge-model", "refiles")
+    assert record["id"] == "Table_Retrieval|models|cities|Multi-step_Operations"
+
+
+def test_what_all_candidates_agree_on_replaces_the_answer(build: Any) -> None:
+    _, (record,), _ = build("--model", "wrong", *JUDGES)
+    assert (record["answer"], record["quality"], record["votes"]) == ("15734", "replaced", "0 of 3")
+    assert record["program"].strip() == "print('15734')"
+
+
+def test_words_are_compared_by_the_judge(build: Any, tmp_path: Path) -> None:
+    title = {"subtask": "Table_Title_Naming"}
+    _, (record,), _ = build("--model", "author", *JUDGES, **title)
     assert (record["answer"], record["program"], record["number_answer"]) == ("Cities", "", "")
+    _, (record,), _ = build("--model", "author", "--judge-model", "differs", **title)
+    assert (record["quality"], record["votes"]) == ("replaced", "0 of 3")
+    (tmp_path / "made" / "treb" / "Table_Title_Naming.json").unlink()
+    _, records, told = build("--model", "author", "--judge-model", "doubts", **title)
+    assert records == []
+    assert "1 pair disputed" in told
+    # Without a judge, only equal words agree.
+    _, (record,), _ = build("--model", "author", **title)
+    assert record["votes"] == "3 of 3"
 
 
-@pytest.mark.parametrize(
-    ("words", "votes"),
-    [
-        (("--model", "namer"), "3 of 3"),
-        (("--model", "namer", "--model", "namer", "--model", "synonymous"), "2 of 3"),
-        (("--model", "synonymous", "--judge-model", "equates"), "2 of 3"),
-    ],
-)
-def test_a_column_that_lost_its_name_is_kept_where_most_models_find_it(
-    build: Any, tmp_path: Path, words: tuple[str, ...], votes: str
+def test_people_decide_what_the_candidates_dispute(build: Any, tmp_path: Path) -> None:
+    given = ("--model", "author", "--model", "contrary", "--judge-model", "keeps")
+    status, records, told = build(*given)
+    assert (status, records) == (0, [])
+    assert "fill in the column accepted of made/treb/disputed.csv, and build again" in told
+    (row,) = disputes(tmp_path)
+    assert (row["answer"], row["candidates"], row["accepted"]) == ("15734", "15734\n5\n15734", "")
+    assert row["table"].startswith("city,people")
+    for accepted, program in (("15,734", True), ("16000", False)):
+        path = tmp_path / "made" / "treb" / "disputed.csv"
+        with path.open("w", encoding="gbk", newline="") as file:
+            writer = csv.DictWriter(file, row)
+            writer.writeheader()
+            writer.writerow(row | {"accepted": accepted})
+        _, (record,), told = build(*given)
+        assert (record["answer"], record["quality"], bool(record["program"])) == (accepted, "reviewed", program)
+        assert disputes(tmp_path)[0]["accepted"] == accepted
+        assert "disputed:" not in told
+    path.write_text("id,question\na,b\n", "utf-8")
+    with pytest.raises(SettingsError, match="keep its columns, or remove it"):
+        build(*given)
+
+
+def test_a_formula_of_a_model_is_text_in_a_spreadsheet() -> None:
+    assert [_as_cell(text) for text in ("=1+1", "-5", "@x", "-x", "a")] == ["'=1+1", "-5", "'@x", "'-x", "a"]
+
+
+def test_a_model_asks_about_tables_that_it_invents(build: Any, tmp_path: Path) -> None:
+    title = {"subtask": "Table_Title_Naming"}
+    _, records, _ = build("--model", "author", "--zero-shot", "11", "--judge-model", "keeps", **title)
+    made = [record for record in records if "invented" in record["id"]]
+    assert {record["id"].split("|")[-1] for record in made} >= {"invented_retail", "invented_retail 2"}
+    first = next(record for record in made if record["id"] == "Table_General_Operations|models|invented_retail")
+    assert (first["answer"], first["program"]) == ("506", "print(df.sales.sum())")
+    header = (tmp_path / "made" / "treb" / first["file_path"][0]).read_text("utf-8").splitlines()[0]
+    assert header == "shop,sales,visitors"
+    _, _, told = build("--model", "untabled", "--zero-shot", "1", "--judge-model", "keeps", **title)
+    assert "its invented table is not suitable: it has no rows" in told
+
+
+@pytest.mark.parametrize("judges", [(), JUDGES])
+def test_a_column_that_lost_its_name_is_kept_where_all_models_find_it(
+    build: Any, tmp_path: Path, judges: tuple[str, ...]
 ) -> None:
-    _, (record,), _ = build(*words, subtask="Table_Column_Naming")
-    assert (record["votes"], record["program"]) == (votes, "")
+    _, (record,), _ = build("--model", "namer", *judges, subtask="Table_Column_Naming")
+    assert (record["votes"], record["program"]) == ("3 of 3", "")
     assert record["answer"] in {"city", "people", "area"}
     assert "has lost its name" in record["question"]
     header = (tmp_path / "made" / "treb" / record["file_path"][0]).read_text("utf-8").splitlines()[0]
@@ -154,20 +276,20 @@ def test_a_column_that_lost_its_name_is_kept_where_most_models_find_it(
     assert sample.target == record["answer"]
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("--model", "synonymous"), "0 of 3 find a name that means the same: 'what it is'"),
-        (("--model", "talkative"), "0 of 3 find a name"),
-        (("--model", "namer", "--judge-model", "drops"), "the judge drops it: nobody would ask it"),
-        (("--model", "namer", "--judge-model", "miscounts"), "does not say of each name"),
-    ],
-)
-def test_a_column_whose_name_nobody_can_tell_is_dropped(build: Any, words: tuple[str, ...], reason: str) -> None:
-    _, records, told = build(*words, subtask="Table_Column_Naming")
+def test_a_column_whose_name_nobody_can_tell_is_for_people_or_dropped(build: Any, tmp_path: Path) -> None:
+    naming = {"subtask": "Table_Column_Naming"}
+    _, records, _ = build("--model", "synonymous", **naming)
+    assert records == []
+    assert disputes(tmp_path)[0]["answer"] in {"city", "people", "area"}
+    _, records, told = build("--model", "namer", "--judge-model", "drops", **naming)
     assert records == []
     assert "Table_Column_Naming|models|cities is left out: " in told
-    assert reason in told
+    assert "panel_models:drops gives it accuracy 4 of 5" in told
+
+
+def test_too_few_candidates_cannot_be_asked_for(build: Any) -> None:
+    with pytest.raises(SettingsError, match="--votes is 0"):
+        build("--model", "author", "--votes", "0")
 
 
 def test_every_subtask_about_tables_can_be_built() -> None:

@@ -1,0 +1,151 @@
+"""The subtasks for which models make questions, and what models are told; tasks and criteria are arXiv 2506.18421's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A subtask for which models write questions; `computed` tells whether a program can find the answer."""
+
+    task: str
+    computed: bool = True
+
+
+# By the stem of the subtask's file. The tasks are the paper's (arXiv 2506.18421, Table 1 and appendix).
+BRIEFS = {
+    "Table_General_Operations": Brief(
+        "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share"
+    ),
+    "Table_Retrieval": Brief("find one fact of the table from a description of its row and column"),
+    "Table_Fact_Checking": Brief(
+        "state something about the table that is true or false, and ask whether it is; the answer is True or False"
+    ),
+    "Table_Summary": Brief("ask for a summary of the table; the answer is one, of at most 100 words", computed=False),
+    "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", computed=False),
+    "Table_Plausibility_Verification": Brief(
+        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
+        computed=False,
+    ),
+    "Table_Domain-specific_Operations": Brief(
+        "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"
+    ),
+    "Table_Outlier_Detection": Brief("find outliers of a column by a rule that the question states"),
+    "Table_Correlation_Analysis": Brief("measure how two columns go together, by a coefficient that is named"),
+    "Table_Hypothesis_Testing": Brief("test a hypothesis about columns, by a named test at a named level"),
+    "Multi-step_Retrieval": Brief("find a cell over several dependent look-ups"),
+    "Multi-step_Fact_Checking": Brief("check a statement that takes several calculations; the answer is True or False"),
+    "Multi-step_Operations": Brief("calculate a number over several dependent operations"),
+    "Multi-step_Correlation_Analysis": Brief("derive two columns and then measure how they go together"),
+    "Multi-step_Hypothesis_Testing": Brief("select or derive groups, then test a hypothesis by a named test"),
+    "Multi-step_Conditional_Calculation": Brief("calculate a number whose formula depends on conditions in the data"),
+}
+STEPS = 3  # at least, in a chain
+FULL = 5  # the best mark of a discriminator
+COLUMN_NAMING = "Table_Column_Naming"
+TASKS = {name: brief.task for name, brief in BRIEFS.items()} | {
+    COLUMN_NAMING: "name a column that has lost its name",
+    "Table_Query": "give the cell, row or column at a place that the question names",
+    "Table_Selection": "list or count the rows that meet conditions",
+    "Table_Distribution_Testing": "test or describe how the values of one column are distributed",
+}
+# What the authors generate without a table (section 2.3), and topics for it.
+ZERO_SHOT = ("Table_General_Operations", "Table_Summary")
+TOPICS = (
+    "retail",
+    "weather",
+    "schools",
+    "hospitals",
+    "railways",
+    "farming",
+    "energy",
+    "football",
+    "libraries",
+    "banking",
+)
+
+AUTHOR = """\
+You write questions for a benchmark about tables. {given} Write one question about the table of this kind: {task}.
+
+First think of the chain: at least {steps} steps, each of which needs the one before. Then write the long question, \
+which spells the steps out, and the question itself, which asks for the same in one or two sentences and still has \
+exactly one answer. It must be a question that somebody with this table would ask. Say in it how the answer is to be \
+written: how many decimals, which of several, in which order. Write in the language of the table.{last}
+
+Reply with one JSON object that has the keys {keys}; "chain" is a list of texts, everything else is text.
+
+{table}"""
+INVENT = (
+    'Invent a table about {topic} and give it under "table" as comma-separated values: one header row, a column of '
+    "names, at least two columns of numbers, 8 to 15 rows, no totals."
+)
+LAST = {
+    "program": ' Under "program", write Python that finds the table as the pandas DataFrame `df`, and prints the '
+    "answer and nothing else.",
+    "answer": ' Under "answer", write the answer.',
+}
+
+PROGRAMMER = """\
+Answer a question about a table, which a program finds as the pandas DataFrame `df`. Write one complete program in a \
+```python block that prints the answer and nothing else.
+
+{table}
+
+Question: {question}"""
+ANSWERER = """\
+Answer a question about a table, in the language of the question. Write the answer and nothing else.
+
+{table}
+
+Question: {question}"""
+
+# The paper's criteria, of questions from end to end and of chains; their meanings are ours.
+MARKS = {
+    "accuracy": "the answer is right and complete by the table alone",
+    "relevance": "the question has exactly one answer, and somebody with this table would ask it",
+    "coverage": "the question is of the kind that was wanted",
+}
+CHAIN_MARKS = {
+    "plausibility": "somebody with this table would ask both the question and the long question",
+    "consistency": "both ask for the same, every step is needed, and the steps are of the kind that was wanted",
+    "answerability": "both have exactly one answer by the table alone, and the answer given is right",
+}
+DISCRIMINATOR = """\
+You check questions for a benchmark about tables. The kind that was wanted: {task}. Give a mark from 1 to {full} for \
+each of these, {full} only if it holds without exception:
+{marks}
+
+{table}
+
+Question: {question}
+Long question: {long_question}
+Answer: {answer}
+Steps: {chain}
+
+Reply with a JSON object and nothing else: {{{keys}, "reason": "in a few words"}}"""
+COMPARER = """\
+Compare answers to a question about a table by what they say, not by their words.
+
+{table}
+
+Question: {question}
+Reference: {answer}
+Answers: {others}
+
+Reply with a JSON object and nothing else: {{"same": [for each answer in order, true if it says the same as the \
+reference, else false], "all_agree": true if all answers say the same as each other, else false}}"""
+CLASSIFIER = """\
+Which kind of question about a table is this? Kinds whose name begins with "Multi-step" are for questions of at least \
+three dependent steps.
+{kinds}
+
+Question: {question}
+Steps: {chain}
+
+Reply with a JSON object and nothing else: {{"kind": "the name of one kind"}}"""
+ENGLISH = (
+    'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called? Answer '
+    "with the name only."
+)
+CHINESE = "表格第{number}列的名称丢失了，显示为“{stand_in}”。这一列应当叫什么？只回答名称。"  # noqa: RUF001 - Chinese signs
