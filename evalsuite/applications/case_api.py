@@ -19,8 +19,9 @@ from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from evalsuite.applications.chat_api import ChatRequest
     from evalsuite.applications.span_receiver import SpanCollector
     from evalsuite.core.types import Completion
 
@@ -43,8 +44,12 @@ class AnsweringModel(Protocol):
 class CaseApi:
     """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop."""
 
-    def __init__(self, model: AnsweringModel, *, answers: int = 0) -> None:
+    def __init__(
+        self, model: AnsweringModel, *, answers: int = 0, find: Callable[[str], AnsweringModel] | None = None
+    ) -> None:
         self._model = model
+        # Finds the model that answers for a name.
+        self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
         # The conversations, without their instructions, by the ids that `previous_response_id` may name.
@@ -53,9 +58,9 @@ class CaseApi:
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
         """Answer one HTTP request; raise only if the call is cancelled."""
         try:
+            path, _, query = path.partition("?")
             if self.spans is not None and (method, path) == ("POST", "/traces"):
                 return self.spans.receive(content)
-            path, _, query = path.partition("?")
             return await self._answer(method, path.rstrip("/"), query, content)
         except BadRequest as error:
             return error_answer(400, str(error))
@@ -86,25 +91,25 @@ class CaseApi:
         self._answers += 1
         return self._answers
 
+    async def _ask(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
+        """Ask the model that answers for a name; return its answer and the name for the client."""
+        name = str(named or self._model.name)
+        return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name
+
     async def _make_chat(self, body: Mapping[str, Any]) -> HttpAnswer:
-        asked = chat_api.read_chat(body)
-        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
-        name = str(body.get("model") or self._model.name)
+        completion, name = await self._ask(chat_api.read_chat(body), body.get("model"))
         if not body.get("stream"):
             return json_answer(chat_api.chat_completion(completion, name, self._count_answer()))
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         return chat_stream(chat_api.chat_chunks(completion, name, self._count_answer(), with_usage=with_usage))
 
     async def _make_message(self, body: Mapping[str, Any]) -> HttpAnswer:
-        asked = messages_api.read_message_request(body)
-        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
-        name = str(body.get("model") or self._model.name)
+        completion, name = await self._ask(messages_api.read_message_request(body), body.get("model"))
         message = messages_api.message_object(completion, name, self._count_answer())
         return response_stream(messages_api.message_events(message)) if body.get("stream") else json_answer(message)
 
     async def _generate(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
-        asked = gemini_api.read_generation(body)
-        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
+        completion, _ = await self._ask(gemini_api.read_generation(body), name)
         generation = gemini_api.generation_object(completion, name, self._count_answer())
         if method == "generateContent":
             return json_answer(generation)
@@ -114,8 +119,7 @@ class CaseApi:
 
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = responses_api.read_response(body, self._find_earlier(body.get("previous_response_id")))
-        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
-        name = str(body.get("model") or self._model.name)
+        completion, name = await self._ask(asked, body.get("model"))
         response = responses_api.response_object(body, completion, name, self._count_answer())
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages
         reply = Message("assistant", completion.text, completion.tool_calls)
@@ -133,5 +137,7 @@ class CaseApi:
 
     async def _embed(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = chat_api.read_embedding(body)
-        completion = await self._model.embeddings(asked.texts, name=asked.model, **asked.params)
+        model = self._find(asked.model)
+        name = asked.model if model is self._model else None
+        completion = await model.embeddings(asked.texts, name=name, **asked.params)
         return json_answer(chat_api.embedding_list(completion, asked))

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
-from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError
+from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.gateway.handle import Effects, ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
@@ -40,6 +40,7 @@ class CaseModel(ModelHandle):
         log: the requests and answers.
         effects: the tool calls of the case.
         user_model: name and address of the model that plays users; None where the run has none.
+        models: the models that answer for the names that an application asks for; empty where this one answers all.
     """
 
     _asker: CaseAsker
@@ -53,6 +54,7 @@ class CaseModel(ModelHandle):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.user_model = user_model
+        self.models: Mapping[str, str] = {}
         self.effects = effects or Effects()
         self.effects.meter, self.effects.players = self.meter, self.players
         self.log = CallLog()
@@ -105,6 +107,24 @@ class CaseModel(ModelHandle):
                 )
             return completion
 
+    def find_model(self, name: str) -> CaseModel:
+        """Return the model that answers for a name in an application's request; its calls are logged here.
+
+        Raises:
+            SettingsError: `application(models=...)` lacks the name; this is the case's error as well.
+        """
+        if not self.models:
+            return self
+        with self._record_failures():
+            if name not in self.models:
+                raise SettingsError(
+                    f"the application asked for the model {name!r:.200}, which application(models=...) lacks; add it: "
+                    + ", ".join(self.models)
+                )
+        model = self.peer(self.models[name])
+        model.log = self.log
+        return model
+
     @contextlib.contextmanager
     def _record_failures(self) -> Iterator[None]:
         try:
@@ -123,7 +143,7 @@ class CaseModel(ModelHandle):
 
         with _making:
             if self._api is None:
-                self._api = CaseApi(self)
+                self._api = CaseApi(self, find=self.find_model)
             return self._api
 
     def openai(self) -> AsyncOpenAI:

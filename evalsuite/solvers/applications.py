@@ -212,6 +212,11 @@ class Application:
 
     target: FunctionApplication | ProgramApplication | ServiceApplication
     spans: bool = False
+    models: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(spec, str) and spec for spec in self.models.values()):
+            raise SettingsError(f"application: models={self.models!r:.200}: each value names a model as --model does")
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         question = sample.input if isinstance(sample.input, str) else list(map(encode_message, sample.input))
@@ -219,6 +224,7 @@ class Application:
 
     async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
         """Answer one question of a case; the questions of a conversation share their exchange."""
+        exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)
         model = exchange.model
@@ -242,6 +248,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     env: Mapping[str, str] | None = None,
     cwd: Path | str | None = None,
     spans: bool = False,
+    models: Mapping[str, str] | None = None,
 ) -> Application:
     """Run an application as it is shipped; the model under test answers its model calls.
 
@@ -270,14 +277,16 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
         timeout: seconds for one question; None for no limit.
         route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
-            `genai.Client()`).
-            Without it such calls go to their provider, and the fact `unrouted` counts them.
+            `genai.Client()`). Without it such calls go to their provider, and the fact `unrouted` counts them.
         env: further environment variables of a program.
         cwd: working directory of a program; None for that of pytest.
         spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the
             `kind` `span`, `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and `agent`,
             `tool` and `documents` if it has them. A program finds the receiver at OTEL_EXPORTER_OTLP_ENDPOINT. Model
             calls that did not pass the gateway are read from the spans. At most 32 MiB and 10,000 spans per question.
+
+        models: the models that answer, as `--model` names them, by the names that the application asks for. A name that
+            is missing here is the case's error. None lets the model under test answer for every name.
 
     Raises:
         SettingsError: the target is missing or empty, was given what another kind of target takes, or `spans` lacks
@@ -295,11 +304,14 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         if url is not None:
             raise SettingsError("application: spans are for functions and programs; a service has its own exporter")
         require_opentelemetry("application(..., spans=True)")
+    named = dict(models or {})
     if url is not None:
-        return Application(ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})))
+        return Application(
+            ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})), models=named
+        )
     if callable(target):
-        return Application(FunctionApplication(target, answer, timeout, route), spans)
+        return Application(FunctionApplication(target, answer, timeout, route), spans, named)
     command = shlex.split(target) if isinstance(target, str) else list(target or ())
     if not command:
         raise SettingsError("application: the command is empty; name a program and its arguments")
-    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd), spans)
+    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd), spans, named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -146,6 +146,52 @@ def test_a_program_that_uses_geminis_client_asks_the_model_under_test(suite: Sui
     suite.model = ("--model=function:app:agent",)
     suite.run("--run=first").assert_outcomes(passed=1)
     suite.run("--replay=first", model=False).assert_outcomes(passed=1)
+
+
+SEVERAL = """
+async def ask(question, client):
+    answers = []
+    for name in NAMES:
+        messages = [{"role": "user", "content": question}]
+        said = await client.chat.completions.create(model=name, messages=messages)
+        answers.append(said.choices[0].message.content)
+    vectors = await client.embeddings.create(model="vectors", input=["a"]) if EMBED else None
+    return " ".join(answers)
+
+solve = application(ask, models={"large": "function:app:echo", "small": "function:app:shout"})
+"""
+SHOUT = """
+def echo(messages):
+    return messages[-1]["content"]
+
+def shout(messages):
+    return {"content": messages[-1]["content"].upper(), "usage": {"prompt_tokens": 1, "completion_tokens": 9}}
+"""
+
+
+def test_each_name_that_an_agent_asks_for_has_a_model_of_its_own(suite: Suite) -> None:
+    (suite.path / "app.py").write_text(SHOUT, encoding="utf-8")
+    asked = "[event['model'] for event in transcript.events]"
+    names = SEVERAL.replace("NAMES", "('large', 'small')").replace("EMBED", "False")
+    write(suite, names, f"(transcript.answer, {asked}) == ('Paris PARIS', ['function:app:echo', 'function:app:shout'])")
+    suite.run("--run=first").assert_outcomes(passed=1)
+    usage = suite.records("first")[0]["usage"]
+    assert (usage["calls"], usage["completion_tokens"] >= 9) == (2, True)
+    suite.run("--replay=first", model=False).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("names", "embed"), [("('large', 'vast')", "False"), ("('large',)", "True")])
+def test_a_name_without_a_model_is_the_cases_error(suite: Suite, names: str, embed: str) -> None:
+    write(suite, SEVERAL.replace("NAMES", names).replace("EMBED", embed))
+    result = suite.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*asked for the model 'v*', which application(models=...) lacks; add it: *"])
+
+
+@pytest.mark.parametrize("models", [{"gpt-4o": ""}, {"gpt-4o": 4}])
+def test_a_model_of_an_agent_is_named_as_for_the_command(models: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="names a model as --model does"):
+        application(print, models=models)
 
 
 OWN_GEMINI = """
