@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.declarations import is_run
+from evalsuite.core.errors import EvalsuiteError
 from evalsuite.plugin.collection import (
     check_cases,
     check_options,
@@ -29,6 +30,7 @@ from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report,
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import leave_out_unknown_lines
 from evalsuite.plugin.session import conclude, name_models, only_plan, send_plan, show_summary, start, stop
+from evalsuite.plugin.several_models import list_models, run_models
 from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
 if TYPE_CHECKING:
@@ -55,10 +57,17 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Set how -n distributes cases, and make --plan run none."""
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Set how -n distributes cases, and make --plan run none; run a session per model if several are named."""
     only_plan(config)
     prefer_worksteal(config)
+    models = list_models([str(arg) for arg in config.invocation_params.args])
+    if len(models) < 2:
+        return None
+    try:
+        return run_models(config, models)
+    except EvalsuiteError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def pytest_configure(config: pytest.Config) -> None:

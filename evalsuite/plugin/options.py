@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.declarations import is_run
@@ -103,18 +102,6 @@ def refuse_unread_settings(config: pytest.Config) -> None:
         if file != config.inipath and re.search(r"^\s*evalsuite_\w+\s*=", text, re.MULTILINE):
             read = f"reads {config.inipath.name}" if config.inipath else "reads no configuration file here"
             raise SettingsError(f"{file}: settings of evalsuite stand here, but pytest {read}; move them or the file")
-
-
-def refuse_second_model(config: pytest.Config) -> None:
-    """Refuse two models on the command line, of which pytest would take the last; one of the ini file is replaced."""
-    given = [str(arg) for arg in config.invocation_params.args]
-    named = [following for option, following in pairwise(given) if option == "--model"]
-    named += [arg.removeprefix("--model=") for arg in given if arg.startswith("--model=")]
-    if len(set(named)) > 1:
-        raise SettingsError(
-            f"--model names {' and '.join(dict.fromkeys(named))}: a run has one model; run the cases once per model, "
-            "each with a name (--run a, --run b), then: evalsuite compare a b"
-        )
 
 
 def refuse_run_folders(config: pytest.Config) -> None:

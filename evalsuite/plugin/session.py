@@ -16,13 +16,7 @@ from evalsuite.engine.signals import ending_signal, handle_signals, restore_sign
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, cases_of
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, Listener
-from evalsuite.plugin.options import (
-    gates_on_command_line,
-    refuse_run_folders,
-    refuse_second_model,
-    refuse_unread_settings,
-    settings_of,
-)
+from evalsuite.plugin.options import gates_on_command_line, refuse_run_folders, refuse_unread_settings, settings_of
 from evalsuite.plugin.process import PROCESS, Process
 from evalsuite.plugin.pytest_internals import replace_in_failure
 from evalsuite.plugin.xdist import data_of_worker, has_workers, is_worker, report_planned
@@ -56,7 +50,6 @@ def start(config: pytest.Config) -> None:
 
 def _start_controller(config: pytest.Config) -> None:
     refuse_unread_settings(config)
-    refuse_second_model(config)
     refuse_run_folders(config)
     runs = not config.option.collectonly
     spec = prepare_run(

@@ -160,12 +160,16 @@ def replace_text(file: Path, text: str) -> None:
 def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
     """Choose the folder of a new run, without creating it."""
     if name is None:
-        slug = re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40]
-        stem = f"{now:%Y%m%d-%H%M%S}-{slug or 'model'}"
+        stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model(model)}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return RunFolder(next(reports / name for name in names if not (reports / name).exists()))
     check_name(reports, name)
     return RunFolder(reports / name)
+
+
+def shorten_model(model: str) -> str:
+    """Shorten a model's name to what a folder's name may hold."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40] or "model"
 
 
 def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:

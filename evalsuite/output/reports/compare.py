@@ -13,10 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
+from evalsuite.decisions.comparison import common_questions
 from evalsuite.decisions.history import find_flaky_cases
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
+from evalsuite.output.reports.judges.win_rates import rate_runs
 from evalsuite.output.reports.markdown import escape, render, terminal_table
 from evalsuite.output.reports.pairs import PairedRuns, compare_pair
 from evalsuite.output.reports.plots import draw_all
@@ -115,6 +117,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
         section = benchmark_section(name, views, _find_bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
+            rank_table(runs, labels, name),
             radar(name, views, section, _find_bench(runs, name).primary, partial(_falls, runs, name)),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
@@ -202,6 +205,24 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     )
     also = f" Left out: {'; '.join(repeated)}." if repeated else ""
     return Table("All pairs, question by question", columns, rows, note + corrected + also) if rows else None
+
+
+def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
+    """Rank three or more runs by who is better on each question, by the benchmark's primary metric."""
+    metric = _find_bench(runs, name).primary
+    tallies = [
+        (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
+    ]
+    if metric is None or len(tallies) < 3:
+        return None
+    sign = -1 if _falls(runs, name, metric) else 1
+    outcomes, clusters = [], []
+    for (base, before), (other, after) in itertools.combinations(tallies, 2):
+        for pair in common_questions(before, after).pairs(metric):
+            gain = sign * (pair.after - pair.before)
+            outcomes.append((other, base, 0.5 + 0.5 * ((gain > 0) - (gain < 0))))
+            clusters.append(pair.row.cluster)
+    return rate_runs(f"Ranks by {metric}, question by question", outcomes, clusters)
 
 
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:

@@ -76,13 +76,16 @@ def _write_row(comparison: JudgedPair) -> tuple[Cell, ...]:
 
 
 def _make_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None:
+    outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
+    return rate_runs(f"Ratings by {judge}", outcomes, [cluster for one in comparisons for cluster in one.clusters])
+
+
+def rate_runs(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
+    """Tabulate Bradley-Terry ratings of runs by their comparisons; None for fewer than three runs."""
     from evalsuite import stats
 
-    outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
-    players = {name for one in comparisons if one.outcomes for name in (one.first, one.second)}
-    if len(players) < 3:
+    if len({name for first, second, _ in outcomes for name in (first, second)}) < 3:
         return None
-    clusters = [cluster for one in comparisons for cluster in one.clusters]
     try:
         ratings = stats.bradley_terry(outcomes, clusters=clusters)
     except ValueError:  # No comparison between two groups of runs could be read.
@@ -93,7 +96,8 @@ def _make_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None
     ]
     columns = (Column("Rank", "count"), Column("Run"), Column("Rating", "number", 0))
     note = (
-        "Bradley-Terry ratings on Elo's scale with the mean 1000; 400 points more mean odds of ten to one. Runs whose "
+        "Bradley-Terry ratings on Elo's scale with the mean 1000; 400 points more mean odds of ten to one. A question "
+        "on which two runs are equal is a tie, half a win. Runs whose "
         "intervals do not overlap have different ranks."
     )
-    return Table(f"Ratings by {judge}", columns, rows, note)
+    return Table(title, columns, rows, note)

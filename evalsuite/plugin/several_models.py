@@ -1,0 +1,108 @@
+"""Runs the cases once per model if `--model` names several, each in a run of its own, and compares the runs."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.core.declarations import Declarations, is_run
+from evalsuite.core.errors import SettingsError
+from evalsuite.plugin.options import settings_of
+from evalsuite.results.run_folders import RunFolder, check_name, shorten_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OF_ONE_RUN = ("resume", "replay")  # Options that name a run, which has one model.
+
+
+def list_models(args: Sequence[str]) -> list[str]:
+    """List the different models that a command line names; a model of the ini file is replaced by these."""
+    named = [
+        arg.removeprefix("--model=")
+        for before, arg in pairwise(("", *args))
+        if before == "--model" or arg.startswith("--model=")
+    ]
+    return list(dict.fromkeys(named))
+
+
+def run_models(config: pytest.Config, models: Sequence[str]) -> int:
+    """Run pytest once per model with the other arguments unchanged, then compare the runs.
+
+    Returns:
+        The highest exit status of the sessions. A session that was interrupted or terminated is the last.
+    """
+    settings = settings_of(config)
+    for name in OF_ONE_RUN:
+        if getattr(settings, name):
+            raise SettingsError(
+                f"--{name} continues the run of one model; name one --model, not {' and '.join(models)}"
+            )
+    reports = config.rootpath / settings.reports
+    stem = settings.run or f"{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    runs = [f"{stem}-{shorten_model(model)}" for model in models]
+    if len(set(runs)) < len(runs):
+        runs = [f"{run}-{number}" for number, run in enumerate(runs, 1)]
+    for run in runs:
+        check_name(reports, run)
+    args = [str(arg) for arg in config.invocation_params.args]
+    start = sys.orig_argv[: -len(args)] if sys.orig_argv[-len(args) :] == args else [sys.executable, "-m", "pytest"]
+    status: int = 0
+    for number, (model, run) in enumerate(zip(models, runs, strict=True), 1):
+        sys.stdout.write(f"evalsuite: model {number} of {len(models)}: {model}\n")
+        sys.stdout.flush()
+        command = [*start, *_leave_out(args, "--model", "--run"), f"--model={model}", f"--run={run}"]
+        with subprocess.Popen(command, cwd=config.invocation_params.dir) as session:  # noqa: S603 - our own command
+            signals = _await(session)
+        status = max(status, abs(session.returncode))
+        if signals or session.returncode == int(pytest.ExitCode.INTERRUPTED):
+            return status
+    _compare([RunFolder(reports / run) for run in runs if is_run(reports / run)])
+    return status
+
+
+def _leave_out(args: Sequence[str], *options: str) -> list[str]:
+    """Leave out options with their values."""
+    followers = ("", *args)
+    return [
+        arg
+        for before, arg in zip(followers, args, strict=False)
+        if before not in options and arg.partition("=")[0] not in options
+    ]
+
+
+def _await(session: subprocess.Popen[bytes]) -> list[int]:
+    """Await a session's end, and return the signals received meanwhile; the terminal interrupts the session itself."""
+    received: list[int] = []
+
+    def terminate(number: int, _frame: object) -> None:
+        received.append(number)
+        session.terminate()
+
+    former = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda number, _: received.append(number)),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, terminate),
+    }
+    try:
+        session.wait()
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    return received
+
+
+def _compare(folders: Sequence[RunFolder]) -> None:
+    from evalsuite.output.reports.compare import write_comparison
+
+    if len(folders) < 2:
+        return
+    target = folders[0].path.parent / ("compare-" + "-".join(folder.name for folder in folders))[:120]
+    written = write_comparison(folders, target, Declarations(target.parent))
+    sys.stdout.write(f"\n{written.at_a_glance()}\n\ncomparison: {written.file}\n")
+    sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
