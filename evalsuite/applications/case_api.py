@@ -34,6 +34,9 @@ class AnsweringModel(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def overrides(self) -> Mapping[str, Any]: ...
+
     async def chat(
         self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any
     ) -> Completion: ...
@@ -118,7 +121,12 @@ class CaseApi:
         return chat_stream(chunks, end=b"") if "alt=sse" in query.split("&") else json_answer(list(chunks))
 
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
-        asked = responses_api.read_response(body, self._find_earlier(body.get("previous_response_id")))
+        overrides = self._find(str(body.get("model") or self._model.name)).overrides
+        previous = body.get("previous_response_id")
+        if overrides.get("api") == "responses":
+            asked = responses_api.pass_response(body, self._conversations.get(str(previous), ()), overrides)
+        else:
+            asked = responses_api.read_response(body, self._find_earlier(previous))
         completion, name = await self._ask(asked, body.get("model"))
         response = responses_api.response_object(body, completion, name, self._count_answer())
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages

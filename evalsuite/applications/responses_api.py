@@ -1,4 +1,4 @@
-"""The Responses API of a case's endpoint; the model is called through chat completions.
+"""The Responses API of a case's endpoint: passed on to a server that has it, else converted to chat completions.
 
 Source: the OpenAI API reference, "Create a model response" and "Streaming events" of the Responses API.
 """
@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, refusal, write_logprobs
+from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Message, ToolCall
+from evalsuite.models.responses_format import rename_params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +49,42 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
         raise BadRequest("instructions: expected text or a list of items")
     messages = (*_convert_messages(instructions, "instructions"), *before, *_convert_messages(items, "input"))
     return ChatRequest(messages, _make_tools(body), _convert_params(body))
+
+
+def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
+    """Keep a request as it is, for a server that has the Responses API; its messages are for the transcript.
+
+    Args:
+        before: the messages before `previous_response_id`.
+        overrides: the run's parameters, which precede those of the request.
+
+    Raises:
+        BadRequest: the answer is asked for in the background, where nobody would store it.
+    """
+    if body.get("background"):
+        raise refusal("background", body["background"])
+    dropped = {"model", "stream", "stream_options", *rename_params(overrides)}
+    kept = {name: value for name, value in body.items() if name not in dropped}
+    spoken = []
+    for name in ("instructions", "prompt", "input"):
+        given = kept.get(name) or []
+        if isinstance(given, str):
+            given = [{"role": "system" if name == "instructions" else "user", "content": given}]
+        items = map(_make_readable, given if isinstance(given, list) else [given])
+        spoken += [*(before if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
+    return ChatRequest(tuple(spoken), (), {"extra_body": {"store": True, **kept}})
+
+
+def _make_readable(item: Any) -> Any:
+    """Return an item that reads as a message: an unknown one as JSON, and nothing for a thought."""
+    if isinstance(item, Mapping) and item.get("type") == "reasoning":
+        return None
+    try:
+        tuple(_convert_messages([item], "input"))
+    except BadRequest:
+        role = item.get("role", "assistant") if isinstance(item, Mapping) else "user"
+        return {"role": "user" if role != "assistant" else role, "content": dumps(item)}
+    return item
 
 
 def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
@@ -199,7 +237,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
     """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
-    return {
+    response = {
         "id": f"resp_{number}",
         "object": "response",
         "created_at": int(time.time()),
@@ -228,6 +266,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         },
     }
+    return response | dict(completion.response)
 
 
 def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
@@ -252,23 +291,22 @@ def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(response["output"]):
-        place = {"item_id": item["id"], "output_index": index}
-        write = _list_text_events if item["type"] == "message" else _call_events
-        yield from write(item, place)
+        place = {"item_id": item.get("id"), "output_index": index}
+        yield from WRITERS.get(item["type"], _whole_events)(item, place)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
 
 def _list_text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    (part,) = item["content"]
-    empty, content_place = {**part, "text": ""}, {**place, "content_index": 0}
     begun = {**item, "status": "in_progress", "content": []}
     yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
-    yield {"type": "response.content_part.added", **content_place, "part": empty}
-    for piece in pieces(part["text"]):
-        yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
-    yield {"type": "response.output_text.done", **content_place, "text": part["text"], "logprobs": []}
-    yield {"type": "response.content_part.done", **content_place, "part": part}
+    for index, part in enumerate(item["content"]):
+        empty, content_place = {**part, "text": ""}, {**place, "content_index": index}
+        yield {"type": "response.content_part.added", **content_place, "part": empty}
+        for piece in pieces(part["text"]):
+            yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
+        yield {"type": "response.output_text.done", **content_place, "text": part["text"], "logprobs": []}
+        yield {"type": "response.content_part.done", **content_place, "part": part}
 
 
 def _call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -281,3 +319,11 @@ def _call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[
         "name": item["name"],
         "arguments": item["arguments"],
     }
+
+
+def _whole_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": item}
+
+
+WRITERS = {"message": _list_text_events, "function_call": _call_events}
+"""The functions that write the events of an item before it is done, by its type; others are written whole."""

@@ -159,6 +159,8 @@ def encode_completion(completion: Completion) -> Plain:
         plain["embeddings"] = list(completion.embeddings)
     if completion.facts:
         plain["facts"] = dict(completion.facts)
+    if completion.response:
+        plain["response"] = dict(completion.response)
     if completion.seconds:
         plain["seconds"] = completion.seconds
     return plain
@@ -178,6 +180,7 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
         else tuple(TokenLogprob(token, logprob, _pairs(top)) for token, logprob, top in logprobs),
         embeddings=tuple(plain.get("embeddings", ())),
         facts=plain.get("facts", {}),
+        response=plain.get("response", {}),
         seconds=plain.get("seconds", 0.0),
     )
 

@@ -265,6 +265,7 @@ class Completion:
         logprobs: one entry a generated token, where the backend gives them; else None.
         embeddings: of an embedding request, a vector a text, in the form of `vectors.encode_vector`.
         facts: what an application returned beside its answer (the passages that it found), as plain data.
+        response: of the Responses API, the server's id, status and output items.
         seconds: time from sending the request to the answer; 0 if unknown.
     """
 
@@ -276,6 +277,7 @@ class Completion:
     logprobs: tuple[TokenLogprob, ...] | None = None
     embeddings: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    response: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
 

@@ -65,7 +65,8 @@ class Vault:
             return completion
         calls = tuple(dataclasses.replace(call, arguments=self._mask(call.arguments)) for call in completion.tool_calls)
         text, reasoning = self._mask(completion.text), self._mask(completion.reasoning)
-        return dataclasses.replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
+        response = json.loads(self._mask(dumps(completion.response)))
+        return dataclasses.replace(completion, text=text, reasoning=reasoning, tool_calls=calls, response=response)
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():

@@ -351,7 +351,10 @@ class ModelHandle:
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
+        extra = params.get("extra_body")
         params |= self.overrides
+        if extra and "extra_body" in self.overrides:
+            params["extra_body"] = {**extra, **self.overrides["extra_body"]}
         request = Request(
             model=self.name,
             messages=read_prompt(prompt),

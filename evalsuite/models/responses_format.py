@@ -13,8 +13,12 @@ from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shown,
 from evalsuite.models.protocol import LostAnswer, Withheld
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evalsuite.core.types import Message
 
+KEPT = ("id", "status", "incomplete_details", "output", "conversation", "service_tier")
+"""Fields of an answer that an application's later requests may refer to."""
 FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -28,7 +32,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
     }
     if request.tools:
         body["tools"] = [_flatten_tool(tool) for tool in request.tools]
-    return body | _rename_params(params) | dict(request.params.get("extra_body") or {})
+    return body | rename_params(params) | dict(request.params.get("extra_body") or {})
 
 
 def _list_items(message: Message) -> list[dict[str, Any]]:
@@ -64,7 +68,7 @@ def _flatten_tool(tool: Any) -> dict[str, Any]:
     return {"type": "function", **tool.get("function", tool)}
 
 
-def _rename_params(params: dict[str, Any]) -> dict[str, Any]:
+def rename_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of chat completions by the names that they have here."""
     body = dict(params)
     for name in ("max_tokens", "max_completion_tokens"):
@@ -116,6 +120,7 @@ def _read(answer: Any) -> Completion:
         tool_calls=calls,
         finish_reason=finish,
         usage=read_usage(answer.get("usage") or {}),
+        response={name: answer[name] for name in KEPT if answer.get(name) is not None},
         logprobs=read_logprobs([entry for part in spoken for entry in part.get("logprobs") or ()]),
     )
 

@@ -161,6 +161,7 @@ def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
 
 class Echo:
     name = "echo"
+    overrides: Mapping[str, Any] = {}
 
     async def chat(
         self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.responses_api import read_response, response_events, response_object
+from evalsuite.applications.responses_api import pass_response, read_response, response_events, response_object
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 CALL = ToolCall("c1", "weather", '{"city":"Oslo"}')
@@ -157,3 +157,52 @@ def test_the_openai_package_reads_the_answer_whole_and_streamed() -> None:
 def test_an_answer_that_was_cut_off_is_incomplete() -> None:
     plain = response_object({"input": "x"}, Completion("sun", finish_reason="length"), "m", 1)
     assert (plain["status"], plain["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
+
+
+def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    body = {
+        "model": "gpt",
+        "stream": True,
+        "temperature": 1,
+        "instructions": [{"role": "developer", "content": "Be brief."}],
+        "prompt": {"id": "pmpt_1"},
+        "input": [{"role": "user", "content": "Hi"}, thought, search, {"type": "item_reference", "id": "m"}, 3],
+        "tools": [{"type": "web_search"}],
+        "truncation": "auto",
+        "conversation": "conv_1",
+    }
+    asked = pass_response(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
+    sent = {name: value for name, value in body.items() if name not in {"model", "stream", "temperature"}}
+    assert asked.params == {"extra_body": {"store": True, **sent}}
+    assert [(message.role, message.content) for message in asked.messages] == [
+        ("developer", "Be brief."),
+        ("assistant", '{"id":"pmpt_1"}'),
+        ("user", "Earlier"),
+        ("user", "Hi"),
+        ("assistant", '{"id":"ws_1","status":"completed","type":"web_search_call"}'),
+        ("assistant", '{"id":"m","type":"item_reference"}'),
+        ("user", "3"),
+    ]
+
+
+def test_an_answer_in_the_background_is_refused_everywhere() -> None:
+    with pytest.raises(BadRequest, match=r"^background: .True. cannot"):
+        pass_response({"input": "Hi", "background": True}, (), {})
+
+
+def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:
+    parts: list[Any] = [
+        {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in ("One ", "two")
+    ]
+    items = [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
+        {"type": "message", "id": "m_1", "role": "assistant", "status": "completed", "content": parts},
+    ]
+    kept = {"id": "resp_server", "status": "completed", "output": items}
+    response = response_object({}, Completion("One two", response=kept), "gpt", 1)
+    assert (response["id"], response["output"]) == ("resp_server", items)
+    events = list(response_events(response))
+    assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == items
+    assert [event["delta"] for event in events if event["type"] == "response.output_text.delta"] == ["One ", "two"]
