@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
-import io
 import json
 import math
 import random
@@ -13,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
+from evalsuite.benchmarks.dataset_files import expect, read_json, take
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, text_of
 from evalsuite.builders.building import building, ending_cleanly, write
+from evalsuite.builders.sheets import read_rows, write_rows
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.metrics.tables import FORMATS
-from evalsuite.output.exports import inert
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 
@@ -71,7 +69,7 @@ def run_sheet(args: Namespace) -> int:
     chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
     key = args.to.with_suffix(".key.json")
     with ending_cleanly(), building(args.to) as folder:
-        write(_write_sheet((output, records[output]) for output in chosen), args.to, folder)
+        write(write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen]), args.to, folder)
         write(_write_key((output, records[output]) for output in chosen), key, folder)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
@@ -86,21 +84,11 @@ def _read_answers(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Re
                 yield folder.name, record
 
 
-def _write_sheet(records: Iterable[tuple[str, Record]]) -> str:
-    stream = io.StringIO()
-    # Spreadsheets recognise UTF-8 by its byte order mark.
-    stream.write("\ufeff")
-    writer = csv.writer(stream)
-    writer.writerow(COLUMNS)
-    writer.writerows(_make_row(output, record) for output, record in records)
-    return stream.getvalue().encode("utf-8", "replace").decode()
-
-
 def _make_row(output: str, record: Record) -> Sequence[str]:
     written = next(written for written in FORMATS if written == record.tags["format"])
     answer = record.transcript.answer if record.transcript else ""
     shown = (FORMAT_NAMES[written], text_of(str(record.input), written), str(record.target), answer)
-    return [output, *map(inert, shown), *[""] * (len(COLUMNS) - 1 - len(shown))]
+    return [output, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
 def _write_key(records: Iterable[tuple[str, Record]]) -> str:
@@ -149,8 +137,8 @@ def run_ratings(args: Namespace) -> int:
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """Read one person's ratings as records of `human_scores.json`; `outputs` gives sample and model by output id."""
     ratings: dict[str, dict[str, Any]] = {}
-    for line, row in _read_rows(path):
-        output = (row[ID] or "").strip()
+    for line, row in read_rows(path, (ID, *ASPECTS, *ERROR_TYPES)):
+        output = row[ID].strip()
         if output not in outputs or output in ratings:
             problem = f"output {output!r}{' again' if output in ratings else ''}"
             raise DatasetError(path, line, problem, "each output of the key once")
@@ -175,26 +163,11 @@ def _read_key(path: Path) -> dict[str, dict[str, str]]:
     return outputs
 
 
-def _read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    text = read_text(path).removeprefix("\ufeff")
-    # Spreadsheets of some countries separate fields by semicolons.
-    delimiter = ";" if text.partition("\n")[0].count(";") > text.partition("\n")[0].count(",") else ","
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns = (ID, *ASPECTS, *ERROR_TYPES)
-    try:
-        if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
-            raise DatasetError(path, "line 1", f"no column {missing[0]}", f"the columns {', '.join(columns)}")
-        for row in reader:
-            yield f"line {reader.line_num}", row
-    except csv.Error as error:
-        raise DatasetError(path, f"line {reader.line_num}", str(error), "a sheet in CSV") from error
-
-
-def _parse_mark(text: str | None, path: Path, where: str) -> float | None:
-    if not (text or "").strip():
+def _parse_mark(text: str, path: Path, where: str) -> float | None:
+    if not text.strip():
         return None
     try:
-        mark = float(str(text).strip().replace(",", "."))
+        mark = float(text.strip().replace(",", "."))
     except ValueError:
         mark = math.nan
     if not 0 <= mark <= HIGHEST:
@@ -202,8 +175,8 @@ def _parse_mark(text: str | None, path: Path, where: str) -> float | None:
     return mark
 
 
-def _is_marked(text: str | None, path: Path, where: str) -> bool:
-    word = (text or "").strip().casefold()
+def _is_marked(text: str, path: Path, where: str) -> bool:
+    word = text.strip().casefold()
     if word not in YES | NO:
         raise DatasetError(path, where, repr(text)[:60], "x or yes for an error, else nothing")
     return word in YES

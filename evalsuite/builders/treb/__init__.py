@@ -8,7 +8,6 @@ program prints the same answer in the sandbox. With `--model`, models make quest
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from evalsuite.builders.sheets import write_rows
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,
@@ -26,6 +26,7 @@ from evalsuite.builders.treb.lookups import (
 )
 from evalsuite.builders.treb.model_questions import (
     DISPUTED,
+    REVIEW_COLUMNS,
     BuiltPairs,
     add_model_pairs,
     add_panel_options,
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
     pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.sheets), "table")
     sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
-    if undecided := sum(not row["accepted"] for row in built.disputed):
+    if undecided := sum(not row[-1] for row in built.disputed):
         asked = f"fill in the column accepted of {args.out / DISPUTED}, and build again"
         sys.stdout.write(f"{number_of(undecided, 'pair')} disputed: {asked}\n")
     return 0
@@ -118,11 +119,7 @@ def write(built: BuiltPairs, out: Path) -> None:
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
     if built.disputed:
-        # With a byte-order mark, because spreadsheets otherwise read UTF-8 as another encoding.
-        with (out / DISPUTED).open("w", encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictWriter(file, built.disputed[0])
-            rows.writeheader()
-            rows.writerows(built.disputed)
+        (out / DISPUTED).write_text(write_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
 
 
 async def _add(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:

@@ -26,14 +26,16 @@ import jsonschema
 from evalsuite.benchmarks.treb.solving import json_objects
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
+from evalsuite.builders.sheets import read_rows
 from evalsuite.builders.treb import prompts as words
 from evalsuite.builders.treb.lookups import same_answer, speaks_chinese
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
-from evalsuite.builders.treb.table_files import decode, make_sheet
+from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import StructuredAnswers, object_schema, whole_number
 from evalsuite.metrics.numbers import parse_number
+from evalsuite.output.exports import inert
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import find_program
 
@@ -237,6 +239,7 @@ MOST_COLUMNS = 3
 # The file of answers in the output folder, so that a repeated build asks only new questions.
 STORE = "answers.sqlite"
 DISPUTED = "disputed.csv"
+REVIEW_COLUMNS = ("id", "question", "answer", "candidates", "table", "accepted")
 VOTES = 3
 # The subtasks for which models make questions.
 SUBTASKS = (*(name for name in words.BRIEFS if name != "Table_General_Operations"), words.COLUMN_NAMING)
@@ -422,7 +425,7 @@ class BuiltPairs:
     further: list[Sheet] = field(default_factory=list)  # Tables with a column's name removed, and invented ones.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
-    disputed: list[dict[str, str]] = field(default_factory=list)  # Rows for people to decide.
+    disputed: list[Sequence[str]] = field(default_factory=list)  # Rows for people to decide, by `REVIEW_COLUMNS`.
     reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # What people accepted, by id and question.
 
     def keep(self, sheet: Sheet) -> Sheet:
@@ -433,34 +436,19 @@ class BuiltPairs:
         return named
 
     def read_reviews(self, path: Path) -> None:
-        """Read what people accepted in the file of an earlier build.
-
-        Raises:
-            SettingsError: the file cannot be read, or lacks a column.
-        """
-        if path.is_file():
-            try:
-                rows = list(csv.DictReader(io.StringIO(decode(path.read_bytes()), newline="")))
-                self.reviews.update({(row["id"], row["question"]): row["accepted"].strip() for row in rows})
-            except (OSError, ValueError, csv.Error, KeyError, AttributeError) as error:
-                raise SettingsError(f"{path} cannot be read: {error}; keep its columns, or remove it") from error
+        """Read what people accepted in the file of an earlier build; DatasetError if it cannot be read."""
+        for _, row in read_rows(path, REVIEW_COLUMNS) if path.exists() else ():
+            self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
         """Note a disputed pair for people; return it with the answer that they accepted before, if any."""
-        row = {"id": name, "question": pair.question, "answer": pair.answer}
-        row |= {"candidates": "\n".join(pair.candidates), "table": sheet.table.csv()}
-        row = {key: _as_cell(text) for key, text in row.items()}
-        accepted = self.reviews.get((row["id"], row["question"]), "")
-        self.disputed.append(row | {"accepted": accepted})
+        question = str(inert(pair.question))
+        accepted = self.reviews.get((name, question), "")
+        self.disputed.append((name, question, pair.answer, "\n".join(pair.candidates), sheet.table.csv(), accepted))
         if not accepted:
             return pair
         program = pair.program if same_answer(accepted, pair.answer) else ""
         return replace(pair, answer=accepted, program=program, quality="reviewed")
-
-
-def _as_cell(text: str) -> str:
-    """Write a model's text for a spreadsheet, which would calculate a formula."""
-    return f"'{text}" if text[:1] in {*"=+-@\t\r"} and not NUMBER.fullmatch(text) else text
 
 
 def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:

@@ -18,16 +18,15 @@ from urllib.parse import quote
 from zipfile import BadZipFile, ZipFile
 
 from evalsuite.benchmarks.treb.tables import SourceTable
+from evalsuite.builders.sheets import decode, find_delimiter
 from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_fault, is_number
 from evalsuite.core.errors import DatasetError
-from evalsuite.sandbox.inside.files import find_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
-DELIMITERS = ",;\t|"
 MOST_BYTES = 4 * LONGEST  # of a text file: a character has at most four
 # Most bytes of a workbook's parts and of a database's cell; most cells, of which the empty ones have no characters.
 MOST_UNPACKED, MOST_CELL, MOST_CELLS = 32 << 20, 1 << 20, 1 << 20
@@ -118,47 +117,12 @@ def _read_text(path: Path) -> Iterator[TablePart]:
     text = decode(path.read_bytes())
     if mark := re.match(r"sep=(.)\r?\n", text):  # a line that tells Excel the delimiter
         text = text[mark.end() :]
-    delimiter = mark[1] if mark else _find_delimiter(text)
+    delimiter = mark[1] if mark else find_delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         yield "", list(reader), delimiter
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
-
-
-def decode(content: bytes) -> str:
-    """Decode a text file: UTF-8, UTF-16 (with a byte-order mark or mostly of ASCII), GB18030, else Windows-1252.
-
-    Raises:
-        ValueError: the content is binary, or text in another encoding.
-    """
-    halves = [content[start::2].count(0) * 4 > len(content) for start in (0, 1)]
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or sum(halves) == 1:
-        byte_order = "" if content[:1] in (b"\xff", b"\xfe") else "-be" if halves[0] else "-le"
-        return content.decode(f"utf-16{byte_order}")
-    try:
-        text = content.decode(find_encoding(content))
-    except UnicodeDecodeError as error:
-        # Signs outside ASCII stand alone in Latin words, and together in UTF-8 and in other scripts.
-        alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))
-        if 2 * alone <= sum(byte > 127 for byte in content):
-            place = f"byte {error.start}, 0x{content[error.start]:02x}"
-            raise ValueError(f"it is not UTF-8 ({place}), UTF-16, GB18030 or Latin-1; save it as UTF-8") from error
-        text = content.decode("latin-1" if set(content) & set(b"\x81\x8d\x8f\x90\x9d") else "cp1252")
-    if "\0" in text:
-        raise ValueError("it has NUL bytes, so it is not text")
-    return text
-
-
-def _find_delimiter(text: str) -> str:
-    """Find the delimiter by which most rows are as wide as the first, and of several the one of the widest rows."""
-
-    def rate(delimiter: str) -> tuple[float, int]:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]
-        width = len(rows[0])
-        return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0, 0)
-
-    return max(DELIMITERS, key=rate)
 
 
 def _read_workbook(path: Path) -> Iterator[TablePart]:

@@ -11,8 +11,7 @@ import pytest
 
 from evalsuite.benchmarks.treb.dataset import load
 from evalsuite.builders.treb import add_arguments, run
-from evalsuite.builders.treb.model_questions import _as_cell
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def words(messages):
 def draft(messages, code=RIGHT, **changes):
     asked = words(messages)
     made = {"chain": ["select", "add", "round"], "long_question": "First ...",
-            "question": "How many people live in all of the cities? Give a whole number."}
+            "question": "=How many people live in all of the cities? Give a whole number."}
     if '"program"' in asked:
         made["program"] = code
     else:
@@ -225,6 +224,7 @@ def test_people_decide_what_the_candidates_dispute(build: Any, tmp_path: Path) -
     (row,) = disputes(tmp_path)
     assert (row["answer"], row["candidates"], row["accepted"]) == ("15734", "15734\n5\n15734", "")
     assert row["table"].startswith("city,people")
+    assert row["question"].startswith("'=How many")  # no formula in a spreadsheet
     for accepted, program in (("15,734", True), ("16000", False)):
         path = tmp_path / "made" / "treb" / "disputed.csv"
         with path.open("w", encoding="gbk", newline="") as file:
@@ -236,12 +236,8 @@ def test_people_decide_what_the_candidates_dispute(build: Any, tmp_path: Path) -
         assert disputes(tmp_path)[0]["accepted"] == accepted
         assert "disputed:" not in told
     path.write_text("id,question\na,b\n", "utf-8")
-    with pytest.raises(SettingsError, match="keep its columns, or remove it"):
+    with pytest.raises(DatasetError, match="no column answer"):
         build(*given)
-
-
-def test_a_formula_of_a_model_is_text_in_a_spreadsheet() -> None:
-    assert [_as_cell(text) for text in ("=1+1", "-5", "@x", "-x", "a")] == ["'=1+1", "-5", "'@x", "'-x", "a"]
 
 
 def test_a_model_asks_about_tables_that_it_invents(build: Any, tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""CSV files as people and spreadsheets leave them: in any usual encoding, with any usual delimiter."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import DatasetError
+from evalsuite.output.exports import inert
+from evalsuite.sandbox.inside.files import find_encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+DELIMITERS = ",;\t|"
+
+
+def write_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a sheet for people; a text that a spreadsheet would run as a formula is escaped."""
+    stream = io.StringIO()
+    # Spreadsheets recognise UTF-8 by its byte order mark.
+    stream.write("\ufeff")
+    csv.writer(stream).writerows([columns, *(map(inert, row) for row in rows)])
+    return stream.getvalue().encode("utf-8", "replace").decode()
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a sheet that people filled in, with their places (`line 3`); missing cells are empty.
+
+    Raises:
+        DatasetError: the file cannot be read, or lacks one of the columns.
+    """
+    place = ""
+    try:
+        text = decode(path.read_bytes())
+        head = text.partition("\n")[0]
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count), restval="")
+        place = "line 1"
+        if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+            raise DatasetError(path, place, f"no column {missing[0]}", f"the columns {', '.join(columns)}")
+        for row in reader:
+            place = f"line {reader.line_num}"
+            yield place, {name: row[name] for name in columns}
+    except OSError as error:
+        raise DatasetError(path, "", error.strerror or str(error), "a sheet in CSV") from error
+    except (ValueError, csv.Error) as error:
+        raise DatasetError(path, place, str(error), "a sheet in CSV") from error
+
+
+def decode(content: bytes) -> str:
+    """Decode a text file: UTF-8, UTF-16 (with a byte-order mark or mostly of ASCII), GB18030, else Windows-1252.
+
+    Raises:
+        ValueError: the content is binary, or text in another encoding.
+    """
+    halves = [content[start::2].count(0) * 4 > len(content) for start in (0, 1)]
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or sum(halves) == 1:
+        byte_order = "" if content[:1] in (b"\xff", b"\xfe") else "-be" if halves[0] else "-le"
+        return content.decode(f"utf-16{byte_order}")
+    try:
+        text = content.decode(find_encoding(content))
+    except UnicodeDecodeError as error:
+        # Signs outside ASCII stand alone in Latin words, and together in UTF-8 and in other scripts.
+        alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))
+        if 2 * alone <= sum(byte > 127 for byte in content):
+            place = f"byte {error.start}, 0x{content[error.start]:02x}"
+            raise ValueError(f"it is not UTF-8 ({place}), UTF-16, GB18030 or Latin-1; save it as UTF-8") from error
+        text = content.decode("latin-1" if set(content) & set(b"\x81\x8d\x8f\x90\x9d") else "cp1252")
+    if "\0" in text:
+        raise ValueError("it has NUL bytes, so it is not text")
+    return text
+
+
+def find_delimiter(text: str) -> str:
+    """Find the delimiter by which most rows are as wide as the first, and of several the one of the widest rows."""
+
+    def rate(delimiter: str) -> tuple[float, int]:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]
+        width = len(rows[0])
+        return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0, 0)
+
+    return max(DELIMITERS, key=rate)
