@@ -69,6 +69,8 @@ class CallLog:
     failures: list[Exception] = field(default_factory=list)
     # Numbers for the calls, taken when they are sent.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
+    # The faults that were played on purpose.
+    faults: list[str] = field(default_factory=list)
     # What the application itself reported.
     spans: list[TraceSpan] = field(default_factory=list)
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
-    from evalsuite.core.types import Completion
+    from evalsuite.core.types import Completion, Request
+    from evalsuite.gateway.faults import Faults
     from evalsuite.gateway.handle import CaseAsker
 
 
@@ -41,6 +42,7 @@ class CaseModel(ModelHandle):
         effects: the tool calls of the case.
         user_model: name and address of the model that plays users; None where the run has none.
         models: the models that answer for the names that an application asks for; empty where this one answers all.
+        faults: what is played on purpose; None for models that play a part, and for judges.
     """
 
     _asker: CaseAsker
@@ -55,6 +57,7 @@ class CaseModel(ModelHandle):
         super().__init__(*args, **kwargs)
         self.user_model = user_model
         self.models: Mapping[str, str] = {}
+        self.faults: Faults | None = None
         self.effects = effects or Effects()
         self.effects.meter, self.effects.players = self.meter, self.players
         self.log = CallLog()
@@ -74,6 +77,11 @@ class CaseModel(ModelHandle):
             completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
+
+    async def _send(self, request: Request) -> Completion:
+        if self.faults:
+            return await self.faults.ask(self._asker, request, self.log.faults)
+        return await super()._send(request)
 
     async def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
         """Embed texts and return their vectors in the same order.
@@ -122,7 +130,7 @@ class CaseModel(ModelHandle):
                     + ", ".join(self.models)
                 )
         model = self.peer(self.models[name])
-        model.log = self.log
+        model.log, model.faults = self.log, self.faults
         return model
 
     @contextlib.contextmanager

@@ -81,7 +81,8 @@ def error_answer(status: int, message: str, kind: str = "invalid_request_error")
 
 def failed_call(error: EvalsuiteError) -> HttpAnswer:
     """Make the answer for a model call that failed for good."""
-    return error_answer(STATUS_OF.get(type(error), 502), str(error), type(error).__name__)
+    status = getattr(error, "status", None) or STATUS_OF.get(type(error), 502)
+    return error_answer(status, str(error), type(error).__name__)
 
 
 def read_object(content: bytes) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise SettingsError(f"--shard {text}: write K/N with K from 1 to N, for example 3/8")
 
 
-INCOMPARABLE = ("scorers", "prompt", "params")
+INCOMPARABLE = ("scorers", "prompt", "params", "faults")
 """Fingerprints whose changes forbid a comparison with a baseline unless `evalsuite_accept_changes` names them."""
 
 

@@ -42,7 +42,10 @@ class Settings:
     )
     judge_base_url: str | None = setting(None, "where the judge is served", "URL")
     user_model: str | None = setting(
-        None, "the model that plays users in conversations, named like --model; default: the judge", "MODEL"
+        None,
+        "the model that plays users in conversations, named like --model; default: the judge",
+        "MODEL",
+        per_project=True,
     )
     user_base_url: str | None = setting(None, "where the model that plays users is served", "URL", per_project=True)
     model_key_env: str | None = setting(
@@ -274,6 +277,12 @@ class Settings:
         "let the cases that -k, -m, --lf or node ids select decide the status alone, without gates; otherwise a gate "
         "on some of a benchmark's cases is not decided (12)",
         kept=False,
+    )
+    inject: tuple[str, ...] = setting(
+        (),
+        "play faults of the model under test, drawn by --seed: status=529:5%%, latency=10s:1%%, cut=2%% or "
+        "malformed_tool_call=3%%; may be repeated; the tag `fault` tells the cases that met one",
+        "FAULT",
     )
     shard: str | None = setting(
         None, "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts", "K/N"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 SAME_QUESTION = ("input", "target")  # Fingerprints that must be equal for two cases to be the same question.
-TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
+TOLD_APART = ("prompt", "params", "scorers", "faults", "judge", "user", "programs")
 """Fingerprints whose changes are reported as differences besides the model."""
 
 
@@ -151,13 +151,14 @@ def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the fingerprints that differ. One that only one side has does not count, because older runs lack some.
 
-    The judge is an exception: a run without the judge's fingerprint had no judge.
+    Judge and faults are exceptions: a run without their fingerprint had none.
     """
     both = bool(first) and bool(other)
     return [
         name
         for name in names
-        if first.get(name) != other.get(name) and ((name in first and name in other) or (name == "judge" and both))
+        if first.get(name) != other.get(name)
+        and ((name in first and name in other) or (name in {"judge", "faults"} and both))
     ]
 
 

@@ -12,6 +12,7 @@ from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import SortedScorers, check_parts, sort_scorers
+from evalsuite.gateway.faults import Faults
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Bound:
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # In the order of their declaration.
     sorted_scorers: SortedScorers  # The scorers by the way in which they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
+    faults: Faults  # Faults of the model that are played on purpose.
 
     @property
     def name(self) -> str:
@@ -90,6 +92,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
         scorers,
         sort_scorers(scorers),
         _make_declared_metrics(benchmark, scorers),
+        Faults.read([*settings.inject, *declaration.faults], settings.seed),
     )
 
 

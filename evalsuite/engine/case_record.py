@@ -13,6 +13,7 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import Outcome, Record, Score, Usage
 from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
+from evalsuite.gateway.faults import TAG, tag_of
 from evalsuite.journal.planned import same_ask
 from evalsuite.results.judge_labels import SIGNATURES
 from evalsuite.results.tally import ASSERTS
@@ -149,6 +150,10 @@ class CaseFindings:
             self.facts["cut_off"] = cut
         if self.signatures:
             self.facts[SIGNATURES] = self.signatures
+        tags = case.sample.tags
+        if case.bound.faults:
+            met = list(solved.faults) if solved else []
+            self.facts["faults"], tags = met, {**tags, TAG: tag_of(met)}
         return Record(
             case=name,
             benchmark=case.bound.name,
@@ -156,7 +161,7 @@ class CaseFindings:
             epoch=case.epoch,
             model=model,
             outcome=self.outcome,
-            tags=case.sample.tags,
+            tags=tags,
             source=case.bound.dataset.source,
             declared=case.bound.place,
             scores=self.scores,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.core.phrases import number_of
+from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, Faults
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend, runs_other_code
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     from evalsuite.results.runs import load_run
 
     parse_gates(settings.gate)
+    Faults.read(settings.inject, settings.seed)
     if settings.price:
         from evalsuite.gateway.spend import read_prices
 
@@ -260,6 +262,8 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str
             return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest(gate.benchmark, names)}"
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
+        if any(case.bound.faults for case in concerned):
+            tags |= {(TAG, kind) for kind in (UNHARMED, *KINDS)}
         if gate.value and not _has_tag(gate, tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}

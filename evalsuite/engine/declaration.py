@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.generic import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool", "cluster")
+_OWN = (
+    *("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool", "cluster"),
+    "faults",
+)
 FORGOTTEN = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
@@ -46,6 +49,7 @@ class Declaration:
     # Likewise, overriding `args`, in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False  # Whether cases of equally named benchmarks in other files count as well.
+    faults: Sequence[str] = ()  # What is played on purpose, in the form of `--inject`.
     asserts: bool = True  # Whether the test may fail; otherwise its benchmark has no pass rate.
 
 
@@ -76,6 +80,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     canary: bool = False,
     pool: bool = False,
     cluster: str | Callable[[Sample], object] | None = None,
+    faults: Sequence[str] = (),
     **args: Any,
 ) -> Callable[[Test], Test]:
     """Turn a test function into a benchmark: one pytest item per sample and epoch.
@@ -104,6 +109,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             one name in two files is refused.
         cluster: what samples share that depend on each other, such as the document that several questions are about: a
             tag, an entry of their metadata, or a function of the sample. Intervals and tests count clusters, not cases.
+        faults: played on purpose by the model under test, in the form of `--inject`, such as `["status=529:5%"]`. The
+            tag `fault` has the kinds that a case met, or `none`.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
@@ -131,7 +138,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     if cluster is not None:
         declared = replace(declared, load=partial(_load_clustered, declared.load, cluster))
     _check(declared, epochs, at_least)
-    declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool)
+    declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
 
     def declare(test: Test) -> Test:
         setattr(test, DECLARATION, declaration)

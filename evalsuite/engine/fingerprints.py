@@ -42,6 +42,7 @@ def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, 
     return {
         "scorers": scorers_fingerprint(bound),
         "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
+        **({"faults": digest([[str(fault) for fault in bound.faults.faults], settings.seed])} if bound.faults else {}),
         **_judge(settings),
         **_user(settings),
     }

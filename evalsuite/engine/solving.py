@@ -53,6 +53,7 @@ class Solved:
     seconds: float  # Wall time, waiting for the limiter included.
     solving_seconds: float  # Time until the answer was complete, without the time in which calls waited.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
+    faults: Sequence[str] = ()  # The faults that were played on purpose, in their order.
 
 
 class Models:
@@ -108,6 +109,7 @@ async def solve(case: Case, models: Models) -> Solved:
     of_judge, transcript, scored = Meter(meter), None, NOTHING_AHEAD
     error: BaseException | None = None
     model = models.model(case.epoch, meter, case.scope)
+    model.faults = case.bound.faults
     try:
         if case.bound.solver is not None:
             transcript, error = await _find_attempt(partial(run_solver, case.bound.solver, case.sample, model))
@@ -129,6 +131,7 @@ async def solve(case: Case, models: Models) -> Solved:
         time.monotonic() - started,
         solving_seconds,
         meter.fingerprints,
+        tuple(model.log.faults),
     )
 
 

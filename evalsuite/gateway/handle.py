@@ -375,7 +375,7 @@ class ModelHandle:
         request, began, seconds = self.meter.draw(request, shared=shared), self.meter.times.begin(), 0.0
         route = ROUTE.set(None)
         try:
-            completion = await self._asker.ask(request)
+            completion = await self._send(request)
             seconds = completion.seconds
         except asyncio.CancelledError:
             self.meter.note_cancelled(request, time.monotonic() - began)
@@ -394,6 +394,9 @@ class ModelHandle:
                 }
             )
         return completion
+
+    async def _send(self, request: Request) -> Completion:
+        return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
         """Return a handle for another model of the same case; one of the same name keeps the address.

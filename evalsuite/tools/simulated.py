@@ -241,7 +241,7 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A user played by a model: that of `--user-model`, or else the judge.
+    """A user played by a model: that of the setting `evalsuite_user_model`, or else the judge.
 
     Attributes:
         goal: what the person wants; None means the sample's input.
@@ -265,7 +265,7 @@ class Persona:
         """
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
-            raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
+            raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")
         prompt = [Message("system", self._write_role(sample)), Message("user", "Hello, how can I help you?")]
         prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
         completion = await find_player(model, name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)

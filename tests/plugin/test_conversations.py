@@ -88,7 +88,7 @@ def test_a_persona_without_a_model_is_an_error_that_names_the_option(suite: Suit
     suite.model = ("--model=function:app:agent",)
     result = suite.run()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*a Persona is played by a model*--user-model*"])
+    result.stdout.fnmatch_lines(["*a Persona is played by a model*evalsuite_user_model*"])
 
 
 SOLD_OUT = "world=World(Shop).fails('book', message='sold out')"

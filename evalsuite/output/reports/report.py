@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.phrases import both_ends, note_estimates, number_of
 from evalsuite.core.types import SHARE, Usage
+from evalsuite.decisions.measured import select
+from evalsuite.gateway.faults import TAG as FAULT_TAG
+from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.output.reports.generic import attempts_table, generic_section, judges_cut_off
 from evalsuite.output.reports.judges import signatures_table
@@ -83,6 +86,7 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
         name: benchmark_section(name, [view(run, name, bench.model)], bench) for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
+    sections += _compare_faults(run, measured)
     sections += _group_errors(run)
     sections += _show_lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
     sections.append(_make_signature(run))
@@ -186,6 +190,27 @@ def _make_overview(run: Run, measured: Mapping[str, Measured]) -> Section:
         Column("samples"),
     ]
     return Section("Benchmarks", [Table("", columns, rows)])
+
+
+def _compare_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
+    """Show each primary metric without and with the faults that were played on purpose."""
+    rows: list[list[Cell]] = []
+    for name, bench in run.benchmarks.items():
+        kinds = Counter(row.tags[FAULT_TAG] for row in bench.tally if FAULT_TAG in row.tags)
+        for kind in sorted(kinds, key=lambda kind: (kind != UNHARMED, kind)):
+            part = select(bench.tally, FAULT_TAG, kind)
+            found = measured[name].estimate(bench.primary, part) if bench.primary else None
+            rows.append([name, kind, len(part), part.count("error"), bench.primary, found])
+    columns = [
+        Column("benchmark"),
+        Column("fault"),
+        Column("cases", "count"),
+        Column("errors", "count"),
+        Column("metric"),
+        Column("mean with 95% interval", "number", 3),
+    ]
+    note = "Cases by the faults of the model that were played on purpose; a gate names them by tag: `[fault=status]`."
+    return [Section("Faults on purpose", [Table("", columns, rows, note)])] if rows else []
 
 
 def _group_errors(run: Run) -> list[Section]:

@@ -1,0 +1,128 @@
+"""Plays faults of the model on purpose, drawn by seed, so that a fall-back of an application can be scored."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import RequestRefused, SettingsError
+from evalsuite.core.json_codec import digest, encode_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalsuite.core.types import Completion, Request
+    from evalsuite.gateway.handle import Asker
+
+TAG = "fault"  # Tags each case of a benchmark with faults, by the kinds that it met.
+UNHARMED = "none"  # The tag's value for a case that met no fault.
+KINDS = ("status", "latency", "cut", "malformed_tool_call")
+FORM = re.compile(
+    r"(?:status=(?P<status>[45]\d\d):|latency=(?P<seconds>\d+(?:\.\d+)?)\s*s:|(?P<kind>cut|malformed_tool_call)=)"
+    r"(?P<share>\d+(?:\.\d+)?)\s*%"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedFault:
+    """One kind of fault and how often it happens."""
+
+    kind: str  # One of `KINDS`.
+    share: float  # The probability that a request meets it, in (0, 1].
+    amount: float = 0.0  # The HTTP status, or the delay in seconds.
+
+    def __str__(self) -> str:
+        return self.kind + {"status": f" {self.amount:.0f}", "latency": f" {self.amount:g} s"}.get(self.kind, "")
+
+
+class InjectedFault(RequestRefused):
+    """A server's refusal that `--inject` played; the application sees the status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"--inject played the status {status}, and nothing was sent")
+        self.status = status
+
+
+def parse_fault(text: str) -> PlayedFault:
+    """Read a fault such as `status=529:5%`, `latency=10s:1%`, `cut=2%` or `malformed_tool_call=3%`.
+
+    Raises:
+        SettingsError: the text has another form, or the share is not above 0 and at most 100%.
+    """
+    found = FORM.fullmatch(text.strip())
+    share = float(found["share"]) / 100 if found else 0.0
+    if found is None or not 0 < share <= 1:
+        raise SettingsError(
+            f"--inject {text}: write status=529:5%, latency=10s:1%, cut=2% or malformed_tool_call=3%, with a share "
+            "above 0% and at most 100%"
+        )
+    if found["kind"]:
+        return PlayedFault(found["kind"], share)
+    return PlayedFault("status" if found["status"] else "latency", share, float(found["status"] or found["seconds"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Draws the faults of requests.
+
+    A draw depends on the seed, the request and its place among equal requests of the case, so the order of calls does
+    not change it, and a replay meets the same faults.
+    """
+
+    faults: tuple[PlayedFault, ...]
+    seed: int
+
+    @classmethod
+    def read(cls, texts: Iterable[str], seed: int) -> Faults:
+        """Read the texts of all faults; a text that is given twice counts once."""
+        return cls(tuple(map(parse_fault, dict.fromkeys(texts))), seed)
+
+    def __bool__(self) -> bool:
+        return bool(self.faults)
+
+    async def ask(self, asker: Asker, request: Request, met: list[str]) -> Completion:
+        """Ask, and play the faults that are drawn for the request.
+
+        Args:
+            met: receives the faults that happened.
+
+        Raises:
+            InjectedFault: a status was drawn; nothing is sent.
+        """
+        drawn = self._draw(request)
+        delay = sum(fault.amount for fault in drawn if fault.kind == "latency")
+        met += [str(fault) for fault in drawn if fault.kind in {"status", "latency"}]
+        if delay:
+            import asyncio
+
+            await asyncio.sleep(delay)
+        refused = next((fault for fault in drawn if fault.kind == "status"), None)
+        if refused is not None:
+            raise InjectedFault(int(refused.amount))
+        completion = await asker.ask(request)
+        for fault in drawn:
+            damaged = _damage(completion, fault.kind)
+            met += [str(fault)] if damaged != completion else []
+            completion = damaged
+        return replace(completion, seconds=completion.seconds + delay) if delay else completion
+
+    def _draw(self, request: Request) -> list[PlayedFault]:
+        content = digest([encode_request(request), request.draw])
+        chances = (int(digest([self.seed, number, content]), 16) / 16**16 for number in range(len(self.faults)))
+        return [fault for fault, chance in zip(self.faults, chances, strict=True) if chance < fault.share]
+
+
+def _damage(completion: Completion, kind: str) -> Completion:
+    """Cut the text in the middle, or take the last character from the arguments of the first tool call."""
+    if kind == "cut":
+        return replace(completion, text=completion.text[: len(completion.text) // 2], finish_reason="length")
+    if kind == "malformed_tool_call" and completion.tool_calls:
+        first, *others = completion.tool_calls
+        return replace(completion, tool_calls=(replace(first, arguments=first.arguments[:-1]), *others))
+    return completion
+
+
+def tag_of(met: Sequence[str]) -> str:
+    """Return the value of the tag of a case that met these faults: their kinds, joined by `+`."""
+    return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED
