@@ -110,6 +110,13 @@ def test_grits_of_topology_sums_the_overlaps_of_boxes() -> None:
     assert grits_topology(wanted, wanted, format="html") == 1.0
 
 
+@pytest.mark.parametrize("value", ["NaN", "inf", "-inf"])
+def test_rms_compares_what_is_not_a_finite_number_as_text(value: str) -> None:
+    table = f"| city | wins |\n|---|---|\n| Oslo | {value} |\n| Bern | 3 |\n"
+    assert rms(table, table, format="markdown") == 1.0
+    assert rms(table.replace(value, "12"), table, format="markdown") < 1.0
+
+
 def test_rms_allows_numbers_a_tenth_and_tables_on_their_side() -> None:
     wanted = _html("x p q", "r 100 20", "s 50 7")
     # 105 for 100 is right but for 0.05; three more values of four are right.

@@ -5,6 +5,7 @@ A wanted table without a predicted one counts 0.0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -415,9 +416,10 @@ def _compare_values(wanted: str, predicted: str) -> float:
 
 def _parse_number(text: str) -> float | None:
     try:
-        return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+        number = float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None  # "NaN" and "inf" are compared as text.
 
 
 @dataclass(frozen=True, slots=True)
