@@ -9,25 +9,34 @@ methods and a `state()`:
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import math
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
 from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset
-from evalsuite.core.types import SHARE, Sample
+from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.criteria import Checklist
+from evalsuite.judges.judgements import sign_scores, signature
+from evalsuite.judges.prompts import mark_sections
 from evalsuite.scorers.trajectories import ToolUse, agrees, tool_uses
 from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import World, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.core.protocols import Setup, Solver
+    from evalsuite.core.protocols import Model, Setup, Solver
     from evalsuite.core.types import Transcript
+    from evalsuite.tools.worlds import OpenWorld
 
 
 TASKS, POLICY = "tasks.json", "policy.md"
@@ -97,7 +106,14 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
             ],
             "communicate": list(criteria.get("communicate_info") or []),
             "basis": list(criteria.get("reward_basis") or []),
+            "env_assertions": list(criteria.get("env_assertions") or []),
+            "nl_assertions": list(criteria.get("nl_assertions") or []),
             "initial_state": task.get("initial_state"),
+            "history": [
+                message
+                for message in (task.get("initial_state") or {}).get("message_history") or []
+                if message.get("requestor", "assistant") == "assistant"
+            ],
         },
     )
 
@@ -113,8 +129,37 @@ def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> t
     return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"
 
 
-BASES = {"DB": "db", "COMMUNICATE": "communicate", "ACTION": "actions"}
-"""The criteria that are scored; a task with other criteria has no `reward`."""
+def read_history(sample: Sample) -> list[Message]:
+    """Read the messages with which a task's conversation begins, without the customer's own tools."""
+    return [
+        Message(
+            message["role"],
+            message.get("content") or "",
+            tuple(
+                ToolCall(str(call["id"]), call["name"], dumps(call.get("arguments") or {}))
+                for call in message.get("tool_calls") or ()
+                if message["role"] == "assistant"
+            ),
+            str(message["id"]) if message["role"] == "tool" else None,
+        )
+        for message in sample.metadata["history"]
+    ]
+
+
+BY_JUDGE = "NL_ASSERTION"
+BASES = {
+    "DB": "db",
+    "COMMUNICATE": "communicate",
+    "ACTION": "actions",
+    "ENV_ASSERTION": "env_assertions",
+    BY_JUDGE: "nl_assertions",
+}
+"""The criteria of tasks, and the scores that measure them; only `nl_assertions` needs a judge."""
+JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 2048}
+LEAD = (
+    "Below is a conversation between an agent and a customer. Each criterion is a statement about it; the verdict is "
+    "yes if the statement is true."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +169,11 @@ class Reward:
     world: World
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Return three criteria, and the product of those that the task rewards.
+        """Return the criteria, and the product of those that the task rewards.
 
         `db`: the final state of the world equals that after the task's actions. `communicate`: the agent told the
-        customer everything required. `actions`: all of the task's actions were taken. `reward`: the product.
+        customer everything required. `actions`: all of the task's actions were taken. `env_assertions`: each method of
+        the world that the task names has the value that it expects. `reward`: the product.
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
@@ -136,25 +182,85 @@ class Reward:
             "communicate": float(_is_told(sample, transcript)),
             "actions": float(agrees("superset", _list_actions(sample), tool_uses(transcript))),
         }
-        basis = sample.metadata["basis"]
-        if basis and set(basis) <= set(BASES):
-            scores["reward"] = math.prod(scores[BASES[name]] for name in basis)
-        return scores
+        if sample.metadata["env_assertions"]:
+            scores["env_assertions"] = float(await self.check_assertions(sample, transcript))
+        return scores | reward_of(sample, scores)
 
     async def compute_wanted_state(self, sample: Sample) -> Any:
         """Compute the state of a fresh world after the task's actions; a failing action changes nothing."""
+        actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
+        async with self._repeat(sample, actions) as world:
+            return as_json(await world.state())
+
+    async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
+        """Tell whether all of the task's assertions hold in a fresh world after the calls of the transcript."""
+        # A call of a tool that does not exist has changed nothing.
+        known = {document.name for document in self.world.documents}
+        calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] == "call"]
+        made_calls = [call for call in calls if call[0] in known or not known]
+        async with self._repeat(sample, made_calls) as world:
+            made = await world.object()
+            for assertion in sample.metadata["env_assertions"]:
+                name = str(assertion["func_name"])
+                method = None if name.startswith("_") else getattr(made, name, None)
+                if not callable(method):
+                    raise ScoringError(f"the world of tau2 has no method {name!r}, which task {sample.id} asserts by")
+                value = method(**(assertion.get("arguments") or {}))
+                value = await value if inspect.isawaitable(value) else value
+                if bool(value) != bool(assertion.get("assert_value", True)):
+                    return False
+        return True
+
+    @asynccontextmanager
+    async def _repeat(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
+        """Open a fresh world in which calls were made."""
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
             tools = {tool.document.name: tool for tool in opened.tools}
-            for action in sample.metadata["actions"]:
-                tool = tools.get(action["name"])
+            for name, arguments in calls:
+                tool = tools.get(name)
                 if tool is None:
-                    raise ScoringError(f"the world of tau2 has no tool {action['name']!r}, which task {sample.id} uses")
+                    raise ScoringError(f"the world of tau2 has no tool {name!r}, which task {sample.id} uses")
                 try:
-                    await tool.executor.run(tool.document, action.get("arguments") or {}, nobody)
+                    await tool.executor.run(tool.document, arguments, nobody)
                 except ToolFailure:
                     continue
-            return as_json(await opened.worlds[0].state())
+            yield opened.worlds[0]
+
+
+def reward_of(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
+    """Return `reward`, the product of the criteria that the task rewards; empty if one of them is not scored here."""
+    # A task that lists no assertions has them fulfilled.
+    fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
+    scored = {**fulfilled, **scores}
+    names = [BASES.get(name, name) for name in sample.metadata["basis"]]
+    return {"reward": math.prod(scored[name] for name in names)} if names and set(names) <= set(scored) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedReward:
+    """Scores the statements about a conversation that a task lists, by a judge."""
+
+    rules: Reward
+
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+        """Return `nl_assertions`, 1 if all statements are true, and `reward`; empty if the task is not rewarded so."""
+        claims = sample.metadata["nl_assertions"]
+        if BY_JUDGE not in sample.metadata["basis"] or not claims:
+            return {}
+        checklist = Checklist(dict.fromkeys(map(str, claims), 1.0))
+        said = [
+            f"{'agent' if message.role == 'assistant' else 'customer'}: {message.content}"
+            for message in transcript.messages
+            if message.role in {"user", "assistant"} and message.content
+        ]
+        prompt = "\n\n".join([LEAD, mark_sections([("conversation", "\n\n".join(said))]), checklist.request()])
+        judgement = await ask_until_parsed(judge, prompt, checklist.read, **JUDGE_PARAMETERS)
+        true = float(judgement.value.value == 1.0)
+        scores = {**await self.rules(sample, transcript), "nl_assertions": true}
+        reward = {name: Score(value) for name, value in reward_of(sample, scores).items()}
+        note = Score(true, judgement.value.reason, log=judgement.log)
+        return sign_scores({"nl_assertions": note, **reward}, signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 
 
 def _list_actions(sample: Sample) -> list[ToolUse]:
@@ -184,11 +290,13 @@ def _make_solver(setup: Setup) -> Solver:
 
     options = Tau2Options.of(setup)
     policy = read_policy(setup)
-    return conversation(user=Persona(), world=options.own_world, policy=policy, max_turns=options.max_turns)
+    talk = conversation(user=Persona(), world=options.own_world, policy=policy, max_turns=options.max_turns)
+    return dataclasses.replace(talk, history=read_history)
 
 
 def _list_scorers(setup: Setup) -> Sequence[Any]:
-    return [Reward(Tau2Options.of(setup).own_world)]
+    rules = Reward(Tau2Options.of(setup).own_world)
+    return [rules, JudgedReward(rules)] if setup.judge else [rules]
 
 
 TAU2 = Benchmark(

@@ -34,6 +34,7 @@ class Conversation:
     max_turns: int
     tools: Sequence[ToolSource]
     until: Callable[[str], bool] | None = None
+    history: Callable[[Sample], Sequence[Message]] | None = None  # The messages with which a conversation begins.
 
     @property
     def tags(self) -> Mapping[str, str]:
@@ -48,7 +49,10 @@ class Conversation:
                 episode = Episode(self.agent, silent, model, opened, effects)
             else:
                 episode = await ApplicationEpisode.open(self.agent, sample, model, opened)
-            spoken: list[tuple[str, str]] = []
+            history = self.history(sample) if self.history else ()
+            episode.messages += history
+            who = {"user": "user", "assistant": "agent"}
+            spoken = [(who[one.role], one.content) for one in history if one.role in who and one.content]
             ended = await self._talk(episode, sample, model, spoken)
             transcript = await episode.transcript()
         answer = next((text for who, text in reversed(spoken) if who == "agent"), "")
@@ -60,13 +64,17 @@ class Conversation:
         self, episode: Episode | ApplicationEpisode, sample: Sample, model: Model, spoken: list[tuple[str, str]]
     ) -> str:
         """Run the conversation and return the reason for its end."""
+        # A history that ends with the user or a tool waits for the agent.
+        is_agents_turn = bool(spoken) and episode.messages[-1].role != "assistant"
         for _ in range(self.max_turns):
-            line = await self.user.speak(sample, spoken, model)
-            if line is None:
-                return "user"
-            spoken.append(("user", line))
-            episode.messages.append(Message("user", line))
-            episode.events.append({"kind": "user", "text": line})
+            if not is_agents_turn:
+                line = await self.user.speak(sample, spoken, model)
+                if line is None:
+                    return "user"
+                spoken.append(("user", line))
+                episode.messages.append(Message("user", line))
+                episode.events.append({"kind": "user", "text": line})
+            is_agents_turn = False
             answer = await episode.reply()
             if answer is None:
                 return episode.find_limit() or "turn limit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ import pytest
 from evalsuite.benchmarks.tau2 import TAU2
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.protocols import Setup
-from evalsuite.core.types import Message, Transcript
-from evalsuite.tools import tool
+from evalsuite.core.types import Completion, Message, ToolCall, Transcript
+from evalsuite.tools import Scripted, tool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def setup(folder: Path, **more: Any) -> Setup:
-    return Setup("m", judge="user", data=folder, args={"world": Rail, **more})
+    return Setup("m", data=folder, args={"world": Rail, **more})
 
 
 def test_a_task_becomes_a_customer_and_what_is_expected_of_the_agent(folder: Path) -> None:
@@ -112,7 +113,14 @@ def test_a_conversation_is_rewarded_as_its_task_says(
 
 
 def test_a_task_that_is_rewarded_for_more_has_no_reward(folder: Path) -> None:
-    task = {**TASK, "evaluation_criteria": {"actions": [], "reward_basis": ["DB", "NL_ASSERTION"]}}
+    task = {
+        **TASK,
+        "evaluation_criteria": {
+            "actions": [],
+            "nl_assertions": ["It is kind."],
+            "reward_basis": ["DB", "NL_ASSERTION"],
+        },
+    }
     (folder / "tasks.json").write_text(json.dumps([task]))
     (sample,) = TAU2.load(setup(folder)).samples
     (scorer,) = TAU2.scorers(setup(folder))
@@ -131,6 +139,113 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     (folder / "tasks.json").write_text('[{"id": "1"}]')
     with pytest.raises(DatasetError, match="task 1: found only the fields 'id', expected the field 'user_scenario'"):
         TAU2.load(setup(folder))
+
+
+def load_with(folder: Path, **fields: Any) -> Sample:
+    criteria = {"actions": [], "reward_basis": ["DB"], **fields.pop("criteria", {})}
+    (folder / "tasks.json").write_text(json.dumps([{**TASK, "evaluation_criteria": criteria, **fields}]))
+    (sample,) = TAU2.load(setup(folder)).samples
+    return sample
+
+
+class Assertable(Rail):
+    def assert_ticket(self, number: str, status: str) -> bool:
+        return self.tickets[number] == status
+
+    async def assert_quiet(self) -> bool:
+        return False
+
+
+def assertion(name: str, *, wanted: bool = True, **arguments: str) -> dict[str, Any]:
+    return {"env_type": "assistant", "func_name": name, "arguments": arguments, "assert_value": wanted}
+
+
+CANCELLED = assertion("assert_ticket", number="R1", status="cancelled")
+
+
+@pytest.mark.parametrize(
+    ("assertions", "tools", "expected"),
+    [
+        ([CANCELLED, assertion("assert_quiet", wanted=False)], ["cancel", "unknown"], 1.0),
+        ([CANCELLED], ["look"], 0.0),
+        ([CANCELLED, assertion("assert_quiet")], ["cancel"], 0.0),
+    ],
+)
+def test_assertions_are_made_of_the_world_after_the_conversation(
+    folder: Path, assertions: list[Any], tools: list[str], expected: float
+) -> None:
+    sample = load_with(folder, criteria={"env_assertions": assertions, "reward_basis": ["ENV_ASSERTION"]})
+    (scorer,) = TAU2.scorers(setup(folder, world=Assertable))
+    scores: Any = asyncio.run(scorer(sample, episode(LEFT, *tools)))  # type: ignore[arg-type, operator]
+    assert (scores["env_assertions"], scores["reward"]) == (expected, expected)
+
+
+@pytest.mark.parametrize("name", ["assert_nothing", "__init__"])
+def test_an_assertion_that_the_world_lacks_is_an_error(folder: Path, name: str) -> None:
+    sample = load_with(folder, criteria={"env_assertions": [assertion(name)], "reward_basis": ["ENV_ASSERTION"]})
+    (scorer,) = TAU2.scorers(setup(folder))
+    with pytest.raises(ScoringError, match=f"no method '{name}', which task 7 asserts by"):
+        asyncio.run(scorer(sample, episode(LEFT)))  # type: ignore[arg-type, operator]
+
+
+class Judge:
+    name = "judge"
+    overrides: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, *verdicts: str) -> None:
+        self.verdicts, self.asked = verdicts, ""
+
+    async def chat(self, prompt: Any, **params: Any) -> Completion:
+        self.asked = prompt[0].content
+        answers = [{"criterion": at, "reason": "so", "verdict": one} for at, one in enumerate(self.verdicts, 1)]
+        return Completion(json.dumps({"answers": answers}))
+
+
+@pytest.mark.parametrize(("verdicts", "true"), [(("yes", "yes"), 1.0), (("yes", "no"), 0.0)])
+def test_a_judge_decides_statements_about_the_conversation(
+    folder: Path, verdicts: tuple[str, ...], true: float
+) -> None:
+    claims = {"nl_assertions": ["It is kind.", "It refuses."], "reward_basis": ["DB", "NL_ASSERTION"]}
+    sample = load_with(folder, criteria=claims)
+    judged: Any = TAU2.scorers(dataclasses.replace(setup(folder), judge="judge"))[1]
+    judge = Judge(*verdicts)
+    transcript = episode({"R1": "booked", "R2": "booked"}, text="I refuse.")
+    scores = asyncio.run(judged.judged(sample, transcript, judge))
+    assert {name: score.value for name, score in scores.items()} == {"nl_assertions": true, "reward": true}
+    assert "agent: I refuse." in judge.asked
+
+
+def test_a_task_without_statements_needs_no_judge(folder: Path) -> None:
+    sample = load_with(folder, criteria={"reward_basis": ["DB", "NL_ASSERTION"]})
+    scorers: Any = TAU2.scorers(dataclasses.replace(setup(folder), judge="judge"))
+    transcript = episode({"R1": "booked", "R2": "booked"})
+    assert asyncio.run(scorers[1].judged(sample, transcript, Judge())) == {}
+    scores: Any = asyncio.run(scorers[0](sample, transcript))
+    assert scores["reward"] == 1.0
+
+
+HISTORY: list[dict[str, Any]] = [
+    {"role": "assistant", "content": "Hello."},
+    {"role": "user", "content": "Look R1 up."},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "name": "look", "arguments": {"number": "R1"}}]},
+    {"role": "tool", "id": "c", "content": "booked", "requestor": "assistant"},
+    {"role": "tool", "id": "u", "content": "restarted", "requestor": "user"},
+]
+
+
+@pytest.mark.parametrize(("kept", "spoken"), [(4, []), (1, ["user"])])
+def test_a_conversation_goes_on_from_its_history(folder: Path, kept: int, spoken: list[str]) -> None:
+    history = HISTORY[:kept] if kept < 4 else HISTORY
+    sample = load_with(folder, initial_state={"message_history": history})
+    conversation: Any = TAU2.solver(setup(folder))
+    solver = dataclasses.replace(conversation, user=Scripted(["", "Bye."]), max_turns=1)
+    agent = Judge()
+    transcript = asyncio.run(solver(sample, agent))
+    sent = [message.role for message in transcript.messages]
+    assert sent == ["system", *(one["role"] for one in HISTORY[:kept]), *spoken, "assistant"]
+    if kept == 4:
+        assert transcript.messages[3].tool_calls == (ToolCall("c", "look", '{"number":"R1"}'),)
+        assert transcript.messages[4].tool_call_id == "c"
 
 
 def test_an_action_that_the_world_does_not_know_is_an_error(folder: Path) -> None:
