@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+from argparse import ArgumentTypeError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
     from types import FrameType, TracebackType
+
+
+def at_least_one(text: str) -> int:
+    """Read a whole number of at least 1 from the command line."""
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
 
 
 def bytes_of(files: Iterable[Path]) -> int:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentTypeError
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, predicates_path, stats_path
-from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
+from evalsuite.builders.building import BuildProgress, at_least_one, building, bytes_of, ending_cleanly, write
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import choose
 from evalsuite.builders.head_to_tail.dump_reader import locate
@@ -48,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
     parser.add_argument(
         "--per-template",
-        type=_at_least_one,
+        type=at_least_one,
         metavar="N",
         help="maximum number of questions of each template in head, torso and tail each; by default as many as are "
         "needed for 1,000 questions in each (3,000 for dbpedia)",
@@ -95,12 +94,6 @@ def _count(selection: Selection, folder: Path) -> int:
         problem = "no template with a question for each of head, torso and tail"
         raise DatasetError(folder, "", problem, "a larger dump")
     return count
-
-
-def _at_least_one(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

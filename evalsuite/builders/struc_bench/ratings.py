@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import math
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, text_of
-from evalsuite.builders.building import building, ending_cleanly, write
+from evalsuite.builders.building import at_least_one, building, ending_cleanly, write
 from evalsuite.builders.sheets import read_rows, write_rows
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.metrics.tables import FORMATS
@@ -45,14 +44,8 @@ def add_sheet_arguments(parser: ArgumentParser) -> None:
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the CSV file to write")
-    parser.add_argument("--outputs", type=_parse_count, metavar="N", help="number of outputs (default: all)")
+    parser.add_argument("--outputs", type=at_least_one, metavar="N", help="number of outputs (default: all)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of choice and order (default: 0)")
-
-
-def _parse_count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1; got {text!r}")
-    return int(text)
 
 
 def run_sheet(args: Namespace) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from evalsuite.builders.building import at_least_one
 from evalsuite.builders.sheets import write_rows
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
@@ -62,14 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, help="folder for the JSON files and csv/; for --data, call it .../treb"
     )
     parser.add_argument("--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)")
-    parser.add_argument("--each", type=int, default=1, help="pairs per template and table at most (default 1)")
+    parser.add_argument("--each", type=at_least_one, default=1, help="pairs per template and table at most (default 1)")
     add_panel_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Build, report the result, and return the exit status: 1 if no pair was made."""
-    if args.each < 1:
-        raise SettingsError(f"--each is {args.each}; it must be at least 1")
     paths = list_files(args.tables)
     built = asyncio.run(build(paths, seed=args.seed, each=args.each))
     if args.models:

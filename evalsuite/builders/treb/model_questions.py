@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from evalsuite.benchmarks.treb.solving import json_objects
-from evalsuite.builders.building import BuildProgress
+from evalsuite.builders.building import BuildProgress, at_least_one
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.sheets import read_rows
 from evalsuite.builders.treb import prompts as words
 from evalsuite.builders.treb.lookups import same_answer, speaks_chinese
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
 from evalsuite.builders.treb.table_files import make_sheet
-from evalsuite.core.errors import JudgeError, SettingsError
+from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import StructuredAnswers, object_schema, whole_number
 from evalsuite.metrics.numbers import parse_number
@@ -268,14 +268,14 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge-base-url", metavar="URL", help="address of the judges' server")
     parser.add_argument(
         "--votes",
-        type=int,
+        type=at_least_one,
         default=VOTES,
         metavar="N",
         help=f"number of candidate answers, by the models in turn; all must agree, or people decide (default {VOTES})",
     )
     parser.add_argument(
         "--zero-shot",
-        type=int,
+        type=at_least_one,
         default=0,
         metavar="N",
         help=f"tables that the first model invents, for a question of each of {', '.join(words.ZERO_SHOT)} (default 0)",
@@ -293,8 +293,6 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     """Add a question for each subtask and table; record what is dropped or disputed, and why."""
-    if args.votes < 1 or args.zero_shot < 0:
-        raise SettingsError(f"--votes is {args.votes}, --zero-shot {args.zero_shot}; at least 1 and 0 are needed")
     settings = model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
     built.read_reviews(args.out / DISPUTED)

@@ -324,14 +324,13 @@ def _are_levels(cells: Sequence[float | None]) -> bool:
 
 
 def _are_names(cells: Sequence[str | None]) -> bool:
-    """Tell whether the cells are names: short, without quotation marks, words rather than numbers, told by letters.
+    """Tell whether the cells are names: short, without quotation marks, words rather than numbers or truth values.
 
     Values that differ only in case or blanks are one value to some readers and two to others.
     """
     present = [cell for cell in cells if cell is not None]
-    if any('"' in cell for cell in present) or len(set(present)) > len(
-        {" ".join(cell.lower().split()) for cell in present}
-    ):
+    folded = {" ".join(cell.lower().split()) for cell in present}
+    if any('"' in cell for cell in present) or len(set(present)) > len(folded) or folded <= {"true", "false"}:
         return False
     odd = sum(bool(_NUMBER_LIKE.fullmatch(cell)) for cell in present)
     return bool(present) and max(map(len, present)) <= LONGEST_VALUE and 4 * odd < len(present)

@@ -10,6 +10,7 @@ import csv
 import io
 import re
 import sqlite3
+import warnings
 from contextlib import closing
 from datetime import datetime, time
 from itertools import chain
@@ -134,7 +135,10 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
     except ImportError as error:
         raise ValueError("workbooks need openpyxl: pip install 'evalsuite[sandbox]'") from error
     try:
-        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+        with (
+            warnings.catch_warnings(action="ignore"),  # about styles and validations, which are not read
+            closing(load_workbook(path, read_only=True, data_only=True)) as book,
+        ):
             for sheet in book.worksheets:
                 yield sheet.title if len(book.worksheets) > 1 else "", _collect(sheet.iter_rows(values_only=True)), ","
     # A damaged workbook raises whatever its XML happens to break.

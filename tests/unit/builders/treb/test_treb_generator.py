@@ -328,9 +328,11 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
         run(arguments(str(tmp_path), "--out", str(tmp_path / "file" / "treb")))
 
 
-def test_fewer_than_one_pair_cannot_be_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="--each is 0; it must be at least 1"):
-        run(arguments(str(tmp_path), "--out", str(tmp_path / "out"), "--each", "0"))
+@pytest.mark.parametrize("option", ["--each", "--votes", "--zero-shot"])
+def test_fewer_than_one_cannot_be_asked_for(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments("tables", "--out", "out", option, "0")
+    assert f"{option}: '0' is not a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_years_ranks_and_codes_are_not_reckoned_with() -> None:
@@ -398,6 +400,7 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         ("Time", "+2 Laps,1:30:01,+19.5,+3 Laps"),
         ("Notes", f"{'a' * 61} b c d"),
         ("15", "AUS BRA FRA GER"),
+        ("Contested", "TRUE FALSE TRUE FALSE"),
     ],
 )
 def test_rows_and_groups_are_spoken_of_by_names_alone(name: str, cells: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.benchmarks.treb.dataset import load
 from evalsuite.builders.treb import add_arguments, run
-from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
@@ -281,11 +281,6 @@ def test_a_column_whose_name_nobody_can_tell_is_for_people_or_dropped(build: Any
     assert records == []
     assert "Table_Column_Naming|models|cities is left out: " in told
     assert "panel_models:drops gives it accuracy 4 of 5" in told
-
-
-def test_too_few_candidates_cannot_be_asked_for(build: Any) -> None:
-    with pytest.raises(SettingsError, match="--votes is 0"):
-        build("--model", "author", "--votes", "0")
 
 
 def test_every_subtask_about_tables_can_be_built() -> None:
