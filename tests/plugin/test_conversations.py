@@ -132,3 +132,39 @@ def test_a_user_of_a_server_of_its_own_is_counted_apart_and_faults_are_tags(
     # Another player of users is another question, so nothing of the old run counts.
     suite.run("--resume=first", *options[1:], "--user-model=other").assert_outcomes(passed=1)
     assert {body["model"] for body in chat_server.bodies} == {"person", "other"}
+
+
+KILLED = """
+import os, pathlib, signal
+
+def agent(messages):
+    said = [message["content"] for message in messages if message["role"] == "user"]
+    with pathlib.Path("asked").open("a") as log:
+        print(len(messages), file=log)
+    if len(said) == 2 and not pathlib.Path("killed").exists():
+        pathlib.Path("killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "I heard " + " and ".join(said)
+"""
+GREETINGS = """
+from evalsuite import Sample, benchmark
+from evalsuite.solvers import conversation
+from evalsuite.tools import Scripted
+
+SAMPLES = [Sample(id="one", input="one", metadata={"user": ["two", "three"]})]
+
+@benchmark("greetings", SAMPLES, solver=conversation(user=Scripted()))
+def test_greetings(transcript):
+    assert transcript.answer == "I heard one and two and three"
+"""
+
+
+def test_a_conversation_that_was_killed_goes_on_where_it_was(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").write_text(GREETINGS, encoding="utf-8")
+    (suite.path / "app.py").write_text(KILLED, encoding="utf-8")
+    suite.model = ("--model=function:app:agent",)
+    assert suite.run("--run=first", fresh=True).ret != 0
+    suite.run("--resume=first", fresh=True).assert_outcomes(passed=1)
+    asked = (suite.path / "asked").read_text(encoding="utf-8").split()
+    # Only the call that was being answered is made again.
+    assert asked == ["1", "3", "3", "5"]

@@ -264,12 +264,34 @@ def read_turn(text: str) -> Turn:
 
 def answer_of(written: str) -> str:
     """Read the answer from the input of `finish`: its field `answer`, or the whole input."""
-    closed = written if written.endswith('"}') else written + '"}'
+    closed = _close(written)
     try:
         answer = _make_python_dict(closed)["answer"]
     except (ValueError, KeyError):
         return closed
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+_KEY, _VALUE = re.compile(r"'[^,\"]*':"), re.compile(r":\s*(['\"][^}]*)")
+
+
+def shown_answer(written: str) -> str:
+    """Read the answer as the released evaluator shows it to its judge.
+
+    Without a field `answer` it shows a dictionary of what its patterns find: keys in single quotes, and after each
+    colon the quoted text up to the next brace. Keys without a value get an empty one.
+    """
+    closed = _close(written)
+    try:
+        return str(_make_python_dict(closed)["answer"])
+    except (ValueError, KeyError):
+        keys = [key.replace(":", "").strip()[1:-1] for key in _KEY.findall(closed)]
+        values = [value.strip()[1:-1] for value in _VALUE.findall(closed)]
+        return str(dict(zip(keys, values + [""] * len(keys), strict=False)))
+
+
+def _close(written: str) -> str:
+    return written if written.endswith('"}') else written + '"}'
 
 
 def _make_python_dict(written: str) -> dict[str, Any]:
@@ -370,12 +392,11 @@ class _JudgeQuestions:
         self.common = {"document": documents_json(sample), "query": str(sample.input)}
         written = [message.content for message in transcript.messages if message.role == "assistant"]
         self.steps = read_steps(transcript)
-        self.answer = transcript.answer
         if not is_finished(transcript):
             added = split_message(prompts.given_up)
             written.append(prompts.given_up)
             self.steps.append(Step(added.thought, "added", ()))
-            self.answer = answer_of(added.input)
+        self.answer = shown_answer(split_message(written[-1]).input)
         self.tools = [split_message(text).action for text in written]
         self.answers: dict[str, list[Mapping[str, Any]]] = {}
 

@@ -10,7 +10,14 @@ import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.released import answer_of, read_prompts, read_score, read_turn, split_message
+from evalsuite.benchmarks.tool_eyes.released import (
+    answer_of,
+    read_prompts,
+    read_score,
+    read_turn,
+    shown_answer,
+    split_message,
+)
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Score
@@ -260,3 +267,17 @@ def test_code_of_the_authors_is_read_and_never_run(repository: Path) -> None:
     read_prompts.cache_clear()
     with pytest.raises(DatasetError, match="expected one of the fields document"):
         read_prompts(repository)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('{"answer": "Oslo"}', "Oslo"),
+        ('{"answer": ["Oslo", 1], "x": "y"}', "['Oslo', 1]"),
+        ("{'result': 'Oslo'}", "{'result': 'Oslo'}"),
+        ('{"result": "Oslo"}', "{}"),
+        ("{'a': 'x', 'b': 2}", "{'a': \"x', 'b': \", 'b': ''}"),
+    ],
+)
+def test_the_judge_sees_the_answer_as_the_released_evaluator_shows_it(written: str, shown: str) -> None:
+    assert shown_answer(written) == shown
