@@ -229,9 +229,9 @@ _LEVELS = re.compile(
 )
 # Values that can be added in any table.
 _AMOUNTS = re.compile(
-    r"\b(votes?|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|tries|runs|wickets|"
+    r"\b(votes|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|tries|runs|wickets|"
     r"sales|revenues?|profits?|costs?|expenses|expenditures?|spend(ing)?|budget|amount|quantity|qty|units?|sold|orders|"
-    r"gross|earnings|turnover|exports?|imports?|production|output|yield|consumption|emissions|harvest|catch|"
+    r"gross|earnings|turnover|exports?|imports?|production|output|consumption|emissions|harvest|catch|"
     r"population|people|inhabitants|residents|persons|men|women|children|students|pupils|teachers|employees|staff|workers|"
     r"visitors|passengers|spectators|attendance|audience|viewers|members|customers|patients|cases|deaths|births|casualties|killed|wounded|"
     r"injured|injuries|accidents|arrests|murders|seats|beds|rooms|homes|houses|households|vehicles|cars|ships|aircraft|"

@@ -365,9 +365,15 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         "atoms": "11 12 13 14 15 16",
         "answer": "1 2 2 1 2 1",
         "dose": "0.5 0.5 1.0 1.0 2.0 2.0",
+        "vote": "0 1 1 0 0 1",
         "15": "3 8 1 5 9 2",
     }
-    means = {"Rate (%)": "1.5 2.5 7 3 2.2 9", "points per game": "9.1 3.6 7 5.5 2 8", "平均年龄": "31 24 28 44 35 21"}
+    means = {
+        "Rate (%)": "1.5 2.5 7 3 2.2 9",
+        "yield": "27.5 31.2 28.4 40.1 33.3 29.9",
+        "points per game": "9.1 3.6 7 5.5 2 8",
+        "平均年龄": "31 24 28 44 35 21",
+    }
     sums = {"Votes": "4 9 1 7 3 5", "Number of seats": "2 7 1 1 9 3", "销量": "15 3 8 1 6 9"}
     every = columns | means | sums
     rows = zip(*(cells.split() for cells in every.values()), strict=True)
