@@ -10,6 +10,7 @@ from evalsuite.benchmarks.struc_bench.abilities import TableComparison, abilitie
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
 from evalsuite.core.errors import JudgeError, ScoringError
+from evalsuite.core.phrases import ends_of_line
 from evalsuite.core.types import Score
 from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.metrics.tables import Format
+    from evalsuite.metrics.tables import Format, TableScore
     from evalsuite.results.tally import Tally
 
 
@@ -71,6 +72,8 @@ METRICS = {
 """The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"  # The metric that TeX accepts an output; measured for LaTeX only.
 FORM = "form"  # The name under which a record keeps the checklist of form.
+MOST_NAMED = 3  # Differing cells in the note of a case.
+LONGEST_CELL = 80  # Characters per differing cell there.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 
@@ -111,7 +114,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     share = min(1.0, len(predicted.text) / len(transcript.answer.strip())) if predicted.tables else 0.0
     return {
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
-        "table_content": Score(ours.content, facts={"sizes": sizes, **people}),
+        "table_content": Score(ours.content, _describe_differences(ours), facts={"sizes": sizes, **people}),
         "table_form": Score(ours.form, facts={FORM: [[fact.name, fact.text, fact.fulfilled] for fact in ours.facts]}),
         **_score_released(answer, reference, written),
         **({COMPILES: ours.parts[COMPILES]} if COMPILES in ours.parts else {}),
@@ -123,6 +126,13 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
             comparison, source=sample.metadata["text"], form=ours.form, markup=markup_used(ours.facts), share=share
         ),
     }
+
+
+def _describe_differences(score: TableScore) -> str:
+    """Name the first differing cells in one line, such as `Gulls / Wins: 7, not 8`."""
+    differences = [cell for cell in score.cells if cell.state != "equal"]
+    named = "; ".join(ends_of_line(str(cell), LONGEST_CELL) for cell in differences[:MOST_NAMED])
+    return named + (f"; and {more:,} more" if (more := len(differences) - MOST_NAMED) > 0 else "")
 
 
 def _find_format(sample: Sample) -> Format:
