@@ -6,7 +6,6 @@ xdist are implemented in `__init__` and `listener`.
 
 from __future__ import annotations
 
-import ipaddress
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -44,24 +43,17 @@ def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
     """Refuse workers that would be reached over plain TCP beyond this host."""
     import execnet
 
+    from evalsuite.service.clients import is_loopback
+
     for spec in (*specs, *map(execnet.XSpec, config.getoption("px"))):
-        if spec.socket and not is_loopback(str(spec.socket)):
-            host, _, port = str(spec.socket).rpartition(":")
+        host, _, port = str(spec.socket or "").rpartition(":")
+        if spec.socket and not is_loopback(host):
             raise pytest.UsageError(
                 f"worker socket={spec.socket}: prompts, answers and scores would cross the network in plain text, "
                 f"and execnet's socket server runs what anybody sends it. Use --tx ssh={host}, or a tunnel "
                 f"(ssh -L {port}:127.0.0.1:{port} {host}, then --tx socket=127.0.0.1:{port}); in a network that "
                 "is yours alone, allow it with evalsuite_allow_plain_workers"
             )
-
-
-def is_loopback(address: str) -> bool:
-    """Tell whether host:port is on this host; any name other than `localhost` may be elsewhere."""
-    host = address.rpartition(":")[0]
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str | None], None]) -> Any:
