@@ -11,6 +11,9 @@ from .answers import (
     similar,
     token_f1,
 )
+from .autoevals import from_autoevals
+from .deepeval import from_deepeval
+from .inspect_ai import from_inspect
 from .spans import span
 from .trajectories import ToolUse, any_of, call, expect_state, tool_calls, tool_uses
 from .unit_tests import passes_tests
@@ -24,6 +27,9 @@ __all__ = [
     "denotation",
     "exact_match",
     "expect_state",
+    "from_autoevals",
+    "from_deepeval",
+    "from_inspect",
     "json_schema",
     "matches",
     "numeric_match",

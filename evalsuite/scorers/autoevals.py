@@ -1,0 +1,48 @@
+"""Scorers of autoevals as scorers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.scorers.foreign import (
+    ForeignCase,
+    ForeignScorer,
+    PlainForeignScorer,
+    make_scorer,
+    read_number,
+    snake_case,
+)
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Score
+    from evalsuite.scorers.foreign import Documents
+
+
+def from_autoevals(
+    scorer: Any, *, documents: Documents | None = None, judge: bool = True
+) -> ForeignScorer | PlainForeignScorer:
+    """Score with a scorer of autoevals; the score has the scorer's name in lower case with underscores.
+
+    Args:
+        scorer: a scorer or its class, such as `Factuality()`; one with a client of its own keeps that.
+        documents: a function of sample and transcript that returns the retrieved documents; by default those of the
+            spans, else the fact or the metadata `documents`.
+        judge: whether the scorer asks a model, which is the run's judge; for `Levenshtein` and its kin, False.
+
+    Raises:
+        SettingsError: autoevals is not installed.
+    """
+    return make_scorer("autoevals", scorer, _measure, documents, judge=judge)
+
+
+async def _measure(scorer: Any, case: ForeignCase) -> dict[str, Score]:
+    import autoevals
+
+    if case.model is not None:
+        # The client belongs to this thread's context, so that cases do not share it.
+        autoevals.init(client=case.model.openai(), is_async=True)
+    made = scorer() if isinstance(scorer, type) else scorer
+    more = {"context": case.documents} if case.documents else {}
+    expected = case.targets[0] if len(case.targets) == 1 else case.targets or None
+    score = await made.eval_async(case.transcript.answer, expected, input=case.question, **more)
+    return {snake_case(score.name): read_number(score.score, (score.metadata or {}).get("rationale"))}

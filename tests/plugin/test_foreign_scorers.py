@@ -1,0 +1,203 @@
+"""Metrics of DeepEval, autoevals and Inspect as scorers: their model calls are those of the run's judge."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite import scorers
+from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.types import Sample, Score, Transcript
+from evalsuite.scorers.foreign import ForeignCase, find_documents, make_scorer, read_number, snake_case
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+WHY = "not installed here; `uv run --with PACKAGE pytest tests/plugin/test_foreign_scorers.py` brings one"
+CASES = """
+from functools import partial
+from evalsuite import Sample, benchmark
+{imports}
+
+SAMPLES = [Sample(id="a", input="The capital of France?", target="Paris", metadata={{"documents": ["Paris is it."]}})]
+
+def answer(sample, model):
+    return "Paris"
+
+@benchmark("foreign", SAMPLES, solver=answer, scorers=[{scorers}])
+def test_foreign(scores):
+    pass
+"""
+# The judge writes what each package expects, and says in a file that it was asked.
+APP = """
+import json
+
+def echo(messages):
+    return ""
+
+def judge(messages, tools=None, **params):
+    with open("asked", "a") as file:
+        file.write("x")
+    text = json.dumps(messages)
+    if tools:
+        name = tools[0]["function"]["name"]
+        arguments = ARGUMENTS
+        call = {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        return {"content": "", "tool_calls": [call]}
+    return ANSWER
+"""
+
+
+def judged(suite: Suite, imports: str, made: str, answer: str = "''", arguments: str = "{}") -> dict[str, Any]:
+    (suite.path / "app.py").write_text(APP.replace("ANSWER", answer).replace("ARGUMENTS", arguments), "utf-8")
+    (suite.path / "test_capitals.py").write_text(CASES.format(imports=imports, scorers=made), "utf-8")
+    quiet = ("--judge-model=function:app:judge", "-Wignore")
+    suite.run("--run=first", *quiet)
+    (record,) = suite.records("first")
+    assert record["error"] is None
+    asked = (suite.path / "asked").read_text()
+    assert record["judge_usage"]["calls"] == len(asked) > 0
+    suite.run("--replay=first", "--run=again", *quiet)
+    (again,) = suite.records("again")
+    assert again["scores"] == record["scores"]
+    assert (suite.path / "asked").read_text() == asked
+    return record
+
+
+def test_a_metric_of_deepeval_asks_the_judge(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("deepeval", reason=WHY)
+    # A metric that is made without a model demands a key, which nothing uses.
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    record = judged(
+        suite,
+        "from deepeval.metrics import GEval, ExactMatchMetric\nfrom deepeval.test_case import SingleTurnParams\n"
+        "from evalsuite.scorers import from_deepeval",
+        "from_deepeval(partial(GEval, name='Right Answer', criteria='Is it right?', "
+        "evaluation_params=[SingleTurnParams.ACTUAL_OUTPUT])), from_deepeval(ExactMatchMetric, judge=False), "
+        "from_deepeval(GEval(name='Own', evaluation_steps=['Look.'], evaluation_params=[SingleTurnParams.INPUT]))",
+        """json.dumps({"steps": ["Look."], "score": 8, "reason": "It is right."})""",
+    )
+    assert record["scores"] == {"right_answer_geval": 0.8, "exact_match": 1.0, "own_geval": 0.8}
+    assert record["notes"]["right_answer_geval"] == "It is right."
+
+
+def test_a_scorer_of_autoevals_asks_the_judge(suite: Suite) -> None:
+    pytest.importorskip("autoevals", reason=WHY)
+    record = judged(
+        suite,
+        "from autoevals import Factuality, Levenshtein\nfrom evalsuite.scorers import from_autoevals",
+        "from_autoevals(Factuality()), from_autoevals(Levenshtein, judge=False)",
+        arguments="""{"choice": "C", "reasons": "It is the same."}""",
+    )
+    assert record["scores"] == {"factuality": 1.0, "levenshtein": 1.0}
+    assert record["notes"]["factuality"] == "It is the same."
+
+
+def test_a_scorer_of_inspect_asks_the_judge(suite: Suite) -> None:
+    pytest.importorskip("inspect_ai", reason=WHY)
+    record = judged(
+        suite,
+        "from inspect_ai.scorer import includes, model_graded_qa\nfrom evalsuite.scorers import from_inspect",
+        "from_inspect(model_graded_qa()), from_inspect(includes(), judge=False)",
+        "'It is right. GRADE: C'",
+    )
+    assert record["scores"] == {"model_graded_qa": 1.0, "includes": 1.0}
+    assert "It is right" in record["notes"]["model_graded_qa"]
+
+
+@pytest.mark.parametrize(
+    ("make", "package"),
+    [(scorers.from_deepeval, "deepeval"), (scorers.from_autoevals, "autoevals"), (scorers.from_inspect, "inspect-ai")],
+)
+def test_a_package_that_is_missing_is_named(make: Any, package: str) -> None:
+    try:
+        make(object())
+    except SettingsError as error:
+        assert str(error) == f"{package} is not installed here: pip install {package}"  # noqa: PT017 - it may be there
+
+
+JUDGED_BY_OWN = """
+from evalsuite import Sample, benchmark
+from evalsuite.scorers.foreign import make_scorer
+
+async def measure(metric, case):
+    if metric == "fails":
+        raise ValueError("no luck")
+    try:
+        case.judge.chat(case.question)
+    except Exception as error:
+        raise ValueError("hidden") from error
+    return {"own": 1.0}
+
+def answer(sample, model):
+    return "Paris"
+
+SAMPLES = [Sample(id=name, input=name) for name in ("a",)]
+
+@benchmark("asks", SAMPLES, solver=answer, scorers=[make_scorer("pytest", "asks", measure, None, judge=True)])
+def test_asks(scores):
+    pass
+
+@benchmark("plain", SAMPLES, solver=answer, scorers=[make_scorer("pytest", "asks", measure, None, judge=False)])
+def test_plain(scores):
+    pass
+
+@benchmark("fails", SAMPLES, solver=answer, scorers=[make_scorer("pytest", "fails", measure, None, judge=True)])
+def test_fails(scores):
+    pass
+"""
+
+
+def test_a_metric_that_raises_is_the_cases_error(suite: Suite, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=500, body=b"ill")
+    (suite.path / "test_capitals.py").write_text(JUDGED_BY_OWN, "utf-8")
+    suite.run("--judge-model=ill", f"--judge-base-url={chat_server.url}", "--patience=0.5")
+    errors = {record["benchmark"]: record["error"] for record in suite.records()}
+    assert "ill" in errors["asks"]
+    assert "hidden" not in errors["asks"]
+    assert "the metric raised ValueError: hidden" in errors["plain"]
+    assert "pytest: the metric raised ValueError: no luck" in errors["fails"]
+
+
+def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
+    sample = Sample("a", [{"role": "user", "content": "Hi"}], ["x", "y"], metadata={"documents": ["m"]})
+    spans = ({"kind": "span", "documents": ["d1"]}, {"kind": "span"})
+    case = ForeignCase(sample, Transcript("Ho", events=spans), find_documents, None)
+    assert (case.question, case.targets, case.documents) == ("Hi", ["x", "y"], ["d1"])
+    assert [message.content for message in case.messages] == ["Hi", "Ho"]
+    assert find_documents(sample, Transcript("", facts={"documents": ["f"]})) == ["f"]
+    assert find_documents(sample, Transcript("")) == ["m"]
+    empty = ForeignCase(Sample("a", ()), Transcript(""), find_documents, None)
+    assert (empty.question, empty.targets) == ("", [])
+    with pytest.raises(ScoringError, match="name a judge"):
+        _ = empty.judge
+
+
+def test_names_and_numbers_are_converted() -> None:
+    assert snake_case("Answer Relevancy [GEval]") == "answer_relevancy_geval"
+    assert read_number(True, "yes") == Score(1.0, "yes")
+    for value in (None, "good"):
+        with pytest.raises(ScoringError, match="in place of a number"):
+            read_number(value)
+
+
+def test_arguments_distinguish_metrics_in_fingerprints() -> None:
+    class Metric:
+        def __init__(self, threshold: float = 0.5) -> None:
+            self.threshold, self.model = threshold, object()
+
+    async def measure(metric: Any, case: ForeignCase) -> dict[str, float]:
+        return {}
+
+    def arguments(metric: Any) -> str:
+        made: Any = make_scorer("pytest", metric, measure, None, judge=False)
+        return str(made.arguments)
+
+    texts = [arguments(metric) for metric in (Metric, Metric(), Metric(0.7), partial(Metric, threshold=0.7))]
+    assert ["threshold=0.5" in text for text in texts] == [False, True, False, False]
+    assert ["threshold=0.7" in text for text in texts] == [False, False, True, True]
+    assert json.dumps(texts).count("Metric") >= 4
