@@ -298,7 +298,7 @@ def _check_readable(item: TableItem, written: Format, path: Path, place: int) ->
     # No answer could be compared with an unreadable table.
     if not read_wanted(item.output, written).tables:
         start = " ".join(item.output.split())[:60]
-        expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
+        expected = f"a table that can be read as {written} (docs/table_metrics.md lists the markup)"
         raise DatasetError(path, f"item {place}, field 'output'", repr(start), expected)
 
 

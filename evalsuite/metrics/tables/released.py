@@ -379,7 +379,15 @@ def h_score(
     """Score a predicted table as the scripts released with Struc-Bench do.
 
     The texts are compared without changes; `strip_answer` removes the text around a table. Content and format
-    are sums of their parts.
+    are sums of their parts. With the Levenshtein distance D, lev(p, g) = 1 - D(p, g) / (2 * len(g)); sm is
+    difflib's ratio.
+
+    - Raw text, which needs "team" and "player": lev and sm of the cells below the first row; equal numbers of rows
+      and of columns, lev and sm of the column names, equal names of tables.
+    - LaTeX: equal captions, lev and sm of all cells; equal numbers of rows and of columns, lev and sm of the
+      alignment.
+    - HTML: lev and sm of the cells' texts; equal numbers of cells, rows and columns, lev and sm of the tags in
+      document order.
 
     Args:
         prediction: the model's text.

@@ -1,7 +1,7 @@
 """The table score: one number for the quality of a predicted table, computed from its content and its form.
 
 In a study of 282 outputs, this score agrees better with people's ratings than TEDS and GriTS;
-docs/struc_bench.md has the figures and how they were made.
+docs/table_metrics.md has the figures and how they were made.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def match_tables(
         start = " ".join(reference.split())[:60]
         raise ScoringError(
             f"the reference contains no table that can be read as {markup}, so nothing can be compared with it: "
-            f"{start!r}. Check its format, or write the table in markup that evalsuite reads (docs/struc_bench.md)"
+            f"{start!r}. Check its format, or write the table in markup that evalsuite reads (docs/table_metrics.md)"
         )
     if prediction.strip() == reference.strip():
         readings = [wanted]

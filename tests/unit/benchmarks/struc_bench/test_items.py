@@ -139,4 +139,4 @@ def test_an_item_whose_table_cannot_be_read_is_refused_on_loading(tmp_path: Path
         load(Setup("gpt-4", modes=("direct",), data=tmp_path))
     form = {"latex": "latex", "table": "markdown", "html": "html"}[kind]
     assert f"{path}, item 1, field 'output': found {output!r}" in str(error.value)
-    assert f"expected a table that can be read as {form} (docs/struc_bench.md lists the markup)" in str(error.value)
+    assert f"expected a table that can be read as {form} (docs/table_metrics.md lists the markup)" in str(error.value)
