@@ -334,8 +334,8 @@ def baseline_section(against: Against) -> Section:
         Column("difference with 95% interval", "number", 4),
         Column("p", "pvalue"),
         Column("could have shown (power 80%)", "number", 4),
-        Column("equal models fail", "percent"),
-        Column("the loss fails", "percent"),
+        Column("equal models fail (%)", "percent"),
+        Column("the loss fails (%)", "percent"),
     ]
     note = (
         f"Paired by question, epochs averaged. `no worse`: a loss of {against.rules.margin:g} of the metric's range or "
