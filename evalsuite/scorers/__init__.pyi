@@ -14,6 +14,7 @@ from .answers import (
 from .autoevals import from_autoevals
 from .deepeval import from_deepeval
 from .inspect_ai import from_inspect
+from .ragas import from_ragas
 from .spans import span
 from .trajectories import ToolUse, any_of, call, expect_state, tool_calls, tool_uses
 from .unit_tests import passes_tests
@@ -30,6 +31,7 @@ __all__ = [
     "from_autoevals",
     "from_deepeval",
     "from_inspect",
+    "from_ragas",
     "json_schema",
     "matches",
     "numeric_match",

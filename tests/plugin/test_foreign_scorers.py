@@ -1,4 +1,4 @@
-"""Metrics of DeepEval, autoevals and Inspect as scorers: their model calls are those of the run's judge."""
+"""Metrics of DeepEval, Ragas, autoevals and Inspect as scorers: their model calls are those of the run's judge."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.scorers.foreign import ForeignCase, find_documents, make_scorer, read_number, snake_case
 
 if TYPE_CHECKING:
-    from tests.conftest import ChatServer
     from tests.plugin.conftest import Suite
 
-WHY = "not installed here; `uv run --with PACKAGE pytest tests/plugin/test_foreign_scorers.py` brings one"
+# Not in a dependency group: their bounds would hold back the packages of all others. pytest-asyncio comes with some.
+WHY = "not installed here; try: uv run --with PACKAGE pytest -p no:asyncio tests/plugin/test_foreign_scorers.py"
 CASES = """
 from functools import partial
 from evalsuite import Sample, benchmark
@@ -56,12 +56,12 @@ def judged(suite: Suite, imports: str, made: str, answer: str = "''", arguments:
     (suite.path / "app.py").write_text(APP.replace("ANSWER", answer).replace("ARGUMENTS", arguments), "utf-8")
     (suite.path / "test_capitals.py").write_text(CASES.format(imports=imports, scorers=made), "utf-8")
     quiet = ("--judge-model=function:app:judge", "-Wignore")
-    suite.run("--run=first", *quiet)
+    suite.run("--run=first", *quiet, fresh=True)
     (record,) = suite.records("first")
     assert record["error"] is None
     asked = (suite.path / "asked").read_text()
     assert record["judge_usage"]["calls"] == len(asked) > 0
-    suite.run("--replay=first", "--run=again", *quiet)
+    suite.run("--replay=first", "--run=again", *quiet, fresh=True)
     (again,) = suite.records("again")
     assert again["scores"] == record["scores"]
     assert (suite.path / "asked").read_text() == asked
@@ -83,6 +83,27 @@ def test_a_metric_of_deepeval_asks_the_judge(suite: Suite, monkeypatch: pytest.M
     )
     assert record["scores"] == {"right_answer_geval": 0.8, "exact_match": 1.0, "own_geval": 0.8}
     assert record["notes"]["right_answer_geval"] == "It is right."
+
+
+def test_a_metric_of_ragas_asks_the_judge(suite: Suite) -> None:
+    pytest.importorskip("ragas", reason=WHY)
+    record = judged(
+        suite,
+        "from openai import AsyncOpenAI\nfrom ragas.llms import llm_factory\n"
+        "from ragas.metrics.collections import ContextPrecision, ContextUtilization, ExactMatch\n"
+        "from evalsuite.scorers import from_ragas",
+        "from_ragas(ContextPrecision), from_ragas(ExactMatch(), judge=False), "
+        "from_ragas(partial(ExactMatch, name='same'), judge=False), "
+        "from_ragas(ContextUtilization(llm_factory('x', client=AsyncOpenAI(api_key='none'))))",
+        """json.dumps({"reason": "It helps.", "verdict": 1})""",
+        """{"reason": "It helps.", "verdict": 1}""",
+    )
+    assert record["scores"] == {
+        "exact_match": 1.0,
+        "same": 1.0,
+        "context_precision": pytest.approx(1.0),
+        "context_utilization": pytest.approx(1.0),
+    }
 
 
 def test_a_scorer_of_autoevals_asks_the_judge(suite: Suite) -> None:
@@ -111,7 +132,12 @@ def test_a_scorer_of_inspect_asks_the_judge(suite: Suite) -> None:
 
 @pytest.mark.parametrize(
     ("make", "package"),
-    [(scorers.from_deepeval, "deepeval"), (scorers.from_autoevals, "autoevals"), (scorers.from_inspect, "inspect-ai")],
+    [
+        (scorers.from_deepeval, "deepeval"),
+        (scorers.from_ragas, "ragas"),
+        (scorers.from_autoevals, "autoevals"),
+        (scorers.from_inspect, "inspect-ai"),
+    ],
 )
 def test_a_package_that_is_missing_is_named(make: Any, package: str) -> None:
     try:
@@ -127,8 +153,11 @@ from evalsuite.scorers.foreign import make_scorer
 async def measure(metric, case):
     if metric == "fails":
         raise ValueError("no luck")
-    try:
+    if metric == "blind":
         case.judge.chat(case.question)
+    try:
+        if metric != "right":
+            case.judge.chat(case.question)
     except Exception as error:
         raise ValueError("hidden") from error
     return {"own": 1.0}
@@ -136,31 +165,37 @@ async def measure(metric, case):
 def answer(sample, model):
     return "Paris"
 
-SAMPLES = [Sample(id=name, input=name) for name in ("a",)]
+def declare(name, metric, judge):
+    scorer = make_scorer("pytest", metric, measure, None, judge=judge)
+    @benchmark(name, [Sample(id="a", input="?")], solver=answer, scorers=[scorer])
+    def test(scores):
+        pass
+    return test
 
-@benchmark("asks", SAMPLES, solver=answer, scorers=[make_scorer("pytest", "asks", measure, None, judge=True)])
-def test_asks(scores):
-    pass
-
-@benchmark("plain", SAMPLES, solver=answer, scorers=[make_scorer("pytest", "asks", measure, None, judge=False)])
-def test_plain(scores):
-    pass
-
-@benchmark("fails", SAMPLES, solver=answer, scorers=[make_scorer("pytest", "fails", measure, None, judge=True)])
-def test_fails(scores):
-    pass
+test_asks = declare("asks", "asks", True)
+test_plain = declare("plain", "asks", False)
+test_blind = declare("blind", "blind", False)
+test_fails = declare("fails", "fails", True)
+test_right = declare("right", "right", True)
 """
 
 
-def test_a_metric_that_raises_is_the_cases_error(suite: Suite, chat_server: ChatServer) -> None:
-    chat_server.reply = lambda _: chat_server.say(status=500, body=b"ill")
+@pytest.mark.parametrize(
+    ("benchmark", "words"),
+    [
+        ("asks", "is the server running"),
+        ("plain", "the metric raised ValueError: hidden"),
+        ("blind", "leave out judge=False"),
+        ("fails", "pytest: the metric raised ValueError: no luck"),
+        ("right", None),
+    ],
+)
+def test_a_metric_that_raises_is_the_cases_error(suite: Suite, benchmark: str, words: str | None) -> None:
     (suite.path / "test_capitals.py").write_text(JUDGED_BY_OWN, "utf-8")
-    suite.run("--judge-model=ill", f"--judge-base-url={chat_server.url}", "--patience=0.5")
-    errors = {record["benchmark"]: record["error"] for record in suite.records()}
-    assert "ill" in errors["asks"]
-    assert "hidden" not in errors["asks"]
-    assert "the metric raised ValueError: hidden" in errors["plain"]
-    assert "pytest: the metric raised ValueError: no luck" in errors["fails"]
+    suite.run("--judge-model=gone", "--judge-base-url=http://127.0.0.1:9/v1", "-k", f"test_{benchmark}")
+    (record,) = suite.records()
+    assert record["error"] is None if words is None else words in record["error"]
+    assert record["scores"] == ({"own": 1.0} if words is None else {})
 
 
 def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
