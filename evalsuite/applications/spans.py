@@ -1,4 +1,4 @@
-"""Reads OpenTelemetry spans by the GenAI conventions, OpenInference's, and those of LangSmith and Logfire.
+"""Reads OpenTelemetry spans by the GenAI conventions and OpenInference's; of LangSmith's, the kinds of spans.
 
 A trace that is scored afterwards and the spans that an application reports during a run are read by the same rules.
 """
