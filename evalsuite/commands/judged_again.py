@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, RequestRefused, SettingsError
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.judges.criteria import YesNo
-from evalsuite.judges.judgements import PREFERENCE
+from evalsuite.judges.judgements import COUNTED_APART, PREFERENCE
 from evalsuite.judges.mutations import (
     CORRUPTIONS,
     PERSUASIONS,
@@ -104,7 +104,8 @@ async def judged_again(
     try:
         asking = _JudgeCalls(_VersionedCode(gateway), settings, subject)
         scores = await asking.scores(subject.records)
-        names = list(dict.fromkeys(name for case in scores.values() for name in case)) or [""]
+        found = (name.removesuffix(COUNTED_APART) for case in scores.values() for name in case)
+        names = list(dict.fromkeys(found)) or [""]
         results = [_make_results(settings.judge_model or "", name, subject, scores) for name in names]
         tested = [
             await _MutationTest(asking, asking.scorer_of[result.score], result, mutated, seed).run(people or {})
@@ -332,6 +333,7 @@ def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: Scores
         judge=judge,
         scores=_select_values(scores, name),
         asked=len(subject.records),
+        untold=sum(_select_values(scores, name + COUNTED_APART).values()),
         passes=subject.find_passing_score(name),
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,

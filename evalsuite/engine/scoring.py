@@ -12,6 +12,7 @@ from evalsuite.core.protocols import JudgedScorer, ModelScorer
 from evalsuite.core.threads import is_async
 from evalsuite.core.types import Score
 from evalsuite.engine.signals import is_from_user
+from evalsuite.judges.judgements import COUNTED_APART
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import NamedScores, Scorer
@@ -51,6 +52,11 @@ class CaseScores(dict[str, float]):
 
     def __missing__(self, name: str) -> float:
         """Raise the error that lists the existing scores."""
+        if self.get(name + COUNTED_APART):
+            raise ScoringError(
+                f"the judge cannot tell {name!r} of this case; ask for it under `if {name!r} in scores:`, or let a "
+                "gate decide instead of the test"
+            )
         raise ScoringError(f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}")
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
-from evalsuite.judges.forms import SCORE_SYNONYMS, Aspect, read_scores
+from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, Aspect, read_scores
+from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.judges.parsing import (
     CLOSING,
     OPENING,
@@ -22,6 +23,7 @@ from evalsuite.judges.parsing import (
     YES_OR_NO,
     AnswerField,
     AnswerForm,
+    Choice,
     NoStatementError,
     NumberForm,
     find_objects,
@@ -34,6 +36,7 @@ from evalsuite.judges.parsing import (
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
+ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
 TEXT = {"type": "string"}
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
@@ -43,9 +46,14 @@ VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment",
 class Reading:
     """The content of a judge's answer."""
 
-    value: float
+    value: float  # NaN if the judge cannot tell.
     reason: str  # In one line.
     parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
+
+    @property
+    def tells(self) -> bool:
+        """Whether the judge has a verdict."""
+        return not math.isnan(self.value)
 
 
 class Criteria(Protocol):
@@ -183,6 +191,38 @@ class Template(OnScale):
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"it has no score from {self.low} to {self.high}.")
         return Reading(float(number), one_line(remove_thoughts(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class OrCannotTell:
+    """Criteria of which the judge may also say that it cannot tell; the value of this reading is NaN."""
+
+    criteria: Criteria
+
+    def request(self) -> str:
+        asked = self.criteria.request()
+        return f'{asked}\nIf what you see does not decide it, write "{CANNOT_TELL}" as the {self._key()}.'
+
+    def schema(self) -> dict[str, Any]:
+        schema, key = self.criteria.schema(), self._key()
+        either = {"anyOf": [schema["properties"][key], {"type": "string", "enum": [CANNOT_TELL]}]}
+        return object_schema(**{**schema["properties"], key: either})
+
+    def _key(self) -> str:
+        """Return the name of the value that holds the judgement, which is the last one."""
+        return str(list(self.criteria.schema()["properties"])[-1])
+
+    def read(self, text: str) -> Reading:
+        labels = (self._key(), *VERDICT.labels, *SCORE_SYNONYMS)
+        try:
+            AnswerForm({"verdict": AnswerField(labels, ABSTAINS)}).read(text)
+        except NoStatementError:
+            return self.criteria.read(text)
+        try:
+            self.criteria.read(text)
+        except ValueError:
+            return Reading(math.nan, find_reason(remove_thoughts(text)))
+        raise ValueError("it says that it cannot tell, and gives a verdict as well.")
 
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
-from evalsuite.judges.judgements import PREFERENCE, Opinion, PairVerdict, better, majority, mean_scores
+from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Opinion, PairVerdict, better, majority, mean_scores
 from evalsuite.judges.parsing import AnswerField, AnswerForm, Choice, NoStatementError, NumberForm
 
 if TYPE_CHECKING:
@@ -49,7 +49,12 @@ def _answer_pattern(words: str) -> str:
 
 _FIRST, _SECOND = _answer_pattern("1|a|one|first"), _answer_pattern("2|b|two|second")
 _TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
+CANNOT_TELL_PATTERN = (
+    r"(?:i )?(?:can(?:not|['\u2019]t| not)|(?:am )?unable to) (?:tell|decide|say|judge)|undecided|"
+    r"cannot be (?:decided|determined)"
+)
 CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
+CHOICES_OR_NONE: Choice[PairVerdict] = Choice({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 PLAIN = ("1", "2", "tie")  # the three verdicts that a prompt offers
 
 LEVELS: Mapping[str, float] = {
@@ -61,7 +66,7 @@ LEVELS: Mapping[str, float] = {
 }
 """The five verdicts that a prompt offers, each with its preference for the first answer."""
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
-GRADES: Choice[float] = Choice(
+GRADES: Choice[float | str] = Choice(
     {
         # `A>>B` is the notation of Arena-Hard.
         1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
@@ -71,6 +76,7 @@ GRADES: Choice[float] = Choice(
         0.0: f"{_SECOND}{_MUCH}|[b2]>>[a1]",
     }
 )
+GRADES_OR_NONE: Choice[float | str] = Choice({**GRADES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +207,7 @@ class ChoiceForm:
     """A choice of the better of two answers; the majority of several judgements counts; without one, it is a tie."""
 
     aspect: Aspect = QUALITY
+    cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may say so.
     compares = True
 
     def task(self) -> str:
@@ -209,14 +216,17 @@ class ChoiceForm:
         return f"Which answer is better{on}?{meaning}"
 
     def request(self, lead: Lead = "Reply") -> str:
-        return _ask_for_one(self.task(), lead, PLAIN)
+        return _ask_for_one(self.task(), lead, self._list_words())
 
     def schema(self) -> dict[str, Any]:
-        return _make_one_of(PLAIN)
+        return _make_one_of(self._list_words())
 
     def parse(self, text: str) -> Opinion:
-        verdict: PairVerdict = _read_verdict(text, CHOICES, PLAIN)
+        verdict: PairVerdict = _read_verdict(text, CHOICES_OR_NONE if self.cannot_tell else CHOICES, self._list_words())
         return Opinion(verdict=verdict)
+
+    def _list_words(self) -> tuple[str, ...]:
+        return (*PLAIN, CANNOT_TELL) if self.cannot_tell else PLAIN
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
@@ -227,20 +237,25 @@ class GradedChoice:
     """A choice of the better answer, with a degree; the score is the mean preference for the first, from 0 to 1."""
 
     aspect: Aspect = QUALITY
+    cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may say so.
     compares = True
 
     def task(self) -> str:
         return f"{ChoiceForm(self.aspect).task()} By how much?"
 
     def request(self, lead: Lead = "Reply") -> str:
-        return _ask_for_one(self.task(), lead, LEVELS)
+        return _ask_for_one(self.task(), lead, self._list_words())
 
     def schema(self) -> dict[str, Any]:
-        return _make_one_of(LEVELS)
+        return _make_one_of(self._list_words())
 
     def parse(self, text: str) -> Opinion:
         """Read the preference; a verdict without a degree, such as `Verdict: 1`, is refused."""
-        return _as_preference(_read_verdict(text, GRADES, LEVELS))
+        read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
+        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _as_preference(read)
+
+    def _list_words(self) -> tuple[str, ...]:
+        return (*LEVELS, CANNOT_TELL) if self.cannot_tell else tuple(LEVELS)
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return _as_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.json_codec import digest
 from evalsuite.core.redaction import show_params
-from evalsuite.core.types import Score
+from evalsuite.core.types import Metric, Score
 from evalsuite.judges.asking import AGAIN, check_quorum
 from evalsuite.judges.prompts import mark_sections
 
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from evalsuite.judges.asking import Log
     from evalsuite.judges.prompts import JudgedInput
 
-PairVerdict = Literal["first", "second", "tie"]
+PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 VERSION = 3  # increased when the reading or combining of answers changes, because the prompts stay the same then
 UNDER_TEST = "the model under test"
+CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
+COUNTED_APART = "_cannot_tell"
+"""Ends the name of the metric that counts, with 1.0 and 0.0, the cases on which the judge could not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +179,20 @@ def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None
         check_quorum(len(one.ballots), one.problems, quorum, "ballots", log)
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
-    opinions = [[ballot.opinion for ballot in one.ballots] for one in rounds]
-    return Assessment(_settle_orders(form, opinions), ballots, log, {"unreadable": lost} if lost else {})
+    opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
+    told = all(tells(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
+    opinion = _settle_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
+    return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
+
+
+def tells(verdicts: int, judgements: int) -> bool:
+    """Tell whether there is a result: more than half of the readable judgements have a verdict."""
+    return 2 * verdicts > judgements
+
+
+def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
+    """Declare a score and the metric that counts apart the cases without a verdict; see `COUNTED_APART`."""
+    return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 
 def _settle_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:

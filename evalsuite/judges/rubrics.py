@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -11,16 +12,16 @@ from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
-from evalsuite.judges.criteria import Each, Likert, OnScale, Reading, Template, as_criteria, criteria_of
+from evalsuite.judges.criteria import Each, Likert, OnScale, OrCannotTell, Reading, Template, as_criteria, criteria_of
 from evalsuite.judges.human_labels import people_facts
-from evalsuite.judges.judgements import describe, signature
+from evalsuite.judges.judgements import CANNOT_TELL, COUNTED_APART, declare_scores, describe, signature, tells
 from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields, show_media
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.core.types import Metric, Sample, Transcript
     from evalsuite.judges.asking import Log
     from evalsuite.judges.criteria import Criteria
     from evalsuite.judges.prompts import Part
@@ -46,6 +47,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     quorum: int | None = None,
     passes: float | None = None,
     confirm_failures: int = 0,
+    cannot_tell: bool = False,
     attempts: int = 3,
     **params: Any,
 ) -> Rubric:
@@ -80,6 +82,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             that cases neither pass nor fail.
         confirm_failures: the number of votes if the first verdict is a failure; the failure counts only if most
             votes agree. With 0, the first verdict counts.
+        cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements say so, the case
+            has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
         attempts: maximum answers to request, until one can be read.
         params: generation parameters; the temperature is 0 by default.
 
@@ -94,6 +98,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     if template is not None:
         if criteria is not None or steps or examples or anchors:
             raise SettingsError("a template is the whole prompt; leave out criteria, steps, examples and anchors")
+        if cannot_tell:
+            raise SettingsError("a template is the whole prompt; leave out cannot_tell")
         asked = _make_template(template, scale or (1, 5), read, as_fields(fields) or USUAL)
     elif read is not None:
         raise SettingsError("read= belongs to a template=; the criteria say what form of answer the judge gives")
@@ -115,6 +121,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         confirm_failures,
         attempts,
         generation_params(rubric, params),
+        cannot_tell,
     )
 
 
@@ -144,7 +151,7 @@ class Vote:
 
     def plain(self, name: str) -> dict[str, Any]:
         """Return the vote in the form of a ballot in records; see `Ballot.plain`."""
-        value = {name: self.reading.value} if self.reading else {}
+        value = {name: self.reading.value} if self.reading and self.reading.tells else {}
         return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
 
 
@@ -165,7 +172,14 @@ class Rubric:
     confirm_failures: int
     attempts: int
     params: Mapping[str, Any]
+    cannot_tell: bool = False
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The scores, if the judge may say that it cannot tell."""
+        range_ = (self.criteria.worst, self.criteria.best) if self.criteria else None
+        return declare_scores(self.name, range_) if self.cannot_tell else {}
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or criteria_of(sample)
@@ -186,7 +200,10 @@ class Rubric:
         people = people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
         )
-        return {self.name: self._score(value, votes, models, people)}
+        score = self._score(value, votes, models, people)
+        if math.isnan(value):
+            return {self.name + COUNTED_APART: replace(score, value=1.0)}
+        return {self.name: score, self.name + COUNTED_APART: 0.0} if self.cannot_tell else {self.name: score}
 
     def find_passing_score(self, criteria: Criteria) -> float | None:
         """Return the lowest score that passes; None if `passes` is not set and scores are points on a scale."""
@@ -222,25 +239,27 @@ class Rubric:
     ) -> tuple[float, list[Vote]]:
         """Request more votes after a failure, until there are `confirm_failures` votes."""
         value, passing = self._settle(votes), self.find_passing_score(criteria)
-        if passing is None or value >= passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
+        if passing is None or not value < passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
         votes += await wait_for_all(self._ask(criteria, question, model, at, again=True) for at in again)
-        values = [vote.reading.value for vote in votes if vote.reading]
+        values = _list_values(votes)
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
-        return AGGREGATES[self.aggregate](failed if len(failed) > len(passed) else passed), votes
+        agreeing = failed if len(failed) > len(passed) else passed
+        return AGGREGATES[self.aggregate](agreeing) if agreeing else math.nan, votes
 
     def _settle(self, votes: Sequence[Vote]) -> float:
-        values = [vote.reading.value for vote in votes if vote.reading]
         problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.reading is None]
-        check_quorum(len(values), problems, self.quorum, "judges", _join_logs(votes))
-        return AGGREGATES[self.aggregate](values)
+        check_quorum(len(votes) - len(problems), problems, self.quorum, "judges", _join_logs(votes))
+        values = _list_values(votes)
+        return AGGREGATES[self.aggregate](values) if values else math.nan
 
     def _score(self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]) -> Score:
         readings = [vote.reading for vote in votes if vote.reading]
-        nearest = min(readings, key=lambda reading: abs(reading.value - value))
-        lost = len(votes) - len(readings)
+        alike = [reading for reading in readings if reading.tells != math.isnan(value)]
+        nearest = min(alike, key=lambda reading: abs(reading.value - value))
+        lost, untold = len(votes) - len(readings), sum(not reading.tells for reading in readings)
         facts: dict[str, Any] = {
             "verdict": None,
             "calls": sum(entry["role"] == "assistant" for entry in _join_logs(votes)),
@@ -249,6 +268,7 @@ class Rubric:
         }
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
+        facts |= {"cannot_tell": untold} if untold else {}
         return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
 
     async def _ask(self, criteria: Criteria, question: Message, model: Model, at: int, *, again: bool = False) -> Vote:
@@ -263,7 +283,8 @@ class Rubric:
                 judgement = await ask_until_parsed(model, [question], criteria.read, **options)
             else:
                 prompt = [Message("system", OFFICE), question]
-                judgement = await self.structured.ask(model, prompt, criteria.read, criteria.schema(), **options)
+                asked = OrCannotTell(criteria) if self.cannot_tell else criteria
+                judgement = await self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
         except JudgeError as error:
             return Vote(name, model.name, None, str(error), _name_speaker(error.log, name, model.name))
         return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))
@@ -277,7 +298,7 @@ class Rubric:
         blocks = [
             f"Go through these steps first:{steps}" if steps else "",
             f"Examples of judgements:{examples}" if examples else "",
-            criteria.request() if criteria else "",
+            (OrCannotTell(criteria) if self.cannot_tell else criteria).request() if criteria else "",
         ]
         return "\n\n".join(block for block in blocks if block)
 
@@ -285,7 +306,15 @@ class Rubric:
         """Write the judge's signature, without criteria from the samples' metadata; see `judgements.signature`."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
-        return signature("rubric", models, shown, describe(self.criteria), settings)
+        apart = [CANNOT_TELL] if self.cannot_tell else []
+        return signature("rubric", models, shown, describe(self.criteria), settings, *apart)
+
+
+def _list_values(votes: Sequence[Vote]) -> list[float]:
+    """List the values of the judgements that have one; empty if at least half of those that were read have none."""
+    readings = [vote.reading for vote in votes if vote.reading]
+    values = [reading.value for reading in readings if reading.tells]
+    return values if tells(len(values), len(readings)) else []
 
 
 def _find_majority(values: Sequence[float]) -> float:

@@ -13,7 +13,17 @@ from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, wait_fo
 from evalsuite.judges.forms import QUALITY, Aspect, ChoiceForm, GradedChoice, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import STARS, Weighted
 from evalsuite.judges.human_labels import people_facts
-from evalsuite.judges.judgements import PREFERENCE, Ballot, Round, judge_signature, settle_rounds, sign_scores
+from evalsuite.judges.judgements import (
+    CANNOT_TELL,
+    COUNTED_APART,
+    PREFERENCE,
+    Ballot,
+    Round,
+    declare_scores,
+    judge_signature,
+    settle_rounds,
+    sign_scores,
+)
 from evalsuite.judges.panels import Panel, make_debaters
 from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, find_media, withhold_names
 
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.core.types import Metric, Sample, Transcript
     from evalsuite.judges.asking import Log
     from evalsuite.judges.judgements import Assessment, Form, Judge, Opinion
     from evalsuite.judges.panels import DebaterRole, Strategy
@@ -52,12 +62,13 @@ def single(aspects: Sequence[str | Aspect] = (), *, attempts: int = 3, model: st
     return JudgeScorer(judge, model=model)
 
 
-def pairwise(
+def pairwise(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
     rival: str = "target",
     *,
     levels: Levels = 3,
     samples: int = 1,
     swap: bool = True,
+    cannot_tell: bool = False,
     attempts: int = 3,
     model: str = "",
     quorum: int | None = None,
@@ -75,6 +86,8 @@ def pairwise(
         levels: 3; or 5 for verdicts that also have a degree.
         samples: the number of judgements in each order; several are requested at temperature 1.
         swap: whether to judge both orders; otherwise the answer under test is always shown first.
+        cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements in one order say
+            so, the case has no score, and the metric `preference_cannot_tell` is 1.0 (otherwise 0.0).
         attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
@@ -86,7 +99,7 @@ def pairwise(
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"pairwise: levels is 3 or 5; got {levels!r}")
     checked = _with_temperature(1.0 if samples > 1 else 0.0, pairwise, params)
-    form: Form = CHOICES_BY_LEVELS[levels]()
+    form: Form = CHOICES_BY_LEVELS[levels](cannot_tell=cannot_tell)
     judge = Sampled(form, samples, swap=swap, attempts=attempts, params=checked, quorum=quorum)
     return JudgeScorer(judge, rival, model=model)
 
@@ -322,10 +335,11 @@ class JudgeScorer:
         subject = self.subject(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         assessment = await self.judge(subject, judge)
-        name, *others = (values := _score_values(assessment.opinion))
+        values = self._score_values(assessment.opinion)
+        name, *others = values
         facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if self.rival else {}
-        facts |= self._collect_labels(sample, list(values))
+        facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
         # Without the prefix, two judges of one case would overwrite each other's facts.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
@@ -334,6 +348,22 @@ class JudgeScorer:
             **{self.prefix + other: values[other] for other in others},
         }
         return sign_scores(scores, self.signature(judge))
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The scores, if the judge may say that it cannot tell."""
+        return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._may_abstain() else {}
+
+    def _may_abstain(self) -> bool:
+        return bool(getattr(getattr(self.judge, "form", None), "cannot_tell", False))
+
+    def _score_values(self, opinion: Opinion) -> dict[str, float]:
+        if opinion.verdict is None:
+            return dict(opinion.scores)
+        if opinion.verdict == CANNOT_TELL:
+            return {PREFERENCE + COUNTED_APART: 1.0}
+        apart = {PREFERENCE + COUNTED_APART: 0.0} if self._may_abstain() else {}
+        return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
     def signature(self, judge: Model) -> str:
         """Write the judge's signature; see `judgements.signature`."""
@@ -384,12 +414,6 @@ def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
     if isinstance(human, str) and human in WINS:
         facts["human"] = human
     return facts
-
-
-def _score_values(opinion: Opinion) -> dict[str, float]:
-    if opinion.verdict is None:
-        return dict(opinion.scores)
-    return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict])}
 
 
 def _write_opinion(opinion: Opinion) -> str:

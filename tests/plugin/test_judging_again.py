@@ -413,3 +413,23 @@ def test_the_arguments_of_a_declaration_hold_when_its_answers_are_judged_again(
 def test_a_run_without_judges_of_its_own_needs_criteria(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", "base", "--judge=function:judges:strict"]) == 2, over.path
     assert "declares no scorer that asks a judge; name the question with --criteria" in capsys.readouterr().err
+
+
+UNSURE = """
+def leaning(messages):
+    return "Verdict: cannot tell" if "xxxx" in str(messages) else "Verdict: yes"
+"""
+
+
+def test_the_certificate_counts_cases_of_which_a_judge_cannot_tell_apart_from_unread_ones(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    scorers = 'scorers=[rubric("Is it short?", name="short", fields=["answer"], cannot_tell=True)])\n'
+    declared = OWN[: OWN.index("scorers=[")] + scorers + OWN[OWN.index("def test_own") :]
+    suite.pytester.makepyfile(test_own=declared, leanings=UNSURE)
+    suite.run("--run=base", "--judge-model=function:leanings:leaning").assert_outcomes(passed=5)
+    monkeypatch.chdir(suite.path)
+    monkeypatch.syspath_prepend(suite.path)
+    (line,) = [line for line in certificate(suite) if "leaning" in line and "hash:" in line]
+    assert [cell.strip() for cell in line.split("|")[2:6]] == ["1.000 [0.292, 1.000]", "0.0", "40.0", "5"]

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.output.reports.judges.estimates import share
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.tally import Estimate
@@ -47,13 +48,13 @@ class Judged:
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
-    """Read the judged cases, in order; cases without a usable judgement are left out."""
+    """Read the judged cases, in order; cases and ballots without a verdict ("cannot tell") are left out."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
-    return [_read_case(row, facts) for row, facts in rows if facts.get("ballots")]
+    return [_read_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL]
 
 
 def _read_case(row: Row, facts: Mapping[str, Any]) -> Judged:
-    votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"])
+    votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
     return Judged(row.case, row.sample, row.epoch, facts["verdict"], votes, facts)
 
 

@@ -35,6 +35,7 @@ class JudgeResults:
     scores: Mapping[str, float]  # The scores by case; cases whose judgement could not be read are left out.
     asked: int  # The number of cases to judge.
     passes: float | None  # The lowest score that passes; None if scores are not verdicts.
+    untold: float = 0  # The number of cases of which the judge says that it cannot tell.
     # For each metric of mutation tests (`detects_numbers`, ...), 1.0 or 0.0 by case.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""  # The judge's signature.
@@ -102,7 +103,8 @@ def _make_judges(judges: Sequence[JudgeResults]) -> Table:
         (
             judge.name,
             _mean(list(judge.scores.values())),
-            1 - len(judge.scores) / judge.asked,
+            (judge.asked - judge.untold - len(judge.scores)) / judge.asked,
+            judge.untold / judge.asked,
             judge.asked,
             judge.signature,
         )
@@ -112,6 +114,7 @@ def _make_judges(judges: Sequence[JudgeResults]) -> Table:
         Column("Judge"),
         Column("Mean score", "number", 3),
         Column("Not read (%)", "percent"),
+        Column("Cannot tell (%)", "percent"),
         Column("Cases", "count"),
         Column("Signature"),
     )
