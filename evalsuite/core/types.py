@@ -161,7 +161,7 @@ def as_message(message: Message | Mapping[str, Any]) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one or several calls took.
+    """Number, tokens and cost of one or several calls.
 
     Attributes:
         calls: number of completions.
@@ -304,14 +304,14 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a score can be, and which way is better.
+    """A score's range, unit and direction.
 
     A scorer declares its scores in an attribute `metrics`, all of them or none; a benchmark those of its scorers and
     its derived ones in `Benchmark.metrics`, both by name. If every scorer declares its scores, a gate on another name
     is refused before the model is asked.
 
-    `evalsuite_max_regression` is a share of the range, and intervals stay within the range. Without one, a score
-    that is not 0 or 1 is compared with a baseline only where `evalsuite_margin` says which loss would matter.
+    The loss that matters is a share of the range (0.02), and intervals stay within the range. Without one, a score
+    that is not 0 or 1 is compared with a baseline only where a gate says which loss would matter.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
@@ -357,7 +357,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one case leaves behind: one line of `records.jsonl`.
+    """The result of one case: one line of `records.jsonl`.
 
     Attributes:
         case: pytest's node id, equal on every worker.
