@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Record
     from evalsuite.decisions.gates import Gate, GateDecision
-    from evalsuite.judges.rubrics import Rubric
     from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
@@ -210,7 +209,7 @@ def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: 
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 
 
-def _make_rubric(options: argparse.Namespace) -> Rubric:
+def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
     scale = None
     if options.scale:
         low, _, high = options.scale.partition("-")

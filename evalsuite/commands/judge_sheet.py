@@ -21,12 +21,13 @@ from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.json_codec import digest
-from evalsuite.judges.criteria import Likert, YesNo, criteria_of
-from evalsuite.judges.forms import Aspect, ChoiceForm, ScoresForm
+from evalsuite.judges.criteria import YesNo, criteria_of
+from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.prompts import as_text, find_media
 from evalsuite.judges.rubrics import Rubric, rubric
 from evalsuite.judges.scorers import WINS, JudgeScorer
+from evalsuite.metrics.text import as_texts
 from evalsuite.output.exports import inert
 from evalsuite.output.page.document import sheet_page
 from evalsuite.results.run_folders import find_folder
@@ -55,6 +56,11 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     add_question(parser)
     parser.add_argument(
         "--random", action="store_true", help="draw all cases alike, also where judges disagree (for kappa and rho)"
+    )
+    parser.add_argument(
+        "--equally",
+        metavar="TAG,...",
+        help="draw equally many cases for each value of these tags, such as domain,bucket",
     )
     parser.add_argument("--score", metavar="NAME", help="the judge's score that people give (default: the first)")
     parser.add_argument(
@@ -85,9 +91,11 @@ def run_label(options: argparse.Namespace) -> int:
         raise RunError(f"{folder.path} has no case with an answer to label")
     table, page = _name_files(options)
     questions = {name: _choose_question(run, name, answered, options) for name in names}
+    answered = [record for record in answered if questions[record.benchmark].is_asked(record)]
     earlier = [] if options.random else read_scores(folder.path / AGAIN / "judge" / SCORES)
     spreads = [0.0 if options.random else questions[one.benchmark].find_spread(one, earlier) for one in answered]
-    weights = draw_cases(spreads, options.cases, options.seed)
+    strata = [_find_stratum(record, options.equally) for record in answered]
+    weights = draw_equally(strata, spreads, options.cases, options.seed)
     chosen = [(answered[at], weight) for at, weight in weights.items()]
     weighted = len(set(weights.values())) > 1
     if page:
@@ -101,7 +109,8 @@ def run_label(options: argparse.Namespace) -> int:
         csv.writer(rows).writerows([columns, *listed])
         _write_new(table, rows.getvalue())
     written = " and ".join(str(path) for path in (table, page) if path)
-    how = ", more of those on which judges disagree; --random draws all alike" if weighted else ""
+    how = ", more of those on which judges disagree; --random draws all alike" if any(spreads) and weighted else ""
+    how += f", of {len(set(strata))} strata ({options.equally})" if options.equally else ""
     sys.stdout.write(for_terminal(f"{written}: {len(chosen)} of {len(cases)} cases to label{how}") + "\n")
     return 0
 
@@ -136,6 +145,30 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     sums, start = list(accumulate(likely[at] for at in order)), random.random()
     chosen = [order[min(bisect(sums, start + step), len(order) - 1)] for step in range(count)]
     return {at: 1 / likely[at] for at in random.sample(chosen, len(chosen))}
+
+
+def draw_equally(strata: Sequence[str], spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
+    """Draw as many cases from each stratum, as far as it has them, in random order; return weights as `draw_cases`."""
+    members: dict[str, list[int]] = {}
+    for at, stratum in enumerate(strata):
+        members.setdefault(stratum, []).append(at)
+    if count < len(members):
+        raise RunError(f"--cases {count} is too few for {len(members)} strata; give at least one case for each")
+    drawn: dict[int, float] = {}
+    # A stratum with too few cases leaves its share to the larger ones.
+    for left, cases in zip(range(len(members), 0, -1), sorted(members.values(), key=len), strict=True):
+        weights = draw_cases([spreads[at] for at in cases], (count - len(drawn)) // left, seed + left - 1)
+        drawn |= {cases[at]: weight for at, weight in weights.items()}
+    order = Random(seed).sample(list(drawn), len(drawn))  # noqa: S311 - a random order, no secret
+    return {at: drawn[at] for at in order}
+
+
+def _find_stratum(record: Record, tags: str | None) -> str:
+    """Find the values of the tags, in one text; refuse a tag that the case does not have."""
+    names = tags.split(",") if tags else []
+    if missing := [name for name in names if name not in record.tags]:
+        raise RunError(f"--equally: {record.case} has no tag {missing[0]!r}; it has {', '.join(record.tags) or 'none'}")
+    return ", ".join(record.tags[name] for name in names)
 
 
 def _name_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
@@ -183,7 +216,8 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
 def _name_scores(scorer: JudgedScorer) -> list[str]:
     if isinstance(scorer, Rubric):
         return [scorer.name]
-    return list(scorer.aspects) if isinstance(scorer, JudgeScorer) else []
+    # The page has keys for two answers.
+    return list(scorer.aspects) if isinstance(scorer, JudgeScorer) and len(scorer.rivals) < 2 else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,26 +239,32 @@ class _Question:
         values += [value for value in found if value is not None]
         return pstdev(values) if len(values) > 1 else 0.0
 
+    def is_asked(self, record: Record) -> bool:
+        """Tell whether a judge would be asked about a case; benchmarks' scorers may leave cases out."""
+        asks = getattr(self.scorer, "asks", None)
+        return asks is None or asks(*self.subject.case(record))
+
     def show(self, record: Record, seed: int) -> dict[str, Any]:
         """Describe a case for the page; which of two answers is first is drawn at random."""
         sample, transcript = case = self.subject.case(record)
         scorer, low, high = self.scorer, 0.0, 1.0
         choices = [("y", "yes", "yes"), ("n", "no", "no")]
         question, media = "Is the answer right?", find_media(sample.input)
-        sections = [("question", as_text(sample.input)), ("answer", transcript.answer)]
+        right = [("right", "\n".join(as_texts(sample.target)))] if hasattr(scorer, "asks") and sample.target else []
+        sections = [("question", as_text(sample.input)), *right, ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
             criteria = scorer.criteria or criteria_of(sample)
             question, sections, media = scorer.question(sample), scorer.sections(*case), list(scorer.media(*case))
             low, high = criteria.worst, criteria.best
             choices = choices if isinstance(criteria, YesNo) else _list_points(criteria)
         elif isinstance(scorer, JudgeScorer):
-            swapped = bool(scorer.rival) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
+            swapped = bool(scorer.rivals) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
             aspect = scorer.aspects[self.score]
-            question = ChoiceForm(aspect).task() if scorer.rival else ScoresForm((aspect,)).task()
+            question = ChoiceForm(aspect).task() if scorer.rivals else ScoresForm((aspect,)).task()
             sections = scorer.subject(*case).parts(swapped=swapped)
             first, second = ("second", "first") if swapped else ("first", "second")
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
-            if not scorer.rival:
+            if not scorer.rivals:
                 low, high, choices = aspect.low, aspect.high, _list_points(aspect)
         pictures = [url for part in media if (url := _find_picture(part))]
         # The page loads nothing, so a picture elsewhere is shown by its address.
@@ -241,7 +281,7 @@ class _Question:
 
 def _list_points(scale: Any) -> list[tuple[str, str, str]]:
     """List the points of a scale that has a key for each; empty for other scales, whose numbers are typed."""
-    if not isinstance(scale, (Likert, Aspect)) or scale.low < 0 or scale.high > 9:
+    if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]
 

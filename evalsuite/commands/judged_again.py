@@ -29,6 +29,7 @@ from evalsuite.judges.mutations import (
 )
 from evalsuite.judges.prompts import OFFICE, mark_sections
 from evalsuite.judges.rubrics import Rubric
+from evalsuite.judges.scorers import JudgeScorer
 from evalsuite.models.function import FunctionBackend
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.tally import Row, Tally
@@ -295,6 +296,8 @@ class _MutationTest:
         for original, cases in enumerate(sides):
             changed = await self._write(kind, cases, self.most) if kind in WRITTEN else self._play(kind, cases)
             scores = await self._judge(changed)
+            if kind == "position" and self._find_rival():
+                scores = {case: 1 - score for case, score in scores.items()}
             resisted = {case: value for case, value in resisted.items() if case in scores}
             for case in resisted:
                 before, after = (self.judge.scores[case] if original else caught[case][1]), scores[case]
@@ -304,7 +307,12 @@ class _MutationTest:
         return resisted
 
     def _play(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
-        played = {case: trick(kind, one, self.judge.judge) for case, one in cases.items() if list_texts(one[1])}
+        def play(case: Case) -> Case | None:
+            if kind != "position" or not (rival := self._find_rival()):
+                return trick(kind, case, self.judge.judge)
+            return _exchange_answers(case, *rival)
+
+        played = {case: play(one) for case, one in cases.items() if list_texts(one[1])}
         return {case: one for case, one in played.items() if one and self._shows(cases[case], one)}
 
     async def _judge(self, cases: Mapping[str, Case]) -> dict[str, float]:
@@ -316,11 +324,24 @@ class _MutationTest:
         shown = getattr(self.scorer, "sections", None)
         return shown is None or shown(*before) != shown(*after)
 
+    def _find_rival(self) -> tuple[JudgeScorer, str] | None:
+        """Return the scorer and the key of the only rival, if the judge compares two answers."""
+        if isinstance(self.scorer, JudgeScorer) and len(self.scorer.rivals) == 1:
+            return self.scorer, self.scorer.rivals[0]
+        return None
+
     def _draw(self, kind: str, cases: Iterable[str]) -> list[str]:
         return sorted(cases, key=lambda case: (self._random(kind, case).random(), case))
 
     def _random(self, kind: str, case: str) -> Random:
         return Random(f"{self.seed} {kind} {case}")  # noqa: S311 - a random choice of cases, not a secret
+
+
+def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
+    """Exchange an answer and its rival, so that each is shown at the other's place."""
+    sample, transcript = case
+    answer, other = scorer.subject(*case).answers
+    return replace(sample, metadata={**sample.metadata, rival: answer}), rewrite(transcript, transcript.answer, other)
 
 
 def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:

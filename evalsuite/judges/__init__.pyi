@@ -1,11 +1,21 @@
-from .criteria import Checklist, Each, Likert, Tree, YesNo
-from .forms import Aspect
+from .criteria import Checklist, Each, Tree, YesNo
+from .forms import Likert
+from .older_names import multiple_evidence, pairwise, single, weighted
 from .panels import DebaterRole
-from .rubrics import each_turn, factual, faithful, follows, relevant, rubric
-from .scorers import JudgeScorer, multiple_evidence, pairwise, panel, single, weighted
+from .rubrics import (
+    citations,
+    context_precision,
+    context_recall,
+    each_turn,
+    factual,
+    faithful,
+    follows,
+    relevant,
+    rubric,
+)
+from .scorers import JudgeScorer, panel
 
 __all__ = [
-    "Aspect",
     "Checklist",
     "DebaterRole",
     "Each",
@@ -13,6 +23,9 @@ __all__ = [
     "Likert",
     "Tree",
     "YesNo",
+    "citations",
+    "context_precision",
+    "context_recall",
     "each_turn",
     "factual",
     "faithful",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
-from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, Aspect, read_scores
-from evalsuite.judges.judgements import CANNOT_TELL
+from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, OnScale, Reading
+from evalsuite.judges.judgements import CANNOT_TELL, tells
 from evalsuite.judges.parsing import (
     CLOSING,
     OPENING,
@@ -32,28 +32,17 @@ from evalsuite.judges.parsing import (
     read_value,
     remove_thoughts,
 )
+from evalsuite.judges.prompts import NONE
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
+    from evalsuite.judges.prompts import Part
 
 ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
-TEXT = {"type": "string"}
+MOST_ITEMS = 200  # A longer list is asked for again, since one call follows per claim.
+LONGEST_ITEM = 500  # Characters of a claim that a record keeps.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The content of a judge's answer."""
-
-    value: float  # NaN if the judge cannot tell.
-    reason: str  # In one line.
-    parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
-
-    @property
-    def tells(self) -> bool:
-        """Whether the judge has a verdict."""
-        return not math.isnan(self.value)
 
 
 class Criteria(Protocol):
@@ -98,54 +87,6 @@ class YesNo:
         except NoStatementError as missing:
             raise ValueError("it has no verdict, yes or no, at its beginning or end.") from missing
         return Reading(value, find_reason(remove_thoughts(text)))
-
-
-class OnScale:
-    """Criteria on a scale of whole numbers; the lowest is the worst."""
-
-    __slots__ = ()
-    low: int
-    high: int
-
-    @property
-    def worst(self) -> float:
-        return float(self.low)
-
-    @property
-    def best(self) -> float:
-        return float(self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Likert(OnScale):
-    """One question on a scale of whole numbers; `anchors` describes some or all points of the scale."""
-
-    question: str
-    low: int = 1
-    high: int = 5
-    anchors: Mapping[int, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.low < self.high:
-            raise SettingsError(f"a scale goes from a lower to a higher number; got {self.low} to {self.high}")
-        if off := [point for point in self.anchors if not self.low <= point <= self.high]:
-            raise SettingsError(f"anchors for {off} are off the scale from {self.low} to {self.high}")
-
-    def request(self) -> str:
-        points = "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))
-        return (
-            f"Score from {self.low} (worst) to {self.high} (best): {self.question}{points}\n"
-            'Reply with one JSON object: {"reason": "<in one or two sentences>", "score": '
-            f"<{self.low} to {self.high}>}}"
-        )
-
-    def schema(self) -> dict[str, Any]:
-        return object_schema(reason=TEXT, score=whole_number(self.low, self.high))
-
-    def read(self, text: str) -> Reading:
-        aspect = Aspect("score", low=self.low, high=self.high)
-        labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
-        return Reading(read_scores(text, [aspect], labels)["score"], find_reason(remove_thoughts(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +179,12 @@ class Each(OnScale):
         low: the worst score.
         high: the best score; if it is 1, the judge answers yes or no for each item.
         none: the value if the judge finds no item; an empty answer scores `low` without a judge.
+        section: the section that holds the items, such as `answer`; if it is longer than `at_once`, the judge lists the
+            items first and is then asked about each by itself. If empty, one call judges all items.
+        at_once: the greatest length, in characters, of a section whose items one call judges.
+        given: whether each text of the section is one item. The judge is asked about each by itself.
+        ranked: whether the items are in the order of a search. The value is then the average precision: the mean, over
+            the useful items, of the share of useful items up to this one.
     """
 
     item: str
@@ -245,6 +192,10 @@ class Each(OnScale):
     low: int = 0
     high: int = 1
     none: float = 1.0
+    section: str = ""
+    at_once: int = 1000
+    given: bool = False
+    ranked: bool = False
 
     def request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
@@ -261,17 +212,43 @@ class Each(OnScale):
         return object_schema(items={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
-        lists = (item.get("items") for item, _, _ in find_objects(remove_thoughts(text)))
-        entries = next((items for items in lists if isinstance(items, list)), None)
+        entries = _find_items(text)
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
-        if not entries:
+        items = [str(entry.get(self.item, "")) for entry in entries]
+        return self.combine(items, [Reading(self._score(entry), one_line(entry.get("reason"))) for entry in entries])
+
+    def split(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
+        """Separate the texts of the items' section from the other sections; None if one call judges all items."""
+        held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
+        if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
+            return None
+        return [part for part in parts if part not in held], [text for _, text in held if text != NONE]
+
+    def list_items(self) -> Items:
+        """Return the request for a list of the items."""
+        return Items(self.item, self.section)
+
+    def question_about_one(self) -> YesNo | Likert:
+        """Return the question about one item, which has a section of its own."""
+        question = f"Of the {self.item} in its section: {self.question}"
+        return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
+
+    def combine(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
+        """Combine the readings of all items; the value is NaN if the judge cannot tell for at least half of them."""
+        if not items:
             return Reading(self.none, f"there is no {self.item}")
-        scores = [self._score(entry) for entry in entries]
-        names = [f"{at}. {entry.get(self.item, '')}"[:80] for at, entry in enumerate(entries, 1)]
-        worst = min(range(len(scores)), key=scores.__getitem__)
-        reason = f"{names[worst]}: {one_line(entries[worst].get('reason'))}"
-        return Reading(math.fsum(scores) / len(scores), reason, dict(zip(names, scores, strict=True)))
+        told = [
+            (f"{at}. {item}"[:LONGEST_ITEM], reading)
+            for at, (item, reading) in enumerate(zip(items, readings, strict=True), 1)
+            if reading.tells
+        ]
+        if not tells(len(told), len(items)):
+            return Reading(math.nan, next(reading.reason for reading in readings if not reading.tells))
+        scores = [reading.value for _, reading in told]
+        name, worst = min(told, key=lambda one: one[1].value)
+        value = _average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
+        return Reading(value, f"{name[:80]}: {worst.reason}", {name: reading.value for name, reading in told})
 
     def _score(self, entry: Mapping[str, Any]) -> float:
         value = entry.get("score", entry.get("verdict"))
@@ -281,6 +258,41 @@ class Each(OnScale):
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number
+
+
+def _find_items(text: str) -> list[Any] | None:
+    lists = (item.get("items") for item, _, _ in find_objects(remove_thoughts(text)))
+    return next((items for items in lists if isinstance(items, list)), None)
+
+
+def _average_precision(scores: Sequence[float]) -> float:
+    found = [at for at, score in enumerate(scores, 1) if score]
+    return math.fsum(hit / at for hit, at in enumerate(found, 1)) / len(found) if found else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Items(OnScale):
+    """Asks for a list of items, such as the claims of an answer; the items are the names of the reading's parts."""
+
+    item: str
+    section: str
+    low, high = 0, 1
+
+    def request(self) -> str:
+        return (
+            f"List every {self.item} in the section {self.section}, each as a short sentence that can be understood by "
+            "itself. Keep its citations, such as [2]. Do not judge it.\n"
+            f'Reply with one JSON object: {{"items": ["<{self.item}>", ...]}}'
+        )
+
+    def schema(self) -> dict[str, Any]:
+        return object_schema(items={"type": "array", "items": TEXT})
+
+    def read(self, text: str) -> Reading:
+        items = _find_items(text)
+        if items is None or len(items) > MOST_ITEMS or not all(isinstance(item, str) for item in items):
+            raise ValueError(f'it is not a JSON object with a list of at most {MOST_ITEMS} texts under "items".')
+        return Reading(1.0, "", dict.fromkeys((item for item in items if item.strip()), 1.0))
 
 
 def read_yes_or_no(value: Any) -> float:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
 from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Opinion, PairVerdict, better, majority, mean_scores
-from evalsuite.judges.parsing import AnswerField, AnswerForm, Choice, NoStatementError, NumberForm
+from evalsuite.judges.parsing import (
+    AnswerField,
+    AnswerForm,
+    Choice,
+    NoStatementError,
+    NumberForm,
+    find_reason,
+    remove_thoughts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.judges.judgements import Lead
 
 T = TypeVar("T")
+TEXT = {"type": "string"}
 NO_SYNONYMS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SCORE_SYNONYMS = ("score", "rating", "mark", "grade", "result")
 """Synonyms that judges write for `score` if only one score was requested."""
@@ -80,78 +89,135 @@ GRADES_OR_NONE: Choice[float | str] = Choice({**GRADES.options, CANNOT_TELL: CAN
 
 
 @dataclass(frozen=True, slots=True)
-class Aspect:
-    """One aspect that a judge scores.
+class Reading:
+    """The content of a judge's answer."""
+
+    value: float  # NaN if the judge cannot tell.
+    reason: str  # In one line.
+    parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
+
+    @property
+    def tells(self) -> bool:
+        """Whether the judge has a verdict."""
+        return not math.isnan(self.value)
+
+
+class OnScale:
+    """Criteria on a scale of whole numbers; the lowest is the worst."""
+
+    __slots__ = ()
+    low: int
+    high: int
+
+    @property
+    def worst(self) -> float:
+        return float(self.low)
+
+    @property
+    def best(self) -> float:
+        return float(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Likert(OnScale):
+    """One question on a scale of whole numbers.
 
     Attributes:
-        name: the aspect's name, which is also used in the metric's name.
-        meaning: what a judge should examine; empty if the name is clear by itself.
+        question: what the judge examines; empty if the name is clear by itself.
         low: the worst score.
         high: the best score.
+        anchors: descriptions of some or all points of the scale.
+        name: the name of the score, where a judge gives several.
     """
 
-    name: str
-    meaning: str = ""
+    question: str
     low: int = 1
-    high: int = 10
+    high: int = 5
+    anchors: Mapping[int, str] = field(default_factory=dict)
+    name: str = ""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise SettingsError(f"aspect {self.name!r}: low must be less than high; got {self.low} and {self.high}")
-        if self.name != " ".join(self.name.split()) or not self.name:
-            raise SettingsError(f"an aspect's name is one line of words; got {self.name!r}")
+            raise SettingsError(f"a scale goes from a lower to a higher number; got {self.low} to {self.high}")
+        if off := [point for point in self.anchors if not self.low <= point <= self.high]:
+            raise SettingsError(f"anchors for {off} are off the scale from {self.low} to {self.high}")
+        if self.name != " ".join(self.name.split()):
+            raise SettingsError(f"the name of a score is one line of words; got {self.name!r}")
+
+    @property
+    def label(self) -> str:
+        """The name of the score in a judge's answer."""
+        return self.name or "score"
+
+    def request(self) -> str:
+        return (
+            f"Score from {self.low} (worst) to {self.high} (best): {self.question or self.name}{self._list_anchors()}\n"
+            'Reply with one JSON object: {"reason": "<in one or two sentences>", "score": '
+            f"<{self.low} to {self.high}>}}"
+        )
+
+    def _list_anchors(self) -> str:
+        return "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))
+
+    def schema(self) -> dict[str, Any]:
+        return object_schema(reason=TEXT, score=whole_number(self.low, self.high))
+
+    def read(self, text: str) -> Reading:
+        score = replace(self, name="score")
+        labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
+        return Reading(read_scores(text, [score], labels)["score"], find_reason(remove_thoughts(text)))
 
     def describe(self) -> str:
-        """Write name, scale and meaning for a prompt."""
-        meaning = f": {self.meaning}" if self.meaning else ""
-        return f"{self.name} ({self.low} to {self.high}{meaning})"
+        """Write name, scale, question and anchors for a prompt."""
+        meaning = f": {self.question}" if self.question else ""
+        return f"{self.label} ({self.low} to {self.high}{meaning}){self._list_anchors()}"
 
-    def check(self, value: float, label: str = "") -> float:
+    def check(self, value: float) -> float:
         """Check a score and return it.
 
         Raises:
             ValueError: the score is off the scale.
         """
         if not self.low <= value <= self.high:
-            raise ValueError(f"{label or self.name}: {value:g} is off the scale from {self.low} to {self.high}.")
+            raise ValueError(f"{self.label}: {value:g} is off the scale from {self.low} to {self.high}.")
         return value
 
 
-QUALITY = Aspect("quality", "how well the answer does overall what was asked")
+QUALITY = Likert("how well the answer does overall what was asked", 1, 10, name="quality")
 
 
 def read_scores(
-    text: str, aspects: Sequence[Aspect], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
+    text: str, aspects: Sequence[Likert], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
 ) -> dict[str, float]:
-    """Read the score of each aspect, from lines with the aspects' names or from a JSON object.
+    """Read the score of each aspect, in the aspects' order, from lines with their names or from a JSON object.
 
     If only one score was requested, its label may be missing, `score` or a synonym.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
-        aspect.name: AnswerField((aspect.name, *labels.get(aspect.name, ()), *general), NumberForm(aspect.high))
+        aspect.label: AnswerField((aspect.label, *labels.get(aspect.label, ()), *general), NumberForm(aspect.high))
         for aspect in aspects
     }
-    by_name = {aspect.name: aspect for aspect in aspects}
+    by_name = {aspect.label: aspect for aspect in aspects}
     try:
         scores = AnswerForm(fields).read(text)
     except NoStatementError as missing:
         aspect = by_name[missing.args[0]]
-        wanted = f"{aspect.name}: followed by a number from {aspect.low} to {aspect.high}"
+        wanted = f"{aspect.label}: followed by a number from {aspect.low} to {aspect.high}"
         raise ValueError(f"it has no line of the form {wanted}.") from missing
-    return {name: by_name[name].check(score) for name, score in scores.items()}
+    return {name: aspect.check(scores[name]) for name, aspect in by_name.items()}
 
 
-def read_score(text: str, aspect: Aspect) -> float:
+def read_score(text: str, aspect: Likert) -> float:
     """Read a single requested score; for the errors see `read_scores`."""
-    return read_scores(text, [aspect])[aspect.name]
+    return read_scores(text, [aspect])[aspect.label]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresForm:
     """Scores of one answer, one per aspect; several judgements are averaged."""
 
-    aspects: tuple[Aspect, ...] = (QUALITY,)
+    aspects: tuple[Likert, ...] = (QUALITY,)
     compares = False
 
     def task(self) -> str:
@@ -159,12 +225,12 @@ class ScoresForm:
         return f"Score the answer on {listed}. The highest number is the best."
 
     def request(self, lead: Lead = "Reply") -> str:
-        *most, last = (f"`{aspect.name}: `" for aspect in self.aspects)
+        *most, last = (f"`{aspect.label}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
         return f"{self.task()} {lead} with {lines} followed by your number."
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(**{aspect.name: whole_number(aspect.low, aspect.high) for aspect in self.aspects})
+        return object_schema(**{aspect.label: whole_number(aspect.low, aspect.high) for aspect in self.aspects})
 
     def parse(self, text: str) -> Opinion:
         return Opinion(read_scores(text, self.aspects))
@@ -177,7 +243,7 @@ class ScoresForm:
 class PairedScores:
     """Scores of two answers; the answer with the higher mean is better, and equal means are a tie."""
 
-    aspect: Aspect = QUALITY
+    aspect: Likert = QUALITY
     compares = True
 
     def task(self) -> str:
@@ -194,7 +260,7 @@ class PairedScores:
         return object_schema(**{"Score of answer 1": score, "Score of answer 2": score})
 
     def parse(self, text: str) -> Opinion:
-        places = [Aspect(label, low=self.aspect.low, high=self.aspect.high) for label in PLACES]
+        places = [replace(self.aspect, name=label) for label in PLACES]
         return _as_scores(*read_scores(text, places, PLACES).values())
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -206,14 +272,16 @@ class PairedScores:
 class ChoiceForm:
     """A choice of the better of two answers; the majority of several judgements counts; without one, it is a tie."""
 
-    aspect: Aspect = QUALITY
+    aspect: Likert = QUALITY
     cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may say so.
     compares = True
+    words: ClassVar[tuple[str, ...]] = PLAIN
 
     def task(self) -> str:
-        on = "" if self.aspect == QUALITY else f" in {self.aspect.name}"
-        meaning = f" {self.aspect.meaning}" if on and self.aspect.meaning else ""
-        return f"Which answer is better{on}?{meaning}"
+        if self.aspect == QUALITY:
+            return "Which answer is better?"
+        meaning = f" {self.aspect.question}" if self.aspect.question else ""
+        return f"Which answer is better in {self.aspect.name or 'this respect'}?{meaning}"
 
     def request(self, lead: Lead = "Reply") -> str:
         return _ask_for_one(self.task(), lead, self._list_words())
@@ -226,39 +294,50 @@ class ChoiceForm:
         return Opinion(verdict=verdict)
 
     def _list_words(self) -> tuple[str, ...]:
-        return (*PLAIN, CANNOT_TELL) if self.cannot_tell else PLAIN
+        return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
 
 
 @dataclass(frozen=True, slots=True)
-class GradedChoice:
+class GradedChoice(ChoiceForm):
     """A choice of the better answer, with a degree; the score is the mean preference for the first, from 0 to 1."""
 
-    aspect: Aspect = QUALITY
-    cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may say so.
-    compares = True
+    words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
 
     def task(self) -> str:
-        return f"{ChoiceForm(self.aspect).task()} By how much?"
-
-    def request(self, lead: Lead = "Reply") -> str:
-        return _ask_for_one(self.task(), lead, self._list_words())
-
-    def schema(self) -> dict[str, Any]:
-        return _make_one_of(self._list_words())
+        return f"{ChoiceForm.task(self)} By how much?"
 
     def parse(self, text: str) -> Opinion:
         """Read the preference; a verdict without a degree, such as `Verdict: 1`, is refused."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _as_preference(read)
 
-    def _list_words(self) -> tuple[str, ...]:
-        return (*LEVELS, CANNOT_TELL) if self.cannot_tell else tuple(LEVELS)
-
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return _as_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+
+
+@dataclass(frozen=True, slots=True)
+class BestForm:
+    """A choice of the best of several answers."""
+
+    aspect: Likert
+    count: int  # The number of answers, at most 9.
+
+    def request(self) -> str:
+        return _ask_for_one(ChoiceForm(self.aspect).task().replace("better", "best"), "Reply", self._list_words())
+
+    def schema(self) -> dict[str, Any]:
+        return _make_one_of(self._list_words())
+
+    def read_place(self, text: str) -> int:
+        """Read the place of the best answer, from 1; 0 is a tie."""
+        places = {at: _answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
+        return _read_verdict(text, Choice({**places, 0: _TIE.replace("|c|", "|")}), self._list_words())
+
+    def _list_words(self) -> tuple[str, ...]:
+        return (*map(str, range(1, self.count + 1)), "tie")
 
 
 def _ask_for_one(task: str, lead: Lead, verdicts: Iterable[str]) -> str:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import TokenLogprob
     from evalsuite.judges.asking import Judgement, Log
-    from evalsuite.judges.forms import Aspect
+    from evalsuite.judges.forms import Likert
     from evalsuite.judges.prompts import JudgedInput
 
+MOST_SAMPLES = 20
 STARS = replace(QUALITY, high=5)
 ALTERNATIVES = 20  # Alternatives to request for each token: the maximum of OpenAI's API.
 LITTLE = 0.5  # An expected score is flagged if the total probability of all scores is lower than this.
@@ -59,8 +60,8 @@ class WeightedScore:
 class Weighted:
     """Scores each aspect of each answer separately; of two answers, the one with the higher score is better."""
 
-    aspects: tuple[Aspect, ...] = (STARS,)  # Aspects on scales of one-digit numbers, so that a score is one token.
-    samples: int = 20  # The number of samples to draw if the backend returns no log-probabilities.
+    aspects: tuple[Likert, ...] = (STARS,)  # Aspects on scales of one-digit numbers, so that a score is one token.
+    samples: int = MOST_SAMPLES  # The number of samples to draw if the backend returns no log-probabilities.
     attempts: int = 3  # Maximum answers to request, until one can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
@@ -90,13 +91,13 @@ class Weighted:
     def prompts(self) -> Sequence[str]:
         return (OFFICE, REQUEST, *([STEPS] if self.steps else []))
 
-    def _split(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
+    def _split(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
         return {place: (question, self.aspects[0]) for place, question in zip(("first", "second"), alone, strict=True)}
 
-    async def _expect(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
+    async def _expect(self, name: str, subject: JudgedInput, aspect: Likert, model: Model) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe(), steps=steps)
         prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}", parts=subject.media)]
@@ -109,7 +110,7 @@ class Weighted:
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
-    async def _write_steps(self, aspect: Aspect, model: Model) -> tuple[str, Log]:
+    async def _write_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
             return "", ()
         params = {**self.params, "max_tokens": STEPS_TOKENS}
@@ -128,7 +129,7 @@ class Weighted:
         return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log)
 
 
-async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect) -> WeightedScore | None:
+async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert) -> WeightedScore | None:
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
@@ -139,7 +140,7 @@ async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: A
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
-def read_whole_score(aspect: Aspect) -> Callable[[str], int]:
+def read_whole_score(aspect: Likert) -> Callable[[str], int]:
     """Make a parser for answers that consist of one whole number on the aspect's scale."""
 
     def parse(text: str) -> int:
@@ -166,7 +167,7 @@ def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
     return ()
 
 
-def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) -> tuple[float, float] | None:
+def expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) -> tuple[float, float] | None:
     """Compute the expected score and the total probability of all scores, from the alternatives of the score's token.
 
     The result is None if no token is a score, or if all scores have a probability of zero.
@@ -179,7 +180,7 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) ->
     return _average({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
 
 
-def _average(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:
+def _average(likely: Mapping[str, float], aspect: Likert) -> tuple[float, float] | None:
     chances = [
         (score, math.exp(logprob)) for token, logprob in likely.items() if (score := _score(token, aspect)) is not None
     ]
@@ -189,7 +190,7 @@ def _average(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float]
     return math.fsum(score * chance for score, chance in chances) / mass, mass
 
 
-def _score(token: str, aspect: Aspect) -> int | None:
+def _score(token: str, aspect: Likert) -> int | None:
     text = token.strip()
     if len(text) == 1 and text in "0123456789" and aspect.low <= int(text) <= aspect.high:
         return int(text)

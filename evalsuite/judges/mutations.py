@@ -248,9 +248,11 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iterator[Transcript]:
-    """Drop or double one tool call with its result, or one event of a solver that keeps its calls there."""
+    """Drop or double a tool call with its result, an event of a solver that keeps its calls there, or a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
+    # The last message may be the answer, which stays.
+    spoken = [at for at, message in enumerate(transcript.messages[:-1]) if message.role == "assistant"]
     if called:
         at = rng.choice(called)
         ids = {call.id for call in transcript.messages[at].tool_calls}
@@ -261,10 +263,23 @@ def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iter
     elif logged:
         at = rng.choice(logged)
         yield replace(transcript, events=_repeat(transcript.events, at, at + 1, 2 if doubled else 0))
+    elif spoken:
+        at = rng.choice(spoken)
+        yield replace(transcript, messages=_repeat(transcript.messages, at, at + 1, 2 if doubled else 0))
 
 
 def _repeat(items: tuple[T, ...], start: int, end: int, times: int) -> tuple[T, ...]:
     return (*items[:start], *items[start:end] * times, *items[end:])
+
+
+def _reverse_list(text: str) -> str | None:
+    """Reverse the items of a list without numbers; None if there is none, or if an item has further lines."""
+    lines = text.strip().splitlines()
+    listed = [at for at, line in enumerate(lines) if re.match(r"[ \t]*[-*•][ \t]", line)]
+    if len(listed) < 2 or listed[-1] - listed[0] >= len(listed):
+        return None
+    lines[listed[0] : listed[-1] + 1] = lines[listed[0] : listed[-1] + 1][::-1]
+    return "\n".join(lines)
 
 
 def _reformat(text: str) -> str:
@@ -279,7 +294,8 @@ def trick(kind: str, case: Case, judge: str) -> Case | None:
     sample, transcript = case
     if kind == "position":
         passages = _find_passages(case)
-        return _change_passages(case, list(passages[::-1])) if len(passages) > 1 else None
+        if len(passages) > 1:
+            return _change_passages(case, list(passages[::-1]))
     text = list_texts(transcript)[0]
     changed = {
         "injection": text + INJECTION,
@@ -288,8 +304,9 @@ def trick(kind: str, case: Case, judge: str) -> Case | None:
         "confidence": CERTAIN + text,
         "own_name": f"Written by {judge}:\n\n{text}",
         "format": _reformat(text),
-    }
-    return sample, rewrite(transcript, text, changed[kind])
+        "position": _reverse_list(text),
+    }[kind]
+    return (sample, rewrite(transcript, text, changed)) if changed else None
 
 
 PERSUASIONS = (

@@ -1,24 +1,25 @@
-"""Panels: debaters speak in turns, then each judges without seeing other judgements, and votes are combined.
+"""Panels: debaters speak in turns; in the last turn, each gives a judgement, and the scores are averaged.
 
-The debate follows Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
-2308.07201, section 2 and appendix A). The final secret ballot and the wording of the prompts are ours. The benchmark
-ChatEval follows the paper's protocol.
+The protocol is that of Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
+2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is ours.
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import ask_until_parsed, read_speech, wait_for_all
 from evalsuite.judges.judgements import Ballot, Round, settle_rounds
-from evalsuite.judges.prompts import OFFICE, mark_sections
+from evalsuite.judges.prompts import OFFICE, REASONS, mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
     from evalsuite.judges.asking import Log
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
 SEATED = "{prompt} You sit on a panel and are called {name}. {office}"
+TASK = "The task of the panel: {task} Do not let the order of the answers sway you.\n"
 TALK = (
-    "It is your turn, {name}. Say in a few sentences what you make of it, and where you agree or disagree "
-    "with what was said. Do not give your final judgement yet."
+    "It is your turn to talk, {name}. Say briefly what you make of it and how you see what the others said. "
+    "The scores are given in a later turn."
 )
-LAST = "The debate is over. Give your own judgement, {name}; the others will not see it.\n"
+JUDGEMENT = "It is your turn, {name}, and this is the last turn. You need not agree with the others.\n"
 SUM_UP = (
     "You take the minutes of a panel. In a few sentences, sum up who held what and for which reasons. Add "
     f"nothing of your own. {OFFICE}"
@@ -99,83 +101,47 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 
 
 @dataclass(frozen=True, slots=True)
-class PanelRules:
-    """The rules of a panel."""
+class Panel:
+    """Debaters who speak in turns; in the last turn, each gives a judgement.
+
+    `turns` includes the last turn, so two debaters in two turns speak four times. With one_by_one, each debater sees
+    all earlier speeches, also in the last turn. With simultaneous, each sees the shuffled speeches of earlier turns.
+    With a summarizer, each sees only summaries of all earlier speeches.
+    """
 
     form: Form
     debaters: tuple[DebaterRole, ...]  # In the order of speaking.
     strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
-    turns: int = 2  # The number of turns in which the debaters speak.
+    turns: int = 2  # The number of turns, the judgement included.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
     summarizer: str | None = None  # The model that writes summaries; None for the judge model.
     attempts: int = 3  # Maximum answers to request, until one can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
-
-    fewest_turns: ClassVar[int] = 0
+    seed: int = 0  # The seed that shuffles simultaneous speeches.
+    # Whether each debater also casts a secret ballot after each turn except the last, to show who changes their mind.
+    interim: bool = False
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
             strategies = ", ".join(get_args(Strategy))
             raise SettingsError(f"a panel's strategy is one of {strategies}; got {self.strategy!r}")
-        if not self.debaters or self.turns < self.fewest_turns:
+        if not self.debaters or self.turns < 1:
             raise SettingsError(
-                f"a panel needs at least 1 debater and {self.fewest_turns} turns; got {len(self.debaters)} debaters "
-                f"and {self.turns} turns"
+                f"a panel needs at least 1 debater and 1 turn; got {len(self.debaters)} debaters and {self.turns} turns"
             )
 
-    @property
-    def orders(self) -> tuple[bool, ...]:
-        """The orders of the answers, one per debate: True if the second answer is shown first."""
-        return (False, True) if self.form.compares and self.swap else (False,)
-
-
-@dataclass(frozen=True, slots=True)
-class Panel(PanelRules):
-    """Debaters who speak for `turns` turns; then each judges without seeing the others' judgements."""
-
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        rounds = await wait_for_all(self._debate(subject, model, swapped=swapped) for swapped in self.orders)
-        return settle_rounds(self.form, rounds, self.quorum)
+        orders = (False, True) if self.form.compares and self.swap else (False,)
+        debates = [Debate(self, subject, model, swapped) for swapped in orders]
+        rounds = await wait_for_all(debate.hold() for debate in debates)
+        assessment = settle_rounds(self.form, rounds, self.quorum)
+        interim = [ballot for debate in debates for ballot in debate.interim]
+        return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
     def prompts(self) -> Sequence[str]:
-        return (OFFICE, SEATED, TALK, LAST, SUM_UP, self.form.request())
-
-    async def _debate(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
-        debate = Debate(self, subject, model, swapped)
-        try:
-            for turn in range(1, self.turns + 1):
-                await self._talk(debate, turn)
-        except JudgeError as error:
-            return debate.fail(error)
-        # In the final turn all debaters judge at once; each sees the whole debate but no other judgement.
-        judgements = await wait_for_all(
-            debate.judge(debater, self.turns + 1, LAST.format(name=debater.name) + self.form.request(), self.form.parse)
-            for debater in self.debaters
-        )
-        debate.keep(*judgements)
-        debate.count(*judgements)
-        return debate.end()
-
-    async def _talk(self, debate: Debate, turn: int) -> None:
-        """Let every debater speak once.
-
-        With the strategy one_by_one, each debater sees all earlier speeches; with simultaneous, the speeches of earlier
-        turns; with simultaneous_summarizer, only the summaries of earlier turns.
-        """
-        requests = [(debater, TALK.format(name=debater.name)) for debater in self.debaters]
-        if self.strategy == "one_by_one":
-            for debater, request in requests:
-                speeches = debate.keep(await debate.speak(debater, turn, request))
-                debate.shown += [speech.part() for speech in speeches]
-            return
-        at_once = await wait_for_all(debate.speak(debater, turn, request) for debater, request in requests)
-        parts = [speech.part() for speech in debate.keep(*at_once)]
-        if self.strategy == "simultaneous_summarizer":
-            summary = await debate.sum_up(parts, turn)
-            debate.keep(summary)
-            parts = [summary.part()]
-        debate.shown += parts
+        task, request = self.form.task(), self.form.request("End")
+        return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,60 +171,86 @@ class Silence:
 class Debate:
     """The state of a debate in one order of the answers."""
 
-    rules: PanelRules  # The panel's rules.
+    panel: Panel  # The panel's rules.
     subject: JudgedInput  # The answers to judge.
     model: Model  # The judge model.
     swapped: bool  # Whether the second answer is shown first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
+    spoken: list[Part] = field(default_factory=list)  # All simultaneous speeches so far, hidden ones included.
     ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
     problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
+    # The secret ballots, as plain data, each with its turn.
+    interim: list[Mapping[str, Any]] = field(default_factory=list)
     log: list[Mapping[str, Any]] = field(default_factory=list)  # All messages, in order.
 
     def __post_init__(self) -> None:
         """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
         shown = self.subject.shown(swapped=self.swapped)
         self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": shown}))
-        for debater in () if self.swapped else self.rules.debaters:
+        for debater in () if self.swapped else self.panel.debaters:
             self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _write_system(debater)}))
 
-    async def speak(self, debater: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
-        return await self._ask(debater, turn, request, read_speech, read_cut_off=True)
+    async def hold(self) -> Round:
+        """Hold the debate; a debate that fails has no ballots."""
+        try:
+            for turn in range(1, self.panel.turns + 1):
+                await self._hold_turn(turn)
+        except JudgeError as error:
+            return Round((), (str(error),), tuple(error.log))
+        return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
-    async def judge(
-        self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], Opinion]
-    ) -> Speech[Opinion] | Silence:
-        return await self._ask(debater, turn, request, parse)
+    async def _hold_turn(self, turn: int) -> None:
+        if self.panel.strategy == "one_by_one":
+            for debater in self.panel.debaters:
+                self.shown += self._keep([await self._speak(debater, turn)], turn)
+        else:
+            contributions = await wait_for_all(self._speak(debater, turn) for debater in self.panel.debaters)
+            self.spoken += (parts := self._keep(contributions, turn))
+            if turn < self.panel.turns:
+                self.shown += await self._summarize_or_shuffle(parts, turn)
+        if self.panel.interim and turn < self.panel.turns:
+            ballots = await wait_for_all(self._judge(debater, turn) for debater in self.panel.debaters)
+            self.interim += [{"turn": turn, **self._ballot(speech).plain()} for speech in self._log_speeches(ballots)]
 
-    async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
-        model = self.model.peer(self.rules.summarizer) if self.rules.summarizer else self.model
-        text = mark_sections([*self.subject.parts(swapped=self.swapped), *speeches])
+    async def _speak(self, debater: DebaterRole, turn: int) -> Speech[Any] | Silence:
+        task = TASK.format(task=self.panel.form.task())
+        if turn == self.panel.turns:
+            return await self._judge(debater, turn, task)
+        return await self._ask(debater, turn, task + TALK.format(name=debater.name), read_speech, read_cut_off=True)
+
+    async def _judge(self, debater: DebaterRole, turn: int, task: str = "") -> Speech[Opinion] | Silence:
+        request = JUDGEMENT.format(name=debater.name) + REASONS + self.panel.form.request("End")
+        return await self._ask(debater, turn, task + request, self.panel.form.parse)
+
+    def _keep(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
+        """Log the contributions, count those of the last turn as ballots, and return what the others see."""
+        speeches = self._log_speeches(contributions)
+        if turn == self.panel.turns:
+            self.ballots += map(self._ballot, speeches)
+            self.problems += [one.problem for one in contributions if isinstance(one, Silence)]
+        return [speech.part() for speech in speeches]
+
+    async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
+        if self.panel.strategy != "simultaneous_summarizer":
+            return shuffle_parts(parts, self.panel.seed, turn, self.subject.shown(swapped=self.swapped))
+        model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
+        text = mark_sections([*self.subject.parts(swapped=self.swapped), *self.spoken])
         prompt = [Message("system", SUM_UP), Message("user", text, parts=self.subject.media)]
         summary = await self._ask_model("summary", model, prompt, turn, read_speech, read_cut_off=True)
         if isinstance(summary, Silence):
             raise JudgeError(summary.problem, (*self.log, *summary.log))
-        return summary
+        return [speech.part() for speech in self._log_speeches([summary])]
 
-    def keep(self, *contributions: Speech[Any] | Silence) -> list[Speech[Any]]:
+    def _log_speeches(self, contributions: Sequence[Speech[T] | Silence]) -> list[Speech[T]]:
         """Log the contributions; return only the speeches."""
         for contribution in contributions:
             self.log.extend(contribution.log)
         return [one for one in contributions if isinstance(one, Speech)]
 
-    def count(self, *judgements: Speech[Opinion] | Silence) -> None:
-        """Store final judgements: as ballots, or as problems if the judgements could not be read."""
-        self.ballots += [self.ballot(judgement) for judgement in judgements if isinstance(judgement, Speech)]
-        self.problems += [judgement.problem for judgement in judgements if isinstance(judgement, Silence)]
-
-    def ballot(self, speech: Speech[Opinion]) -> Ballot:
+    def _ballot(self, speech: Speech[Opinion]) -> Ballot:
         """Convert a judgement to a ballot, where `first` is the case's first answer."""
         opinion = speech.value.exchange() if self.swapped else speech.value
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
-
-    def end(self) -> Round:
-        return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
-
-    def fail(self, error: JudgeError) -> Round:
-        return Round((), (str(error),), tuple(error.log))
 
     async def _ask(
         self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], T], **options: Any
@@ -276,7 +268,7 @@ class Debate:
             # Leave out the prompt, because the debate's log contains it already; keep repeated questions.
             return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
 
-        options = {"attempts": self.rules.attempts, **options, **self.rules.params}
+        options = {"attempts": self.panel.attempts, **options, **self.panel.params}
         try:
             judgement = await ask_until_parsed(model, prompt, parse, **options)
         except JudgeError as error:
@@ -290,3 +282,11 @@ class Debate:
 
 def _write_system(debater: DebaterRole) -> str:
     return SEATED.format(prompt=debater.prompt, name=debater.name, office=OFFICE)
+
+
+def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
+    """Shuffle the parts by the seed, the turn and the subject, so that the order is the same on every machine."""
+    digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
+    mixed = list(parts)
+    random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable
+    return mixed

@@ -21,6 +21,7 @@ REASONS = "First write down what you see for and against, in a few sentences.\n"
 Part = tuple[str, str]  # a section's name and its text
 KEY_DIGITS = 12
 WITHHELD = "[name withheld]"
+NONE = "(none)"  # the text of a section without texts
 
 
 def mark_sections(parts: Iterable[Part]) -> str:
@@ -48,10 +49,10 @@ def _make_key(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgedInput:
-    """One answer to judge, or two to compare."""
+    """One answer to judge, or several to compare."""
 
     question: str  # The question, or the conversation so far.
-    answers: tuple[str, ...]  # One or two texts.
+    answers: tuple[str, ...]
     background: str = ""  # Information that a good answer may use; empty if there is none.
     reference: str = ""  # A correct answer; empty if there is none.
     media: tuple[Mapping[str, Any], ...] = ()  # Pictures, recordings and files in the question, sent after the text.
@@ -59,7 +60,7 @@ class JudgedInput:
     def parts(self, *, swapped: bool = False) -> list[Part]:
         """List the parts that are not empty; if `swapped`, the second answer comes first."""
         answers = self.answers[::-1] if swapped else self.answers
-        names = ["answer"] if len(answers) == 1 else ["answer_1", "answer_2"]
+        names = ["answer"] if len(answers) == 1 else [f"answer_{at}" for at in range(1, len(answers) + 1)]
         context = [("question", self.question), ("background", self.background), ("reference", self.reference)]
         return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
@@ -167,7 +168,7 @@ def _show_calls(transcript: Transcript) -> list[Part]:
     shown = [f"{call.name}({call.arguments})\n-> {results.get(call.id, '(no result)')}" for call in calls]
     shown = shown or [_write(event) for event in transcript.events if "tool" in event or "calls" in event]
     parts = [(f"tool call {at}", text) for at, text in enumerate(shown, 1)]
-    return parts or [("tool calls", "(none)")]
+    return parts or [("tool calls", NONE)]
 
 
 def _find_value(source: str, sample: Sample, transcript: Transcript) -> Any:
@@ -188,7 +189,7 @@ def _find_value(source: str, sample: Sample, transcript: Transcript) -> Any:
 def _number_sections(name: str, value: Any) -> list[Part]:
     if not isinstance(value, (list, tuple)):
         return [(name, _write(value))]
-    return [(f"{name} {at}", _write(item)) for at, item in enumerate(value, 1)] or [(name, "(none)")]
+    return [(f"{name} {at}", _write(item)) for at, item in enumerate(value, 1)] or [(name, NONE)]
 
 
 def _write(value: Any) -> str:

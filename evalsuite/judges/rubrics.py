@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
-from evalsuite.judges.criteria import Each, Likert, OnScale, OrCannotTell, Reading, Template, as_criteria, criteria_of
+from evalsuite.judges.criteria import Each, OrCannotTell, Template, as_criteria, criteria_of
+from evalsuite.judges.forms import Likert, OnScale, Reading
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import CANNOT_TELL, COUNTED_APART, declare_scores, describe, signature, tells
 from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields, show_media
+from evalsuite.judges.scorers import make_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,17 +27,21 @@ if TYPE_CHECKING:
     from evalsuite.judges.asking import Log
     from evalsuite.judges.criteria import Criteria
     from evalsuite.judges.prompts import Part
+    from evalsuite.judges.scorers import JudgeScorer, Levels
 
-Aggregate = Literal["mean", "median", "min", "max", "majority"]
+Aggregate = Literal["mean", "median", "min", "max", "majority", "expected"]
 CONFIRMING_TEMPERATURE = 1.0  # the temperature of repeated questions; at 0, a judge would repeat its answer
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
-    criteria: str | Sequence[str] | Mapping[str, Any] | Criteria | None = None,
+    criteria: str | Sequence[str] | Sequence[Likert] | Mapping[str, Any] | Criteria | None = None,
     *,
     template: str | None = None,
     read: str | Callable[[str], float] | None = None,
-    name: str = "rubric",
+    compare: str | Sequence[str] = (),
+    levels: Levels = 3,
+    swap: bool = True,
+    name: str = "",
     scale: tuple[int, int] | None = None,
     anchors: Mapping[int, str] | None = None,
     steps: Sequence[str] = (),
@@ -50,23 +56,31 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     cannot_tell: bool = False,
     attempts: int = 3,
     **params: Any,
-) -> Rubric:
+) -> Rubric | JudgeScorer:
     """Make a judge with your own criteria; it gives its reasons before its score.
 
-    Each judge is called once per sample; its reason becomes the score's note.
+    Each judge is called once per sample; its reason becomes the score's note. A comparison takes a call per order.
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
             perhaps with weights, form a checklist; its value is the weight that has the answer yes, by the sum of the
             positive weights; a fault has a negative weight. A decision tree consists of nodes
             `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree`
-            and `Each` are accepted, too. None takes the checklist from the sample's metadata, under `criteria`.
+            and `Each` are accepted, too; several `Likert` give a score each. None takes the checklist from the sample's
+            metadata, under `criteria`; with `compare`, a scale or expected scores, None asks for overall quality.
         template: the whole prompt of a judge that was trained on it (Prometheus and its like), in place of criteria;
             `{question}`, `{answer}` and `{reference}`, or the names in `fields`, stand for these parts of the case. The
             answer is not marked off from the instructions.
         read: reads the score from such a judge's answer: a pattern with one group, whose last match counts, or a
             function that raises ValueError if it finds none. By default, the answer is read like one on a `scale`.
-        name: the name of the score.
+        compare: the key in the sample's metadata of a rival answer; `target` is also the sample's target. The judge
+            chooses the better answer, or scores both on a `scale`; the score `preference` is 1.0 if the answer under
+            test wins by most verdicts or mean scores, 0.0 if the rival does, and 0.5 otherwise. Of several rivals
+            (at most 8), the judge chooses the best answer once per order; the score is the share won.
+        levels: 3; or 5 for comparisons whose verdicts have degrees: 1.0 (much better), 0.75, 0.5, 0.25 and 0.0, which
+            are averaged.
+        swap: whether to show two answers in both orders; otherwise the answer under test comes first.
+        name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
         scale: the lowest and the highest point of the scale; None for a question with the answers yes and no.
         anchors: descriptions of points; without `scale`, the lowest and the highest of them define the scale.
         steps: the steps that the judge follows before it judges.
@@ -76,7 +90,9 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             key. A mapping also names the sections. The default is the question, the answer and the references, if any.
         model: the judge model, or a list of judge models; the default is the run's judge model.
         samples: the number of judgements of each judge, at temperature 1 if there are several.
-        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`.
+        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`; or `expected`,
+            the expected score by the probabilities of the score's token (G-Eval), on a scale of one digit. Without
+            log-probabilities, `samples` (20 by default) are drawn, and the fact `weights` says so.
         quorum: the minimum number of readable judgements; None requires more than half.
         passes: the lowest value that passes. None requires the best value; on a scale such as 1 to 5, None means
             that cases neither pass nor fail.
@@ -94,22 +110,42 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         raise SettingsError(f"aggregate is one of {', '.join(get_args(Aggregate))}; got {aggregate!r}")
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
+    overall = criteria is None and template is None and bool(scale or anchors)
+    if compare or aggregate == "expected" or _are_scales(criteria) or overall:
+        for_one: dict[str, Any] = {"template": template, "read": read, "steps": steps, "examples": examples}
+        for_one |= {"passes": passes, "confirm_failures": confirm_failures, "aggregate": aggregate in SETTLING}
+        for_one |= {"fields": fields, "model": model and not isinstance(model, str)}
+        if wrong := next((option for option, value in for_one.items() if value), None):
+            raise SettingsError(f"rubric: {wrong}= belongs to one score of one answer; leave it out here")
+        return make_scorer(
+            cast("str | Likert | Sequence[Likert] | None", criteria),
+            compare=(compare,) if isinstance(compare, str) else tuple(compare),
+            name=name,
+            scale=scale,
+            anchors=anchors,
+            samples=samples,
+            expected=aggregate == "expected",
+            levels=levels,
+            swap=swap,
+            cannot_tell=cannot_tell,
+            attempts=attempts,
+            model=str(model or ""),
+            quorum=quorum,
+            params=generation_params(rubric, params),
+        )
     asked: Criteria | None
     if template is not None:
-        if criteria is not None or steps or examples or anchors:
-            raise SettingsError("a template is the whole prompt; leave out criteria, steps, examples and anchors")
-        if cannot_tell:
-            raise SettingsError("a template is the whole prompt; leave out cannot_tell")
+        if criteria is not None or steps or examples or anchors or cannot_tell:
+            raise SettingsError(
+                "a template is the whole prompt; leave out criteria, steps, examples, anchors and cannot_tell"
+            )
         asked = _make_template(template, scale or (1, 5), read, as_fields(fields) or USUAL)
-    elif read is not None:
-        raise SettingsError("read= belongs to a template=; the criteria say what form of answer the judge gives")
     else:
-        asked = None if criteria is None else as_criteria(criteria, scale, anchors or {})
-    if isinstance(asked, (Likert, Template)) and confirm_failures and passes is None:
-        raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
+        asked = None if criteria is None else as_criteria(cast("Any", criteria), scale, anchors or {})
+    _check_options(asked, read, levels, swap=swap, unsure=bool(confirm_failures) and passes is None)
     return Rubric(
         asked,
-        name,
+        name or "rubric",
         tuple(steps),
         tuple(examples),
         as_fields(fields),
@@ -125,6 +161,19 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     )
 
 
+def _check_options(asked: Criteria | None, read: Any, levels: int, *, swap: bool, unsure: bool) -> None:
+    if read is not None and not isinstance(asked, Template):
+        raise SettingsError("read= belongs to a template=; the criteria say what form of answer the judge gives")
+    if levels != 3 or not swap:
+        raise SettingsError("rubric: levels= and swap= belong to compare=")
+    if isinstance(asked, (Likert, Template)) and unsure:
+        raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
+
+
+def _are_scales(criteria: Any) -> bool:
+    return isinstance(criteria, (list, tuple)) and any(isinstance(one, Likert) for one in criteria)
+
+
 USUAL = {"question": "input", "answer": "answer", "reference": "target"}
 
 
@@ -137,6 +186,14 @@ def _make_template(
         wrong = f"has the unknown part {{{min(unknown)}}}" if unknown else "shows no part of the case"
         raise SettingsError(f"the template {wrong}; its parts are {', '.join(f'{{{name}}}' for name in fields)}")
     return template
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The parts of a case that a judge sees."""
+
+    parts: Sequence[Part]
+    media: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,20 +240,15 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or criteria_of(sample)
-        parts, media = self.sections(sample, transcript), self.media(sample, transcript)
-        if isinstance(criteria, Template):
-            text = criteria.fill(parts)
-        else:
-            text = f"{mark_sections(parts)}\n\n{self.instruction(criteria)}"
-        question = Message("user", text, parts=media)
+        shown = Shown(self.sections(sample, transcript), self.media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_unanswered(criteria, sample, transcript):
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading, "", ()) for model in models]
         else:
-            votes = await wait_for_all(self._ask(criteria, question, model, at) for model, at in seats)
-        value, votes = await self._confirm(criteria, question, models[0], votes)
+            votes = await wait_for_all(self.ask(criteria, shown, model, at) for model, at in seats)
+        value, votes = await self._confirm(criteria, shown, models[0], votes)
         people = people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
         )
@@ -231,18 +283,19 @@ class Rubric:
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether items are to be found in an empty answer, where the judge could only find none."""
-        shows_answer = "answer" in self._fields(sample).values()
-        return isinstance(criteria, Each) and shows_answer and not transcript.answer.strip()
+        fields = self._fields(sample)
+        holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
+        return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
 
     async def _confirm(
-        self, criteria: Criteria, question: Message, model: Model, votes: list[Vote]
+        self, criteria: Criteria, shown: Shown, model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """Request more votes after a failure, until there are `confirm_failures` votes."""
         value, passing = self._settle(votes), self.find_passing_score(criteria)
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
-        votes += await wait_for_all(self._ask(criteria, question, model, at, again=True) for at in again)
+        votes += await wait_for_all(self.ask(criteria, shown, model, at, again=True) for at in again)
         values = _list_values(votes)
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
@@ -271,8 +324,12 @@ class Rubric:
         facts |= {"cannot_tell": untold} if untold else {}
         return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
 
-    async def _ask(self, criteria: Criteria, question: Message, model: Model, at: int, *, again: bool = False) -> Vote:
+    async def ask(self, criteria: Criteria, shown: Shown, model: Model, at: int, *, again: bool = False) -> Vote:
+        """Request one judgement; long answers may take several calls."""
         name = f"{model.name} {at + 1}" if at else model.name
+        if isinstance(criteria, Each) and (split := criteria.split(shown.parts)):
+            vote = await self._ask_one_by_one(criteria, shown, *split, model=model, at=at, again=again)
+            return replace(vote, judge=name)
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
         options = {**params, **self.params}
         # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
@@ -280,14 +337,33 @@ class Rubric:
         options["attempts"] = self.attempts
         try:
             if isinstance(criteria, Template):
+                question = Message("user", criteria.fill(shown.parts), parts=shown.media)
                 judgement = await ask_until_parsed(model, [question], criteria.read, **options)
             else:
-                prompt = [Message("system", OFFICE), question]
+                text = f"{mark_sections(shown.parts)}\n\n{self.instruction(criteria)}"
+                prompt = [Message("system", OFFICE), Message("user", text, parts=shown.media)]
                 asked = OrCannotTell(criteria) if self.cannot_tell else criteria
                 judgement = await self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
         except JudgeError as error:
             return Vote(name, model.name, None, str(error), _name_speaker(error.log, name, model.name))
         return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))
+
+    async def _ask_one_by_one(
+        self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
+    ) -> Vote:
+        """Ask about each item in a call of its own; first the judge lists the items, unless they are given."""
+        plain = replace(self, steps=(), examples=())  # Some criteria are about all items together.
+        votes: list[Vote] = []
+        if not criteria.given:
+            votes.append(await replace(plain, cannot_tell=False).ask(criteria.list_items(), shown, **seat))
+            items = list(votes[0].reading.parts) if votes[0].reading else []
+        sections = [[*others, (criteria.item, item)] for item in items]
+        asked = (plain.ask(criteria.question_about_one(), replace(shown, parts=parts), **seat) for parts in sections)
+        votes += (judged := await wait_for_all(asked))
+        log, unread = _join_logs(votes), [vote.problem for vote in votes if vote.reading is None]
+        readings = [vote.reading for vote in judged if vote.reading]
+        reading = None if unread else criteria.combine(items, readings)
+        return Vote("", seat["model"].name, reading, "".join(unread[:1]), log)
 
     def instruction(self, criteria: Criteria | None) -> str:
         """Write the text after the marked sections: steps, examples, criteria and the form of the answer."""
@@ -306,7 +382,9 @@ class Rubric:
         """Write the judge's signature, without criteria from the samples' metadata; see `judgements.signature`."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
-        apart = [CANNOT_TELL] if self.cannot_tell else []
+        apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
+        if isinstance(self.criteria, Each) and self.criteria.section:
+            apart += [self.criteria.list_items().request(), self.criteria.question_about_one().request()]
         return signature("rubric", models, shown, describe(self.criteria), settings, *apart)
 
 
@@ -322,6 +400,7 @@ def _find_majority(values: Sequence[float]) -> float:
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
 
+SETTLING = ("median", "min", "max", "majority")
 AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean,
     "median": median,
@@ -341,7 +420,7 @@ def _join_logs(votes: Sequence[Vote]) -> Log:
 
 faithful = partial(
     rubric,
-    Each("claim", "do the given passages support it? What they do not say counts as unsupported."),
+    Each("claim", "do the given passages support it? What they do not say counts as unsupported.", section="answer"),
     name="faithful",
     fields={"question": "input", "passages": "passages", "answer": "answer"},
     steps=(
@@ -350,6 +429,36 @@ faithful = partial(
     ),
 )
 """Scores the share of the answer's claims that the passages support; metadata or facts contain `passages`."""
+
+citations = partial(
+    rubric,
+    Each("claim", "does it cite a passage by its number, such as [2], and does that passage say it?", section="answer"),
+    name="citations",
+    fields={"question": "input", "passages": "passages", "answer": "answer"},
+)
+"""Scores the share of the answer's claims whose own citations support them; a claim without a citation does not."""
+
+context_recall = partial(
+    rubric,
+    Each("claim", "do the given passages say it?", section="reference"),
+    name="context_recall",
+    fields={"question": "input", "passages": "passages", "reference": "target"},
+)
+"""Scores the share of the reference's claims that the retrieved passages say."""
+
+context_precision = partial(
+    rubric,
+    Each(
+        *("passage", "does it help to answer the question as the reference does?"),
+        section="passages",
+        given=True,
+        ranked=True,
+        none=0.0,
+    ),
+    name="context_precision",
+    fields={"question": "input", "reference": "target", "passages": "passages"},
+)
+"""Scores the average precision of the retrieved passages, in their order; the judge is called once per passage."""
 
 relevant = partial(
     rubric,

@@ -1,23 +1,27 @@
-"""Judges as scorers: `single`, `pairwise`, `multiple_evidence`, `weighted`, `panel`."""
+"""Judges that compare answers, give several scores, sample, weigh or debate; `rubric` and `panel` make them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
-from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, wait_for_all
-from evalsuite.judges.forms import QUALITY, Aspect, ChoiceForm, GradedChoice, PairedScores, ScoresForm
-from evalsuite.judges.g_eval import STARS, Weighted
+from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
+from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
+from evalsuite.judges.g_eval import MOST_SAMPLES, STARS, Weighted
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import (
     CANNOT_TELL,
     COUNTED_APART,
     PREFERENCE,
+    Assessment,
     Ballot,
+    Opinion,
     Round,
     declare_scores,
     judge_signature,
@@ -28,149 +32,97 @@ from evalsuite.judges.panels import Panel, make_debaters
 from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, find_media, withhold_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Metric, Sample, Transcript
-    from evalsuite.judges.asking import Log
-    from evalsuite.judges.judgements import Assessment, Form, Judge, Opinion
+    from evalsuite.judges.asking import Judgement, Log
+    from evalsuite.judges.judgements import Form, Judge
     from evalsuite.judges.panels import DebaterRole, Strategy
     from evalsuite.judges.prompts import Part
 
-DecisionRule = Literal["vote", "scores"]
 Levels = Literal[3, 5]
-CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm | GradedChoice]] = {3: ChoiceForm, 5: GradedChoice}
+MOST_RIVALS = 8  # A choice names answers by one digit.
+CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
+ALONE = "alone"  # The fact with the verdict and the calls of the judge that was asked before a panel.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The score of the first answer, which is the answer under test, for each verdict."""
 
 
-def single(aspects: Sequence[str | Aspect] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
-    """Let one judge score the answer, with one call.
-
-    Args:
-        aspects: the aspects to score, with one score each; a bare name is scored from 1 to 10. By default one
-            score `quality`.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
-        params: generation parameters; the temperature is 0 by default, and None leaves it to the server.
-
-    Raises:
-        SettingsError: an aspect occurs twice, or its scale is empty.
-    """
-    checked = _with_temperature(0.0, single, params)
-    judge = Sampled(ScoresForm(_read_aspects(aspects)), attempts=attempts, params=checked)
-    return JudgeScorer(judge, model=model)
-
-
-def pairwise(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
-    rival: str = "target",
+def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments
+    criteria: str | Likert | Sequence[Likert] | None,
     *,
-    levels: Levels = 3,
+    compare: Sequence[str] = (),
+    name: str = "",
+    scale: tuple[int, int] | None = None,
+    anchors: Mapping[int, str] | None = None,
     samples: int = 1,
+    expected: bool = False,
+    levels: Levels = 3,
     swap: bool = True,
     cannot_tell: bool = False,
     attempts: int = 3,
     model: str = "",
     quorum: int | None = None,
-    **params: Any,
+    params: Mapping[str, Any],
 ) -> JudgeScorer:
-    """Let one judge decide which of two answers is better, with one call for each of the two orders.
-
-    With three levels, the score `preference` is 1.0 if the answer under test wins by a majority over both
-    orders, 0.0 if the rival wins, and 0.5 otherwise. With five levels, the values of the verdicts are 1.0
-    (much better), 0.75 (better), 0.5 (a tie), 0.25 and 0.0, and the score is the mean of these values.
-
-    Args:
-        rival: the key in the sample's metadata with the other answer; `target` is the sample's target if the
-            metadata has no such key.
-        levels: 3; or 5 for verdicts that also have a degree.
-        samples: the number of judgements in each order; several are requested at temperature 1.
-        swap: whether to judge both orders; otherwise the answer under test is always shown first.
-        cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements in one order say
-            so, the case has no score, and the metric `preference_cannot_tell` is 1.0 (otherwise 0.0).
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
-        quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters, as for `single`.
-
-    Raises:
-        SettingsError: the number of levels is not 3 or 5, or `samples` is less than 1.
-    """
+    """Make the scorer of a rubric that compares answers, gives several scores, or computes expected scores."""
     if levels not in CHOICES_BY_LEVELS:
-        raise SettingsError(f"pairwise: levels is 3 or 5; got {levels!r}")
-    checked = _with_temperature(1.0 if samples > 1 else 0.0, pairwise, params)
-    form: Form = CHOICES_BY_LEVELS[levels](cannot_tell=cannot_tell)
-    judge = Sampled(form, samples, swap=swap, attempts=attempts, params=checked, quorum=quorum)
-    return JudgeScorer(judge, rival, model=model)
+        raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
+    plain, label = STARS if expected else QUALITY, "" if compare else name or "rubric"
+    questions = _as_questions(criteria, scale, anchors or {}, label, plain)
+    _check_one_aspect(questions, compare)
+    scaled = scale is not None or bool(anchors) or not isinstance(criteria, (str, NoneType))
+    params = {"temperature": 1.0 if samples > 1 and not expected else 0.0, **params}
+    judge: Judge
+    if expected:
+        judge = Weighted(questions, samples if samples > 1 else MOST_SAMPLES, attempts, params)
+    elif len(compare) > MOST_RIVALS:
+        raise SettingsError(f"rubric: a judge chooses among at most {MOST_RIVALS} rivals; got {len(compare)}")
+    elif len(compare) > 1:
+        if scaled or samples > 1 or levels != 3 or cannot_tell or not swap:
+            raise SettingsError("rubric: of several rivals, the judge only chooses the best; leave out other options")
+        judge = BestOf(questions[0], attempts, params, quorum)
+    else:
+        form: Form
+        if compare and not scaled:
+            form = CHOICES_BY_LEVELS[levels](questions[0], cannot_tell=cannot_tell)
+        else:
+            form = _choose_form(questions, compare)
+        judge = Sampled(form, samples, scaled, swap, attempts, params, quorum)
+    return JudgeScorer(judge, tuple(compare), prefix=f"{name}_" if compare and name else "", model=model)
 
 
-def multiple_evidence(
-    aspects: Sequence[str | Aspect] = (),
-    *,
-    samples: int = 3,
-    rival: str | None = None,
-    swap: bool = True,
-    attempts: int = 3,
-    model: str = "",
-    quorum: int | None = None,
-    **params: Any,
-) -> JudgeScorer:
-    """Let one judge give reasons and then scores, several times; scores are averaged (FairEval's MEC and BPC).
-
-    The judge is called `samples` times. With a rival, it is called twice as often, to cover both orders.
-
-    Args:
-        aspects: see `single`; with a rival, at most one aspect, on which both answers are scored.
-        samples: the number of judgements in each order; the default temperature is 1.
-        rival: see `pairwise`; None scores the answer alone.
-        swap: whether to judge both orders.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
-        quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters, as for `single`.
-    """
-    checked = _with_temperature(1.0, multiple_evidence, params)
-    judge = Sampled(_choose_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
-    return JudgeScorer(judge, rival, model=model)
-
-
-def weighted(
-    aspects: Sequence[str | Aspect] = (),
-    *,
-    samples: int = 20,
-    rival: str | None = None,
-    attempts: int = 3,
-    model: str = "",
-    **params: Any,
-) -> JudgeScorer:
-    """Let one judge score each aspect separately; the score is its expected value (G-Eval).
-
-    The judge is called once per aspect and answer. If the backend returns no log-probabilities, the judge is called
-    `samples` more times; the fact `weights` names the method.
-
-    Args:
-        aspects: the aspects to score. A bare name is scored from 1 to 5, and all scores must have one digit.
-        samples: number of judgements if the backend returns no log-probabilities.
-        rival: see `pairwise`; None scores the answer alone. Two answers are scored separately.
-        attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
-        params: generation parameters, as for `single`.
-    """
-    wanted = _read_aspects(aspects, STARS)
-    _check_one_aspect(wanted, rival)
-    judge = Weighted(wanted, samples, attempts, _with_temperature(0.0, weighted, params))
-    return JudgeScorer(judge, rival, model=model)
+def _as_questions(
+    criteria: str | Likert | Sequence[str | Likert] | None,
+    scale: tuple[int, int] | None,
+    anchors: Mapping[int, str],
+    name: str,
+    plain: Likert,
+) -> tuple[Likert, ...]:
+    if isinstance(criteria, Sequence) and not isinstance(criteria, str):
+        return read_aspects(criteria)
+    if criteria is None and not scale and not anchors:
+        return (plain,)
+    if isinstance(criteria, Likert):
+        return (replace(criteria, name=criteria.name or name),)
+    if not isinstance(criteria, (str, NoneType)):
+        raise SettingsError(f"answers are compared and weighted by one question on a scale; got {criteria!r:.200}")
+    low, high = scale or ((min(anchors), max(anchors)) if anchors else (plain.low, plain.high))
+    label = plain.name if criteria is None else name
+    return (Likert(plain.question if criteria is None else criteria, low, high, anchors, label),)
 
 
 def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
-    roles: int | Sequence[str | DebaterRole] = 3,
+    roles: int | Sequence[str | DebaterRole] = 2,
     *,
     strategy: Strategy = "one_by_one",
     turns: int = 2,
-    aspects: Sequence[str | Aspect] = (),
-    rival: str | None = None,
-    decide: DecisionRule = "vote",
+    criteria: str | Likert | Sequence[str | Likert] | None = None,
+    compare: str = "",
+    name: str = "",
     swap: bool = True,
+    on_demand: bool = False,
     same_role: bool = False,
     summarizer: str | None = None,
     attempts: int = 3,
@@ -178,37 +130,47 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Let debaters discuss the answer and then judge it separately (ChatEval).
+    """Let debaters discuss the answer; in the last turn each gives reasons and scores, which are averaged (ChatEval).
 
-    The number of calls is orders x (debaters x (turns + 1) + summaries). There are 2 orders with a rival,
-    otherwise 1, and one summary per turn with `simultaneous_summarizer`, otherwise none.
+    The number of calls is orders x (debaters x turns + summaries). There are 2 orders if answers are compared,
+    otherwise 1, and one summary per turn but the last with `simultaneous_summarizer`, otherwise none.
 
     Args:
         roles: the number of predefined roles, or a list in the order of speaking: names of predefined roles, your
             own names, or `DebaterRole` objects with your own prompts or models.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
-        turns: turns of speaking, before the final turn in which each debater judges.
-        aspects: see `multiple_evidence`.
-        rival: see `pairwise`; None scores the answer alone.
-        decide: the rule for comparing with a rival: `vote`, with a tie without a majority, or mean
-            `scores`.
+        turns: turns of speaking, the last of which is the judgement.
+        criteria: a question that is scored from 1 to 10, or a `Likert`; or several names or `Likert`, with a score
+            each; by default overall `quality`. Two answers are compared on one question.
+        compare: see `rubric`; the answer with the higher mean score wins. If empty, the answer is scored alone.
+        name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
         swap: whether to judge both orders.
+        on_demand: whether one judge compares both orders first, with 2 calls, and the panel debates only if these two
+            verdicts differ. The fact `alone` has the judge's own verdict and calls; the report says whether the debate
+            earned its cost, where a sample's metadata have people's choice under `human`.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None for the judge model.
         attempts: maximum answers to request, until one can be read.
         model: the judge model, if it is not the run's.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters, as for `single`.
+        params: generation parameters; the temperature is 0 by default, and None leaves it to the server.
 
     Raises:
-        SettingsError: the list of debaters is empty, the strategy is unknown, the number of turns is negative, or the
-            aspects are invalid as in `single`.
+        SettingsError: the list of debaters is empty, the strategy is unknown, the number of turns is less than 1, a
+            score occurs twice, or `on_demand` lacks `compare` in both orders.
     """
-    form = _choose_form(aspects, rival, decide)
+    rivals = (compare,) if compare else ()
+    form = _choose_form(_as_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
     debaters = make_debaters(roles, same_role=same_role)
     checked = _with_temperature(0.0, panel, params)
-    judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
-    return JudgeScorer(judge, rival, model=model)
+    judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
+    if on_demand:
+        if not isinstance(form, PairedScores) or not swap:
+            raise SettingsError(
+                "a panel on demand compares two answers in both orders: give compare=, without swap=False"
+            )
+        judge = OnDemand(Sampled(ChoiceForm(form.aspect), attempts=attempts, params=checked), judge)
+    return JudgeScorer(judge, rivals, prefix=f"{name}_" if compare and name else "", model=model)
 
 
 def _with_temperature(
@@ -217,21 +179,17 @@ def _with_temperature(
     return {"temperature": temperature, **generation_params(factory, params)}
 
 
-def _choose_form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:
-    wanted = _read_aspects(aspects)
-    if decide not in get_args(DecisionRule):
-        raise SettingsError(f"decide is 'vote' or 'scores'; got {decide!r}")
-    if rival is None:
-        return ScoresForm(wanted)
-    _check_one_aspect(wanted, rival)
-    return ChoiceForm(wanted[0]) if decide == "vote" else PairedScores(wanted[0])
+def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
+    _check_one_aspect(aspects, rivals)
+    return PairedScores(aspects[0]) if rivals else ScoresForm(tuple(aspects))
 
 
-def _read_aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[Aspect, ...]:
+def read_aspects(aspects: Sequence[str | Likert], plain: Likert = QUALITY) -> tuple[Likert, ...]:
+    """Convert names of scores to questions on the scale of `plain`; without names, return `plain`."""
     if isinstance(aspects, str):
         raise SettingsError(f"aspects is a list of names; got the text {aspects!r}")
     wanted = [
-        Aspect(aspect, low=plain.low, high=plain.high) if isinstance(aspect, str) else aspect
+        Likert("", plain.low, plain.high, name=aspect) if isinstance(aspect, str) else aspect
         for aspect in aspects or (plain,)
     ]
     names = [aspect.name for aspect in wanted]
@@ -240,8 +198,8 @@ def _read_aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> t
     return tuple(wanted)
 
 
-def _check_one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
-    if rival is not None and len(aspects) > 1:
+def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
+    if rivals and len(aspects) > 1:
         names = ", ".join(aspect.name for aspect in aspects)
         raise SettingsError(f"two answers are compared on a single aspect; got {names}")
 
@@ -310,12 +268,78 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
+class OnDemand:
+    """Asks one judge in both orders, and lets a panel debate only where its two verdicts differ."""
+
+    alone: Sampled
+    panel: Judge
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        first = await self.alone(subject, model)
+        facts = {ALONE: {"verdict": first.opinion.verdict, "calls": first.calls}}
+        if len({ballot.opinion.verdict for ballot in first.ballots}) == 1:
+            return replace(first, facts={**first.facts, **facts})
+        debated = await self.panel(subject, model)
+        ballots, log = first.ballots + debated.ballots, first.log + debated.log
+        return Assessment(debated.opinion, ballots, log, {**debated.facts, **facts})
+
+    def prompts(self) -> Sequence[str]:
+        return (*self.alone.prompts(), *self.panel.prompts())
+
+
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """Lets one judge choose the best of several answers, with one call per order; each answer has each place once."""
+
+    aspect: Likert
+    attempts: int
+    params: Mapping[str, Any]
+    quorum: int | None  # The minimum number of readable judgements; None requires more than half.
+    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        count = len(subject.answers)
+        quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
+        found = await gather_readable((self._ask(subject, model, first) for first in range(count)), quorum)
+        shares = [[choice.value[at] for choice in found.judgements] for at in range(count)]
+        ballots = tuple(
+            Ballot(f"order {at}", model.name, False, Opinion({PREFERENCE: choice.value[0]}))
+            for at, choice in enumerate(found.judgements, 1)
+        )
+        wins = [math.fsum(share) / len(share) for share in shares]
+        return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, found.log, {"wins": wins})
+
+    def prompts(self) -> Sequence[str]:
+        return (OFFICE, BestForm(self.aspect, 3).request())
+
+    async def _ask(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
+        """Return each answer's share of the win, in the case's order; the answer at place `first` is shown first."""
+        answers, count = subject.answers, len(subject.answers)
+        form = BestForm(self.aspect, count)
+        shown = replace(subject, answers=answers[first:] + answers[:first]).shown()
+        prompt = [Message("system", OFFICE), Message("user", f"{shown}\n\n{form.request()}", parts=subject.media)]
+
+        def read(text: str) -> list[float]:
+            place = form.read_place(text)
+            chosen = (place - 1 + first) % count
+            return [float(at == chosen) if place else 1 / count for at in range(count)]
+
+        options: dict[str, Any] = {"attempts": self.attempts, **self.params}
+        judgement = await self.structured.ask(model, prompt, read, form.schema(), **options)
+        log = (
+            {"speaker": "judge", "model": model.name, "order": f"answer {first + 1} first", **one}
+            for one in judgement.log
+        )
+        return replace(judgement, log=tuple(log))
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeScorer:
-    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`.
+    """A judge that compares answers, gives several scores or debates; see `rubric` and `panel`.
 
     Attributes:
         judge: the way of judging.
-        rival: the answer to compare with: a key in the sample's metadata, or `target`; None to score the answer
+        rivals: the answers to compare with: keys in the sample's metadata, or `target`; empty to score the answer
             alone.
         background: the key in the metadata with information that a good answer may use.
         hide: names that are withheld wherever an answer mentions them.
@@ -324,7 +348,7 @@ class JudgeScorer:
     """
 
     judge: Judge
-    rival: str | None = None
+    rivals: tuple[str, ...] = ()
     background: str | None = None
     hide: tuple[str, ...] = ()
     prefix: str = ""
@@ -338,7 +362,7 @@ class JudgeScorer:
         values = self._score_values(assessment.opinion)
         name, *others = values
         facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
-        facts |= _collect_bias_facts(sample) if self.rival else {}
+        facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
         # Without the prefix, two judges of one case would overwrite each other's facts.
         facts = {self.prefix: facts} if self.prefix else facts
@@ -347,7 +371,7 @@ class JudgeScorer:
             self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
             **{self.prefix + other: values[other] for other in others},
         }
-        return sign_scores(scores, self.signature(judge))
+        return sign_scores(scores, self.signature([judge]))
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -365,14 +389,14 @@ class JudgeScorer:
         apart = {PREFERENCE + COUNTED_APART: 0.0} if self._may_abstain() else {}
         return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
-    def signature(self, judge: Model) -> str:
+    def signature(self, models: Sequence[Model]) -> str:
         """Write the judge's signature; see `judgements.signature`."""
-        return judge_signature(self.judge, [judge], [self.rival, self.background, list(self.hide)])
+        return judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
     def _collect_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
-        if self.rival and not isinstance(sample.metadata.get("human"), (str, Mapping)):
+        if len(self.rivals) > 1 or (self.rivals and not isinstance(sample.metadata.get("human"), (str, Mapping))):
             return {}
-        return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rival))
+        return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))
 
     def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
         """Copy the judge with another background, other hidden names or another prefix."""
@@ -383,11 +407,11 @@ class JudgeScorer:
         return self.subject(sample, transcript).parts()
 
     @property
-    def aspects(self) -> dict[str, Aspect]:
+    def aspects(self) -> dict[str, Likert]:
         """The aspects by the names of their scores; a comparison has one score."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
-        return {self.prefix + (PREFERENCE if self.rival else aspect.name): aspect for aspect in aspects}
+        return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
         """Collect the parts of a case that the judge sees.
@@ -395,13 +419,13 @@ class JudgeScorer:
         Raises:
             ScoringError: the sample lacks the rival answer or the background.
         """
-        answers = [transcript.answer, *([_find_text(sample, self.rival)] if self.rival else [])]
+        answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
             question=as_text(sample.input),
             media=tuple(find_media(sample.input)),
             answers=tuple(withhold_names(answer, self.hide) for answer in answers),
             background=_find_text(sample, self.background) if self.background else "",
-            reference=_first_target(sample) if not self.rival else "",
+            reference="" if self.rivals else _first_target(sample),
         )
 
 
@@ -432,8 +456,10 @@ def _first_target(sample: Sample) -> str:
 def _find_text(sample: Sample, key: str) -> str:
     text = sample.metadata.get(key, _first_target(sample) if key == "target" else None)
     if not isinstance(text, str) or not text:
+        found = "there is none" if text is None else f"it is {text!r:.80}"
         raise ScoringError(
-            f"sample {sample.id} has no text {key!r} for its judge: its metadata holds "
-            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; give another key, or add a text under this key"
+            f"sample {sample.id} has no text {key!r} for its judge ({found}): "
+            f"its metadata holds {', '.join(map(repr, sample.metadata)) or 'nothing'}; give another key, or add a text "
+            "under this key"
         )
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -91,7 +92,7 @@ def welch_anova(*groups: Values) -> Significance:
 
 
 def rank_replicates(
-    variables: Variables, clusters: Sequence[Hashable], coefficient: RankCoefficient
+    variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
     """Compute the mean coefficient of several pairs of variables, over all cases and without each cluster."""
     if len(clusters) < FEWEST:
@@ -102,7 +103,7 @@ def rank_replicates(
 
 
 def rank_interval(
-    variables: Variables, clusters: Sequence[Hashable], coefficient: RankCoefficient, *, confidence: float = 0.95
+    variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient, *, confidence: float = 0.95
 ) -> tuple[float, Interval]:
     """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 
@@ -146,12 +147,12 @@ def _add_extremes(
     return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
 
 
-RankCoefficient = Literal["spearman", "kendall"]
+Coefficient = Literal["pearson", "spearman", "kendall"]
 CELLS_AT_ONCE = 2_000_000  # Cells of tables that are in memory at a time: some 16 MB per copy.
 
 
 def without_each_cluster(
-    x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: RankCoefficient
+    x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
     """Compute the coefficient of all cases, and without each cluster, in order of first appearance."""
     rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
@@ -161,7 +162,11 @@ def without_each_cluster(
     shape = (len(rows), len(columns))
     whole = np.zeros(shape)
     np.add.at(whole, (row_of, column_of), 1.0)
-    measure = _compute_spearman if coefficient == "spearman" else _compute_kendall
+    measures: dict[str, Callable[[Array], Array]] = {
+        "pearson": partial(_compute_pearson, rows, columns),
+        "spearman": _compute_spearman,
+    }
+    measure = measures.get(coefficient, _compute_kendall)
     left: list[float] = []
     step = max(1, CELLS_AT_ONCE // whole.size)
     for first in range(0, len(number), step):
@@ -173,8 +178,21 @@ def without_each_cluster(
 
 
 def _compute_spearman(tables: Array) -> Array:
-    """Compute Pearson's correlation of mid-ranks, weighted by the counts."""
-    x, y = _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1))
+    """Compute Pearson's correlation of mid-ranks."""
+    return _correlate(tables, _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1)))
+
+
+def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
+    totals, counts = np.maximum(tables.sum(axis=(1, 2)), 1.0), (tables.sum(axis=2), tables.sum(axis=1))
+    x, y = (values - (count @ values / totals)[:, None] for values, count in zip((rows, columns), counts, strict=True))
+    # Rounding may leave a constant a tiny variance.
+    varied = np.logical_and(*((count > 0).sum(axis=1) > 1 for count in counts))
+    found: Array = np.where(varied, _correlate(tables, x, y), np.nan)
+    return found
+
+
+def _correlate(tables: Array, x: Array, y: Array) -> Array:
+    """Correlate centred values, weighted by the counts."""
     together = np.einsum("gij,gi,gj->g", tables, x, y)
     spread = (tables.sum(axis=2) * x**2).sum(axis=1) * (tables.sum(axis=1) * y**2).sum(axis=1)
     return _compute_ratio(together, spread)

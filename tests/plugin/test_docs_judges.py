@@ -39,6 +39,8 @@ def judge(messages):
         assert re.search(r'price.*?tea.*?-> .*?3 EUR', asked, re.S), asked
     if "<answer" in asked and "Nice" in asked:
         return json.dumps({"verdict": "no", **reason})
+    if "`wit" in asked:
+        return "wit: 3\\ntact: 5"
     if "`rhythm" in asked:
         return "rhythm: 7\\\\nimagery: 6"
     return json.dumps({"verdict": "yes", **reason}) if "verdict" in asked else "Both have something."
@@ -78,10 +80,9 @@ def page(suite: Suite) -> Suite:
 
 def test_every_example_in_python_is_run_by_a_test_of_this_file() -> None:
     assert re.findall(r"```python\n.*?def (test_\w+)\(", PAGE, re.DOTALL) == [
-        "test_poems",
         "test_explains",
-        "test_shop",
         "test_better",
+        "test_poems",
         "test_canary",
     ]
 
@@ -98,7 +99,13 @@ def test_a_rubric_of_every_kind_scores_a_case_and_so_do_panels_pairs_and_canarie
         "list": 1.0,
         "tree": 2.0,
         "calls": 1.0,
+        "wit": 3.0,
+        "tact": 5.0,
+        "steps": 1.0,
         "faithful": 1.0,
+        "citations": 1.0,
+        "context_recall": 1.0,
+        "context_precision": 1.0,
         "relevant": 4.0,
         "factual": 1.0,
         "follows": 1.0,
@@ -111,13 +118,42 @@ def test_a_rubric_of_every_kind_scores_a_case_and_so_do_panels_pairs_and_canarie
     assert signatures["plain"].startswith("rubric|judge:function:judges:judge|")
     report = next(page.pytester.path.glob("reports/*/report.md")).read_text("utf-8")
     assert signatures["plain"].rpartition(":")[2] in report
-    assert scores["test_poems[rain]"] == {"rhythm": 7.0, "imagery": 6.0}
-    assert scores["test_better[rain]"] == {"preference": 0.875, "often_preference": 0.5}
+    assert scores["test_poems[rain]"] == {"rhythm": 7.0, "imagery": 6.0, "debated_preference": 0.5}
+    assert scores["test_better[rain]"] == {
+        "preference": 0.875,
+        "rhythm_preference": 0.5,
+        "best_preference": pytest.approx(1 / 3),
+    }
     assert [scores[f"test_canary[{one}]"]["factual"] for one in ("right", "wrong")] == [1.0, 0.0]
 
 
+SHOP = '''
+from evalsuite import Sample, benchmark, rubric
+from evalsuite.solvers import conversation
+from evalsuite.tools import Scripted, tool
+from evalsuite.judges import each_turn
+
+
+@tool
+def price(item: str) -> str:
+    """Looks up a price."""
+    return "3 EUR"
+
+
+@benchmark(
+    "shop",
+    [Sample(id="tea", input="Tea?")],
+    solver=conversation([price], user=Scripted(["What is oolong?", "And what does it cost?"])),
+    scorers=[each_turn(), rubric("Was every price looked up?", name="looked_up", fields=["conversation", "tools"])],
+)
+def test_shop(scores):
+    assert scores["conversation"] >= 4
+    assert scores["looked_up"] == 1.0
+'''
+
+
 def test_a_conversation_of_two_turns_with_tools_is_judged_turn_by_turn_and_call_by_call(page: Suite) -> None:
-    page.pytester.makepyfile(test_shop=example("shop"))
+    page.pytester.makepyfile(test_shop=SHOP)
     page.model = ("--model=function:judges:seller",)
     page.run("--judge-model=function:judges:judge").assert_outcomes(passed=1)
     (record,) = page.records()

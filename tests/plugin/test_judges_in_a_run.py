@@ -20,7 +20,7 @@ def judge(messages):
         return "Verdict: 1"
     if "Score of answer" in asked:
         return "Score of answer 1: 7\\nScore of answer 2: 6"
-    if "final judgement" in asked or "minutes" in messages[0]["content"]:
+    if "It is your turn to talk" in asked or "minutes" in messages[0]["content"]:
         return "Both have something."
     return "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1\\nclarity: 8"
 
@@ -42,7 +42,7 @@ from evalsuite.judges import pairwise, panel
 POEMS = [Sample(id="rain", input="Two lines about rain.", metadata={"old": "Rain, rain, go away."})]
 
 @benchmark("poems", POEMS, solver=generate(), scorers=[
-    panel(roles=["critic", "scientist"], strategy="one_by_one", turns=1, aspects=["clarity"]),
+    panel(roles=["critic", "scientist"], strategy="one_by_one", turns=2, criteria=["clarity"]),
     pairwise("old").given(prefix="pair_"),
 ])
 def test_poems(scores):
@@ -61,10 +61,9 @@ MODES = (
     "single",
     "mec",
     "weighted",
-    "panel:one_by_one",
-    "panel:simultaneous",
-    "panel:simultaneous_summarizer",
     "paper:single",
+    "paper:one_by_one",
+    "paper:simultaneous",
     "paper:simultaneous_summarizer",
 )
 
@@ -192,7 +191,7 @@ def test_every_mode_of_chat_eval_goes_through_to_the_report(judges: Suite) -> No
 def test_a_limit_takes_the_same_questions_in_every_mode(judges: Suite) -> None:
     judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
     judges.model = ("--model=function:judges:judge",)
-    modes = ("single", "panel:simultaneous:2roles:1turns", "mec")
+    modes = ("single", "paper:simultaneous:2roles:1turns", "mec")
     judges.run(*(f"--mode=chat_eval={mode}" for mode in modes), "--limit=8")
     asked: dict[str, list[str]] = {mode: [] for mode in modes}
     for record in judges.records():
@@ -214,9 +213,9 @@ def test_a_model_that_cannot_judge_has_no_verdict_which_gates_can_see(judges: Su
 
 def test_a_mode_that_is_none_is_refused_with_those_there_are(judges: Suite) -> None:
     judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
-    result = judges.run("--mode=chat_eval=panel:shouting", fresh=True)
+    result = judges.run("--mode=chat_eval=paper:shouting", fresh=True)
     assert result.ret not in (0, 1)
-    result.stdout.fnmatch_lines_random(["*panel:one_by_one: each debater sees all earlier speeches*"])
+    result.stdout.fnmatch_lines_random(["*paper:one_by_one: the paper's debate*"])
 
 
 LABELLED = """

@@ -124,10 +124,41 @@ def test_a_run_without_judges_gets_a_page_that_asks_whether_answers_are_right(
     assert (case["choices"], case["range"]) == ([], [0.0, 10.0])
 
 
+HEAD_TO_TAIL = """
+from evalsuite import benchmark
+from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
+
+@benchmark(HEAD_TO_TAIL)
+def test_head_to_tail(scores):
+    pass
+"""
+
+
+def test_a_benchmark_s_own_judge_is_checked_on_equally_many_answers_of_each_stratum(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = "def echo(messages):\n    return 'unsure' if len(messages[-1]['content']) % 3 == 0 else 'Mercury'\n"
+    over.pytester.makepyfile(test_h2t=HEAD_TO_TAIL, app=model)
+    judges = over.path / "judges.py"
+    judges.write_text(judges.read_text() + "\ndef wrong(messages):\n    return 'incorrect'\n")
+    over.run("test_h2t.py", "--run=h2t")
+    draw = ["judge", "sheet", "h2t", "--cases=24", "--equally=domain,bucket"]
+    assert main(draw) == 0
+    assert "24 of 72 cases to label, of 12 strata (domain,bucket)" in capsys.readouterr().out
+    cases = read_page(over.path / "labels.html")
+    assert {tuple(name for name, _ in case["sections"]) for case in cases} == {("question", "right", "answer")}
+    assert {dict(case["sections"])["answer"] for case in cases} == {"Mercury"}
+    fill(over.path / "labels.csv", {"Mercury": "no"})
+    ask = ["judge", "h2t", "--judge=function:judges:wrong", "--score=correct", "--probes=0", "--passes=1"]
+    assert main([*ask, "--people=labels.csv", "--gate=judge.accuracy >= 0.98"]) == 0
+    assert main(["judge", "sheet", "h2t", "--equally=colour", "-o", "b.csv"]) == 2
+    assert "has no tag 'colour'; it has bucket, cluster" in capsys.readouterr().err
+
+
 PICTURED = """
 from evalsuite import Message, Sample, benchmark
 from evalsuite.judges import single
-from evalsuite.judges.forms import Aspect
+from evalsuite.judges.forms import Likert
 
 HELD, FAR = (
     {"type": "image_url", "image_url": {"url": url}} for url in ("data:image/png;base64,AAAA", "https://example.org/cat.png")
@@ -137,7 +168,7 @@ def answer(sample, model):
     return "A cat."
 
 @benchmark("pictured", [Sample("one", [Message("user", "Which?", parts=(HELD, FAR))])], solver=answer,
-    scorers=[single([Aspect("wit", "does it surprise?", low=1, high=3)])])
+    scorers=[single([Likert("does it surprise?", 1, 3, name="wit")])])
 def test_pictured(scores):
     pass
 """

@@ -5,14 +5,23 @@ arXiv 2308.07201. The model under test judges FairEval's comparisons and Topical
 as a panel that debates; people's verdicts and ratings are the right answers.
 """
 
-from functools import partial
+from __future__ import annotations
 
-from evalsuite.benchmarks.chat_eval.agreement import correlation, kappa
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.chat_eval.agreement import correlation, correlation_of_systems, correlation_overall, kappa
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, load
 from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.benchmarks.chat_eval.solver import Modes, against_people, as_judge
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
+
+if TYPE_CHECKING:
+    from evalsuite.stats.correlation import Coefficient
+
+_COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
+_CORRELATIONS = {"": correlation, "_overall": correlation_overall, "_systems": correlation_of_systems}
 
 CHAT_EVAL = Benchmark(
     name="chat_eval",
@@ -26,17 +35,20 @@ CHAT_EVAL = Benchmark(
     metrics={
         "parsed": SHARE,
         "accuracy": SHARE,
-        **dict.fromkeys(("kappa", "spearman*", "kendall*"), Metric(range=(-1.0, 1.0))),
+        **dict.fromkeys(("kappa", "pearson*", "spearman*", "kendall*"), Metric(range=(-1.0, 1.0))),
     },
     report=report,
     derived={
         "kappa": kappa,
-        "spearman": partial(correlation, coefficient="spearman"),
-        "kendall": partial(correlation, coefficient="kendall"),
+        **{
+            f"{sign}{suffix}": partial(measure, coefficient=sign)
+            for sign in _COEFFICIENTS
+            for suffix, measure in _CORRELATIONS.items()
+        },
         **{
             f"{sign}_{aspect}": partial(correlation, coefficient=sign, aspects=(aspect,))
             for aspect in ASPECT_NAMES
-            for sign in ("spearman", "kendall")
+            for sign in _COEFFICIENTS
         },
     },
 )

@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
-from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, read_mode
 from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.judges import corrected_mean
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.judges.estimates import Gain
     from evalsuite.output.reports.section import Cell, Style
     from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.stats.correlation import Coefficient
 
     Lines = Mapping[str, Mapping[int, Tally]]
 
@@ -52,9 +53,6 @@ def judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
         for view in views
         for name, tally in view.tally.groups("mode").items()
     ]
-
-
-Coefficient = Literal["spearman", "kendall"]
 
 
 def pairs(tally: Tally) -> Tally:
@@ -83,8 +81,18 @@ def kappa(tally: Tally) -> Estimate | None:
 
 
 def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-    """Compute the judge's rank correlation with people; see `RatedResponses.correlation`."""
+    """Compute the judge's correlation with people; see `RatedResponses.correlation`."""
     return RatedResponses.by_judge(tally).correlation(coefficient, aspects)
+
+
+def correlation_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
+    """Correlate the mean of the judge's four aspects, each on [0, 1], with people's overall rating."""
+    return RatedResponses.by_judge(tally).overall().correlation(coefficient, (OVERALL,))
+
+
+def correlation_of_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None:
+    """Correlate the mean scores of systems; see `RatedResponses.correlate_systems`."""
+    return RatedResponses.by_judge(tally).correlate_systems(coefficient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,28 @@ class RatedResponses:
 
         value, interval = rank_interval([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
+
+    def overall(self) -> RatedResponses:
+        """Select the responses with people's overall rating; their value is the mean over aspects, each on [0, 1]."""
+        both = [two for two in zip(self.rows, self.values, strict=True) if OVERALL in two[0].facts["human"]]
+        means = [
+            math.fsum((values[one.name] - one.low) / (one.high - one.low) for one in HUMAN_ASPECTS) / len(HUMAN_ASPECTS)
+            for _, values in both
+        ]
+        return RatedResponses([row for row, _ in both], [{OVERALL: mean} for mean in means])
+
+    def correlate_systems(self, coefficient: Coefficient) -> Estimate | None:
+        """Average over aspects the correlation of systems' mean scores; None with fewer than three systems."""
+        from evalsuite.stats.correlation import rank_replicates
+
+        systems = sorted({row.tags.get("system", "") for row in self.rows})
+        of_system = [[at for at, row in enumerate(self.rows) if row.tags.get("system", "") == name] for name in systems]
+        variables = [
+            ([math.fsum(side[at] for at in places) / len(places) for places in of_system] for side in self._pairs(one))
+            for one in ASPECT_NAMES
+        ]
+        value, _ = rank_replicates([(x, y) for x, y in variables], systems, coefficient)
+        return Estimate.of(value, math.nan, math.nan, len(systems))
 
     def _pairs(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]

@@ -1,4 +1,4 @@
-"""Reads FairEval's comparisons and Topical-Chat's ratings in their published formats."""
+"""Reads FairEval's comparisons, those of other sets, and Topical-Chat's ratings in their published formats."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.chat_eval.pair_sets import PAIR_SETS, read_set
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_json_lines, read_text, take
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
-from evalsuite.judges import Aspect
+from evalsuite.judges import Likert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Setup
 
 HUMAN_ASPECTS = (
-    Aspect("naturalness", "would a person say it like this?", 1, 3),
-    Aspect("coherence", "does it fit what was said before?", 1, 3),
-    Aspect("engagingness", "is it interesting, or is it dull?", 1, 3),
-    Aspect("groundedness", "1 if it makes use of the background, 0 if not", 0, 1),
+    Likert("would a person say it like this?", 1, 3, name="naturalness"),
+    Likert("does it fit what was said before?", 1, 3, name="coherence"),
+    Likert("is it interesting, or is it dull?", 1, 3, name="engagingness"),
+    Likert("1 if it makes use of the background, 0 if not", 0, 1, name="groundedness"),
 )
 """The four aspects of the ChatEval paper; the files also hold understandability and an overall rating."""
 
 # The scales are those of Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3), under the names of UniEval
 # (arXiv 2210.07197).
+# The overall rating, from 1 to 5, of the USR files; the judge is not asked for it.
+OVERALL = "overall"
 ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 
 
@@ -43,14 +46,18 @@ NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
 def load(setup: Setup) -> Dataset:
     """Load pairs and dialogues, each once per mode."""
     folder = setup.data or SHIPPED
+    sets = [name for name in PAIR_SETS if (folder / name).exists()]
     pairs, dialogues = folder / "faireval", folder / "topical_chat.json"
     samples = [
         *(read_pairs(pairs) if pairs.exists() else []),
+        *(sample for name in sets for sample in read_set(name, folder / name)),
         *(read_dialogues(dialogues) if dialogues.exists() else []),
     ]
     if not samples:
-        raise DatasetError(folder, "", "no data", "the folder faireval or the file topical_chat.json")
-    files = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
+        raise DatasetError(
+            folder, "", "no data", f"a folder ({', '.join(['faireval', *PAIR_SETS])}) or the file topical_chat.json"
+        )
+    files = ", ".join([*(path.name for path in (pairs, dialogues) if path.exists()), *sets])
     source = files if setup.data else "shipped samples, labelled by their authors"
     return Dataset([_in_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
 
@@ -219,7 +226,8 @@ def _make_dialogue(texts: Mapping[str, str], number: int, response: int, human: 
 
 def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
     ratings = {}
-    for aspect in HUMAN_ASPECTS:
+    rated = [Likert("", 1, 5, name=OVERALL)] if OVERALL in scores else []
+    for aspect in (*HUMAN_ASPECTS, *rated):
         value = float(take(scores, aspect.name, float, path, f"{place}, field 'scores'"))
         if not aspect.low <= value <= aspect.high:
             expected = f"a number from {aspect.low} to {aspect.high}"

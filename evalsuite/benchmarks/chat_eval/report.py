@@ -11,14 +11,13 @@ from evalsuite.benchmarks.chat_eval.agreement import (
     RatedResponses,
     compare_modes,
     correct_means,
-    correlation,
     dialogues,
     draw_by_panel_size,
     judge_settings,
     kappa,
     pairs,
 )
-from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
 from evalsuite.output.reports.judges.ballots import write_log
@@ -28,10 +27,11 @@ from evalsuite.output.reports.section import Column, Passage, Section, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evalsuite.benchmarks.chat_eval.agreement import Coefficient, JudgeSetting
+    from evalsuite.benchmarks.chat_eval.agreement import JudgeSetting
     from evalsuite.benchmarks.chat_eval.paper_results import OnPairs
     from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.stats.correlation import Coefficient
 
     Ballot = Mapping[str, Any]
 
@@ -40,11 +40,12 @@ PUBLISHED_NOTE = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
     "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They are comparable only with rows "
     "measured on those files, in modes with the same numbers of roles and turns; by default, `paper:` modes have 2 "
-    "roles and 2 turns. The modes `single` and `panel:` are this project's own protocols (panels end in a secret vote)."
+    "roles and 2 turns. The mode `single` is this project's own."
 )
 UNPARSED = (
     "A judgement that could not be parsed is a failure of the judge: it has no verdict, counts as disagreement in "
-    "accuracy and kappa, and has no score to correlate."
+    "accuracy and kappa, and has no score to correlate. In `paper:` modes it is a tie, as in the "
+    "authors' script, and is still counted under No verdict."
 )
 
 
@@ -143,19 +144,24 @@ def _has_different_roles(judge: JudgeSetting, strategy: str) -> bool:
     return judge.mode.strategy == strategy and not judge.mode.same_role
 
 
-COEFFICIENTS: Mapping[Coefficient, str] = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b"}
+COEFFICIENTS: Mapping[Coefficient, str] = {
+    "spearman": "Spearman's rho",
+    "kendall": "Kendall's tau-b",
+    "pearson": "Pearson's r",
+}
 DIALOGUE_COLUMNS = (
     Column("Judge"),
-    *(Column(name, "number", 2) for name in (*ASPECT_NAMES, "mean")),
+    *(Column(name, "number", 2) for name in (*ASPECT_NAMES, "mean", "overall", "systems")),
     Column("No verdict", "percent"),
     Column("Responses", "count"),
 )
 ASPECT_GROUPS = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
 DIALOGUE_NOTE = (
-    "Correlation at turn level with the mean of people's ratings. ROUGE-L, BLEU and BERTScore need no judge: they "
-    "compare each response with the conversation's own response, which is left out. G-Eval's scores are weighted by "
-    "probability. Published rows are computed from the outputs that the paper's authors released; the other rows of "
-    "table 2 could not be checked and are left out."
+    "Correlation at turn level with the mean of people's ratings; overall: of the mean over aspects with people's "
+    "overall rating; systems: of the systems' mean scores, averaged over aspects. ROUGE-L, BLEU and BERTScore need no "
+    "judge: they compare each response with the conversation's own response, which is left out. G-Eval's scores are "
+    "weighted by probability. Published rows are computed from the outputs that the authors released; the other "
+    "rows of table 2 could not be checked and are left out."
 )
 
 
@@ -175,7 +181,11 @@ def _tabulate_dialogues(rated: Sequence[JudgeSetting], sign: Coefficient, title:
 
 
 def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
-    return [(name, *row[sign], fmean(row[sign]), None, 360) for name, row in published.DIALOGUES.items()]
+    return [
+        (name, *row[sign], fmean(row[sign]), None, None, None, 360)
+        for name, row in published.DIALOGUES.items()
+        if sign in row
+    ]
 
 
 def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
@@ -183,14 +193,20 @@ def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]
     metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
     measured = {name: RatedResponses.by_metric(tally, name) for name in metrics}
     return [
-        (name, *(responses.correlation(sign, names) for names in ASPECT_GROUPS), None, len(responses.rows))
+        (name, *_correlate_responses(responses, sign), None, len(responses.rows))
         for name, responses in measured.items()
     ]
 
 
 def _make_dialogue_row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
     name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
-    return (name, *(correlation(judge.tally, sign, names) for names in ASPECT_GROUPS), *_make_coverage(judge.tally))
+    responses = RatedResponses.by_judge(judge.tally)
+    return (name, *_correlate_responses(responses, sign), *_make_coverage(judge.tally))
+
+
+def _correlate_responses(responses: RatedResponses, sign: Coefficient) -> list[Cell]:
+    by_aspect = [responses.correlation(sign, names) for names in ASPECT_GROUPS]
+    return [*by_aspect, responses.overall().correlation(sign, (OVERALL,)), responses.correlate_systems(sign)]
 
 
 def _make_coverage(tally: Tally) -> tuple[Cell, Cell]:

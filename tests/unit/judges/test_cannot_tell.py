@@ -159,7 +159,7 @@ def test_the_offer_is_part_of_the_signature_and_leaves_other_signatures_as_they_
     judge = scripted(lambda _: "")
     assert rubric("True?").signature([judge]) != rubric("True?", cannot_tell=True).signature([judge])
     assert rubric().signature([judge]) != rubric(cannot_tell=True).signature([judge])
-    assert pairwise("old").signature(judge) != pairwise("old", cannot_tell=True).signature(judge)
+    assert pairwise("old").signature([judge]) != pairwise("old", cannot_tell=True).signature([judge])
 
 
 def test_the_share_of_cases_without_verdict_is_better_if_it_is_lower() -> None:
@@ -174,7 +174,7 @@ def test_the_share_of_cases_without_verdict_is_better_if_it_is_lower() -> None:
 
 
 def test_a_template_has_its_own_verdicts() -> None:
-    with pytest.raises(SettingsError, match="leave out cannot_tell"):
+    with pytest.raises(SettingsError, match="anchors and cannot_tell"):
         rubric(template="{answer}", cannot_tell=True)
 
 

@@ -13,7 +13,7 @@ import pytest
 from evalsuite.core.errors import JudgeError, ScoringError
 from evalsuite.core.protocols import JudgedScorer
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.judges import Aspect, multiple_evidence, pairwise, panel, single, weighted
+from evalsuite.judges import Likert, multiple_evidence, pairwise, panel, single, weighted
 
 SAMPLE = Sample(
     "sky",
@@ -51,7 +51,7 @@ def answering(asked: Any) -> str:
         pairwise(rival="rival"),
         multiple_evidence(rival="rival"),
         weighted(rival="rival", samples=2),
-        panel(["critic", "scientist"], strategy="simultaneous_summarizer", turns=1, rival="rival"),
+        panel(["critic", "scientist"], strategy="simultaneous_summarizer", turns=1, compare="rival"),
     ],
 )
 def test_names_of_the_compared_systems_never_reach_a_judge(scripted: Any, scorer: Any) -> None:
@@ -70,7 +70,7 @@ def test_every_factory_makes_a_judged_scorer(scorer: Any) -> None:
 
 
 def test_each_aspect_is_a_score_and_the_first_carries_facts_and_log(scripted: Any) -> None:
-    found = scores(panel(["critic"], turns=1, aspects=["clarity", Aspect("depth", low=1, high=5)]), scripted(answering))
+    found = scores(panel(["critic"], criteria=["clarity", Likert("", 1, 5, name="depth")]), scripted(answering))
     first = found["clarity"]
     depth = found["depth"]
     assert isinstance(first, Score)
@@ -143,6 +143,11 @@ def test_a_sample_without_what_its_judge_needs_is_an_error_that_says_so(scripted
         scores(scorer, scripted(answering))
 
 
+def test_a_rival_that_is_not_a_text_is_shown_in_the_error(scripted: Any) -> None:
+    with pytest.raises(ScoringError, match=r"no text 'rival' for its judge \(it is \['a', 'b'\]\)"):
+        scores(pairwise("rival"), scripted(answering), with_metadata(rival=["a", "b"]))
+
+
 def test_a_judge_that_cannot_be_parsed_is_an_error_and_no_score(scripted: Any) -> None:
     model = scripted(lambda _: "quite good")
     with pytest.raises(JudgeError, match="3 attempts"):
@@ -188,7 +193,7 @@ def test_a_parameter_that_the_user_sets_for_the_run_changes_the_signature_and_a_
 
 
 @pytest.mark.parametrize(
-    "words", ["judges.panels.TALK", "judges.panels.LAST", "judges.panels.SUM_UP", "judges.panels.OFFICE"]
+    "words", ["judges.panels.TALK", "judges.panels.JUDGEMENT", "judges.panels.SUM_UP", "judges.panels.OFFICE"]
 )
 def test_the_words_of_a_panels_prompts_are_part_of_its_signature(
     scripted: Any, words: str, monkeypatch: pytest.MonkeyPatch

@@ -10,13 +10,13 @@ import pytest
 
 from evalsuite.core.errors import JudgeError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, TokenLogprob
-from evalsuite.judges import Aspect, multiple_evidence, pairwise, single, weighted
+from evalsuite.judges import Likert, multiple_evidence, pairwise, single, weighted
 from evalsuite.judges.g_eval import after_thoughts, expectation
 from evalsuite.judges.prompts import JudgedInput
 
 ONE = JudgedInput("Why?", ("because",))
 PAIR = JudgedInput("Why?", ("long answer", "short"))
-STARS = Aspect("stars", low=1, high=5)
+STARS = Likert("", 1, 5, name="stars")
 
 
 def judged(scorer: Any, subject: JudgedInput, model: Any) -> Any:
@@ -116,7 +116,7 @@ def test_one_unreadable_sample_of_three_leaves_the_other_two_and_is_kept(scripte
 def test_an_aspect_that_cannot_be_read_is_an_error_that_keeps_what_was_said_of_the_others(scripted: Any) -> None:
     model = scripted(lambda asked: "4" if "stars" in asked.prompt else "hm")
     with pytest.raises(JudgeError, match="1 of 2 answers could be read; 2 are needed") as error:
-        judged(weighted([STARS, Aspect("wit", low=1, high=5)], samples=1, attempts=1), ONE, model)
+        judged(weighted([STARS, Likert("", 1, 5, name="wit")], samples=1, attempts=1), ONE, model)
     assert {"4", "hm"} <= {entry["content"] for entry in error.value.log}
 
 
@@ -165,7 +165,7 @@ def test_a_weighted_judge_must_answer_with_a_number_of_the_scale_alone(scripted:
 @pytest.mark.parametrize(
     ("factory", "options"),
     [
-        (weighted, {"aspects": [Aspect("a", low=1, high=10)]}),
+        (weighted, {"aspects": [Likert("", 1, 10, name="a")]}),
         (weighted, {"samples": 0}),
         (multiple_evidence, {"samples": 0}),
         (multiple_evidence, {"aspects": ["a", "b"], "rival": "target"}),

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.judges.forms import Aspect, ChoiceForm, GradedChoice, PairedScores, ScoresForm
+from evalsuite.judges.forms import ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.judgements import Opinion, PairVerdict, better, majority
 
-CLEAR = Aspect("clarity", low=1, high=5)
-DEPTH = Aspect("depth", low=0, high=1)
+CLEAR = Likert("", 1, 5, name="clarity")
+DEPTH = Likert("", 0, 1, name="depth")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_a_reader_could_not_settle_either_is_refused(text: str) -> None:
 
 
 def test_an_aspects_name_may_have_commas() -> None:
-    form = ScoresForm((Aspect("clear, short", low=1, high=5), DEPTH))
+    form = ScoresForm((Likert("", 1, 5, name="clear, short"), DEPTH))
     assert form.parse("clear, short: 4, depth: 1").scores == {"clear, short": 4.0, "depth": 1.0}
 
 
@@ -218,10 +218,10 @@ def test_scored_pairs_are_settled_by_their_means_not_by_their_verdicts() -> None
     assert PairedScores().settle(opinions).verdict == "second"
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("a", 1, 1), ("a", 5, 1), ("", 1, 5), ("a\nb", 1, 5)])
+@pytest.mark.parametrize(("name", "low", "high"), [("a", 1, 1), ("a", 5, 1), ("a\nb", 1, 5)])
 def test_an_aspect_without_a_scale_or_a_name_of_one_line_is_refused(name: str, low: int, high: int) -> None:
     with pytest.raises(SettingsError):
-        Aspect(name, low=low, high=high)
+        Likert("", low, high, name=name)
 
 
 @pytest.mark.parametrize(
@@ -274,3 +274,10 @@ def test_a_score_inside_a_thought_is_none_even_where_the_thought_has_no_end(text
 
 def test_a_score_after_a_thought_without_a_beginning_is_read() -> None:
     assert ScoresForm((CLEAR,)).parse("clarity: 2, or so</think>\nclarity: 4").scores == {"clarity": 4.0}
+
+
+@pytest.mark.parametrize(
+    "text", ["Score of answer 2: 3\nScore of answer 1: 9", '{"Score of answer 2": 3, "Score of answer 1": 9}']
+)
+def test_scores_of_two_answers_are_read_by_their_labels_in_whatever_order(text: str) -> None:
+    assert PairedScores().parse(text).scores == {"first": 9.0, "second": 3.0}

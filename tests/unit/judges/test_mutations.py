@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 import sys
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
 from evalsuite.judges import rubric
-from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, corrupt, is_plausible, rewrite
+from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, corrupt, is_plausible, rewrite, trick
 from evalsuite.results.judge_labels import JUDGE_METRICS
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def judge(messages, blind):
         return ("DE " if "German" in text else "OW ") + section("text", text)[0] if "Keep" in text else "NONE"
     if "Do both texts say the same" in text:
         return "yes"
-    (answer,), (good,) = section("answer", text), section("good", text)
+    (answer,), (good,) = section("answer", text) or section("turn_2_assistant", text), section("good", text)
     tricks, corruption = classify(good, answer, "".join(section("passages_1", text)))
     right = corruption in (None, blind) or blind in tricks or blind == "everything"
     return json.dumps({"reason": "", "verdict": "yes" if right else "no"})
@@ -85,8 +86,20 @@ def make_record(case: str, transcript: Transcript) -> Record:
     )
 
 
+def converse(answer: str) -> Transcript:
+    said = ("I do.", answer)
+    asked = ("Do you know it?", "Tell me.")
+    turns = ((Message("user", one), Message("assistant", two)) for one, two in zip(asked, said, strict=True))
+    return Transcript(answer, tuple(message for turn in turns for message in turn))
+
+
 def run_tests(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, blind: str, people: Mapping[str, float] | None = None
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    blind: str,
+    people: Mapping[str, float] | None = None,
+    *,
+    conversation: bool = False,
 ) -> JudgeResults:
     script = f"{SCRIPT}\ndef judge_{blind}(messages):\n    return judge(messages, {blind!r})\n"
     (folder / f"seeing_{blind}.py").write_text(script, "utf-8")
@@ -95,18 +108,22 @@ def run_tests(
     samples = {
         case: Sample(case, "Q?", metadata={"good": answer, "passages": PASSAGES}) for case, answer in ANSWERS.items()
     }
-    records = [make_record(case, Transcript(answer)) for case, answer in ANSWERS.items()]
-    scorer = rubric("Is it right?", fields=["good", "passages", "answer"])
+    records = [
+        make_record(case, converse(answer) if conversation else Transcript(answer)) for case, answer in ANSWERS.items()
+    ]
+    shown = "conversation" if conversation else "answer"
+    scorer = rubric("Is it right?", fields=["good", "passages", shown])
     subject = AnswersToJudge(records, [scorer], samples)
     (judge,) = asyncio.run(judged_again(settings, subject, 3, folder / "store.sqlite", people))
     return judge
 
 
+@pytest.mark.parametrize("conversation", [False, True])
 @pytest.mark.parametrize("kind", [*CORRUPTIONS, *TRICKS])
 def test_a_judge_fails_the_test_of_its_one_weakness_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, conversation: bool
 ) -> None:
-    found = run_tests(tmp_path, monkeypatch, kind).mutations
+    found = run_tests(tmp_path, monkeypatch, kind, conversation=conversation).mutations
     weak = {metric for metric, outcomes in found.items() if set(outcomes.values()) != {1.0}}
     metric = f"detects_{kind}" if kind in CORRUPTIONS else f"resists_{kind}"
     assert weak == {metric}
@@ -158,6 +175,49 @@ def test_a_tool_call_is_dropped_or_doubled_with_its_result(kind: str, calls: int
     (after,) = change(kind, EPISODE)
     assert [message.role for message in after.messages].count("tool") == calls
     assert sum(bool(message.tool_calls) for message in after.messages) == calls
+
+
+@pytest.mark.parametrize(("kind", "times"), [("dropped_steps", 0), ("doubled_steps", 2)])
+def test_an_earlier_turn_of_a_conversation_without_tools_is_dropped_or_doubled(kind: str, times: int) -> None:
+    (after,) = change(kind, converse("It is 5 m high."))
+    assert [message.content for message in after.messages].count("I do.") == times
+    assert after.answer == after.messages[-1].content == "It is 5 m high."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It has:\n- a\n- b\n- c\nEnd.", "It has:\n- c\n- b\n- a\nEnd."),
+        ("1. a\n2. b", None),
+        ("- a\n  more of a\n- b", None),
+        ("It is blue.", None),
+    ],
+)
+def test_without_passages_the_items_of_a_list_without_numbers_change_places(text: str, expected: str | None) -> None:
+    after = trick("position", (Sample("s", "Q?"), Transcript(text)), "m")
+    assert (after and after[1].answer) == expected
+
+
+def comparer(messages: Any) -> str:
+    """Prefer what is 330 m high; "divided" prefers the second place where neither is, "sure" calls a tie."""
+    text = messages[-1]["content"]
+    high = ["330 m" in part for part in re.findall(r'<answer_\d key="\w+">\n(.*?)\n</answer', text, re.DOTALL)]
+    otherwise = "2" if "divided" in text else "tie"
+    return f"Verdict: {otherwise if high[0] == high[1] else 1 + high.index(True)}"
+
+
+@pytest.mark.parametrize(("judge", "resists"), [("divided", 0.0), ("sure", 1.0)])
+@pytest.mark.parametrize("rival", ["old", "target"])
+def test_two_answers_change_places_before_a_judge_that_compares_them(
+    tmp_path: Path, judge: str, resists: float, rival: str
+) -> None:
+    settings = read_settings({"judge_model": f"function:{__name__}:comparer"})
+    sample = Sample("c0", judge, "It is 100 m high.", metadata={"old": "It is 200 m high."})
+    records = [make_record("c0", Transcript("It is 330 m high."))]
+    subject = AnswersToJudge(records, [rubric(compare=rival, swap=False)], {"c0": sample})
+    (found,) = asyncio.run(judged_again(settings, subject, 3, tmp_path / "store.sqlite"))
+    assert found.mutations["detects_numbers"] == {"c0": 1.0}
+    assert found.mutations["resists_position"] == {"c0": resists}
 
 
 def test_an_event_of_a_tool_is_dropped() -> None:

@@ -113,6 +113,7 @@ def test_a_call_that_fails_for_good_is_no_malformed_answer(scripted: Any) -> Non
         '{"content": 8, "structure": "10/10"}',
         '{"content_similarity": 8, "structural_similarity": 10}',
         "Content similarity: 8/10\nStructural similarity: 10/10",
+        '{"content_similarity_score": "8/10", "structural_similarity_score": "10/10"}',
         "The same values, one caption is missing.\ncontent: 8\n**structure:** 10 out of 10",
     ],
 )
@@ -171,11 +172,11 @@ def test_a_table_cannot_end_its_own_section(scripted: Any) -> None:
     assert model.calls[0].exact.index("Both tables") < model.calls[0].exact.index(f'</first_table key="{key}">')
 
 
-def test_the_anchor_is_half_of_the_cells_and_form_is_left_out_of_content(scripted: Any) -> None:
+def test_the_anchor_is_half_of_the_cells_and_formatting_is_left_out_of_structure(scripted: Any) -> None:
     model = scripted(lambda _: answer(1, 2))
     scored(model, temperature=0.7)
     assert "half of the cells agree is a 5" in model.calls[0].prompt
-    assert "is of no account" in model.calls[0].prompt
+    assert "Then look at the structure" in model.calls[0].prompt.partition("Formatting can be ignored there")[0]
     assert model.calls[0].params == {"temperature": 0.7}
 
 
@@ -188,18 +189,19 @@ def test_a_prompt_of_the_users_own_is_asked(scripted: Any) -> None:
     assert SAID in model.calls[0].prompt
 
 
-@pytest.mark.parametrize("prompt", ["Compare.", "{tables} {third}", "{tables} {", "{0} {tables}"])
+@pytest.mark.parametrize("prompt", ["Compare.", "{table}", "{tables", "{input1}"])
 def test_a_prompt_without_its_places_is_refused(prompt: str) -> None:
-    with pytest.raises(ValueError, match=r"place|filled in"):
+    with pytest.raises(ValueError, match="lacks the tables"):
         check_prompt(prompt)
 
 
 def test_the_places_of_the_authors_prompts_are_filled(scripted: Any) -> None:
     model = scripted(lambda _: answer(1, 2))
-    prompt = "Compare {input1} with {input2}."
+    form = 'Write {"content_similarity": 9, "more": {}}.'
+    prompt = form + " Compare {input1} with {input2}."
     check_prompt(prompt)
     scored(model, prompt=prompt)
     assert sorted(call.prompt.splitlines()[-1] for call in model.calls) == [
-        f"Compare {WANTED} with {SAID}.",
-        f"Compare {SAID} with {WANTED}.",
+        f"{form} Compare {WANTED} with {SAID}.",
+        f"{form} Compare {SAID} with {WANTED}.",
     ]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.judges import Aspect, YesNo
+from evalsuite.judges import Likert, YesNo
 from evalsuite.judges.forms import ChoiceForm, GradedChoice, PairedScores, ScoresForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ASPECTS = (Aspect("clarity", low=1, high=5), Aspect("depth", low=1, high=5))
+ASPECTS = (Likert("", 1, 5, name="clarity"), Likert("", 1, 5, name="depth"))
 READERS: dict[str, Callable[[str], Any]] = {
     "verdict": lambda text: ChoiceForm().parse(text).verdict,
     "score": lambda text: ScoresForm().parse(text).scores["quality"],

@@ -15,7 +15,7 @@ from evalsuite.core.errors import JudgeError, RequestRefused, ScoringError, Sett
 from evalsuite.core.protocols import JudgedScorer
 from evalsuite.core.types import Message, Sample, Score, ToolCall, Transcript
 from evalsuite.judges import Checklist, Each, Likert, Tree, YesNo, panel, single, weighted
-from evalsuite.judges.criteria import Reading
+from evalsuite.judges.forms import Reading
 from evalsuite.judges.rubrics import each_turn, factual, faithful, follows, relevant
 
 SAMPLE = Sample("sky", "Why is the sky blue?", target=["Scattering.", "Rayleigh scattering."])
@@ -226,7 +226,7 @@ def test_the_signature_changes_with_prompt_scale_and_model(scripted: Any) -> Non
         return text
 
     plain = of(rubric("Clear?", scale=(1, 5)))
-    assert plain.startswith("rubric|judge:gpt-4|version:3|hash:")
+    assert plain.startswith("rubric|judge:gpt-4|version:4|hash:")
     others = [
         of(rubric("Clear?", scale=(1, 4))),
         of(rubric("Plain?", scale=(1, 5))),

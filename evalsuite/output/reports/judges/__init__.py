@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.output.reports.judges.agreement import agreement_table, people_table
 from evalsuite.output.reports.judges.ballots import bias_table, read_ballots
+from evalsuite.output.reports.judges.debates import debate_table
 from evalsuite.output.reports.judges.estimates import Corrected, corrected_mean, corrected_table
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.judge_labels import scores_by_signature
@@ -33,6 +34,7 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table]:
     for name, tally, prefix in judges:
         if any(case.verdict is not None for case in read_ballots(tally, prefix)):
             tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
+        tables.append(debate_table(f"Debate on demand of {name}", tally, prefix))
         tables.append(agreement_table(f"Agreement within {name}", [(name, tally)], prefix))
     tables.append(people_table(views))
     return [table for table in tables if table is not None]

@@ -47,10 +47,10 @@ def test_the_shipped_samples_are_in_the_same_formats_and_say_whose_labels_they_h
 
 
 def test_each_mode_has_its_own_samples_under_its_own_ids() -> None:
-    ids = [sample.id for sample in load(None, "single", "panel:one_by_one:2roles").samples]
+    ids = [sample.id for sample in load(None, "single", "paper:one_by_one:2roles").samples]
     assert len(ids) == len(set(ids)) == 24
     assert "pair-1-single" in ids
-    assert "pair-1-panel-one_by_one-2roles" in ids
+    assert "pair-1-paper-one_by_one-2roles" in ids
 
 
 def test_one_of_the_two_parts_is_enough(folder: Any) -> None:

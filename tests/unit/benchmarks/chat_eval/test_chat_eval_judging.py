@@ -23,7 +23,7 @@ def obedient(prompt: str) -> str:
     return f"Verdict: 1\nScore of answer 1: 9\nScore of answer 2: 3\n{SCORES.replace(', ', chr(10))}"
 
 
-@pytest.mark.parametrize("mode", [*MODES, "panel:one_by_one:2roles:1turns:same_role"])
+@pytest.mark.parametrize("mode", [*MODES, "paper:one_by_one:2roles:1turns:same_role"])
 def test_every_mode_judges_pairs_and_dialogues(judged: Any, mode: str) -> None:
     run = judged(obedient, mode)
     assert Counter(record.scores["parsed"] for record in run.records.values()) == {1.0: 12}
@@ -66,7 +66,13 @@ def test_a_dialogues_scores_are_the_judges_on_peoples_scale(judged: Any) -> None
     record = judged(obedient).records["dialogue-1-1"]
     assert record.scores == {"parsed": 1.0, "naturalness": 2, "coherence": 3, "engagingness": 1, "groundedness": 1}
     assert record.facts["judged"] == {"naturalness": 2, "coherence": 3, "engagingness": 1, "groundedness": 1}
-    assert record.facts["human"] == {"naturalness": 3, "coherence": 3, "engagingness": 3, "groundedness": 1}
+    assert record.facts["human"] == {
+        "naturalness": 3,
+        "coherence": 3,
+        "engagingness": 3,
+        "groundedness": 1,
+        "overall": 5,
+    }
 
 
 def test_what_cannot_be_parsed_is_the_judges_own_failure_and_no_error(judged: Any) -> None:
@@ -83,6 +89,14 @@ def test_what_cannot_be_parsed_is_the_judges_own_failure_and_no_error(judged: An
 def test_no_verdict_disagrees_even_where_people_see_a_tie(judged: Any) -> None:
     run = judged(lambda _: "")
     assert {record.scores["accuracy"] for record in run.records.values() if "accuracy" in record.scores} == {0.0}
+
+
+def test_unreadable_scores_are_a_tie_in_the_papers_modes_and_counted_apart(judged: Any) -> None:
+    records = judged(lambda _: "Both have their strengths.", "paper:single").records.values()
+    pairs = [record for record in records if record.tags["task"] == "pairs"]
+    assert {(record.facts["verdict"], record.scores["parsed"]) for record in pairs} == {("tie", 0.0)}
+    assert {record.scores["accuracy"] for record in pairs if record.facts["human"] == "tie"} == {1.0}
+    assert all("accuracy" not in record.scores for record in records if record.tags["task"] == "dialogues")
 
 
 def test_a_call_that_fails_is_an_error(judged: Any) -> None:
@@ -108,14 +122,14 @@ def test_generation_parameters_are_taken_by_name_and_in_params(judged: Any) -> N
 
 
 def test_what_a_panel_said_before_it_could_not_be_read_is_kept(judged: Any) -> None:
-    run = judged(lambda prompt: "hm" if "Verdict" in prompt else "I see.", "panel:one_by_one:2roles:1turns")
+    run = judged(lambda prompt: "hm" if "Score of" in prompt else "I see.", "paper:one_by_one")
     said = [event["content"] for event in run.records["pair-1"].transcript.events if event["role"] == "assistant"]
     in_one_order = ["I see."] * 2 + ["hm"] * 4
     assert said == in_one_order * 2
 
 
 def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
-    record = judged(obedient, "panel:one_by_one:2roles:1turns").records["pair-1"]
+    record = judged(obedient, "paper:one_by_one").records["pair-1"]
     said = [event for event in record.transcript.events if event["role"] == "assistant"]
     assert len(said) == record.facts["calls"] == 2 * 2 * 2
     assert [(event["speaker"], event["turn"], event["order"]) for event in said[:4]] == [
@@ -130,11 +144,7 @@ def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
     ("name", "mode"),
     [
         ("single", JudgingMode("single")),
-        ("panel:simultaneous", JudgingMode("panel", "simultaneous", 3, 2)),
-        ("panel:one_by_one:5roles", JudgingMode("panel", "one_by_one", 5, 2)),
-        ("panel:one_by_one:0turns", JudgingMode("panel", "one_by_one", 3, 0)),
-        ("panel:simultaneous_summarizer:4roles:3turns", JudgingMode("panel", "simultaneous_summarizer", 4, 3)),
-        ("panel:one_by_one:same_role", JudgingMode("panel", "one_by_one", 3, 2, same_role=True)),
+        ("paper:simultaneous_summarizer:5roles:4turns", JudgingMode("paper", "simultaneous_summarizer", 5, 4)),
         ("paper:single", JudgingMode("paper", None, 1, 1)),
         ("paper:one_by_one", JudgingMode("paper", "one_by_one", 2, 2)),
         ("paper:simultaneous:3roles:1turns", JudgingMode("paper", "simultaneous", 3, 1)),
@@ -155,10 +165,11 @@ def test_a_modes_suffixes_say_how_many_roles_and_turns(name: str, mode: JudgingM
     "name",
     [
         "",
-        "panel",
+        "paper",
         "single:3roles",
-        "panel:one_by_one:0roles",
-        "panel:one_by_one:3turns:2roles",
+        "panel:one_by_one",
+        "paper:one_by_one:0roles",
+        "paper:one_by_one:3turns:2roles",
         "paper:one_by_one:0turns",
     ],
 )

@@ -13,11 +13,13 @@ from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.output.reports.judges import signatures_table
 from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
-from evalsuite.stats import cohen_kappa, kendall, spearman
+from evalsuite.stats import cohen_kappa, kendall, pearson, spearman
 from evalsuite.stats.agreement import kappa_floor
 
 
 def always_first(prompt: str) -> str:
+    if "Score of answer" in prompt:
+        return "Score of answer 1: 9\nScore of answer 2: 8"
     return "Verdict: 1" if "Verdict" in prompt else "naturalness: 2\ncoherence: 2\nengagingness: 2\ngroundedness: 1"
 
 
@@ -73,7 +75,7 @@ def test_no_verdict_counts_as_a_label_that_people_never_give() -> None:
 def test_correlations_are_over_all_responses_at_once() -> None:
     people, judge = [1.0, 2.0, 3.0, 1.5, 2.5, 3.0], [1.0, 3.0, 2.0, 1.0, 2.0, 3.0]
     tally = Tally.of(response(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True)))
-    for sign, statistic in (("spearman", spearman), ("kendall", kendall)):
+    for sign, statistic in (("spearman", spearman), ("kendall", kendall), ("pearson", pearson)):
         found = CHAT_EVAL.derived[sign](tally)
         assert found is not None
         assert found.value == pytest.approx(statistic(judge, people).statistic)
@@ -81,6 +83,30 @@ def test_correlations_are_over_all_responses_at_once() -> None:
         single = CHAT_EVAL.derived["spearman_coherence"](tally)
         assert single is not None
         assert single.value == pytest.approx(spearman(judge, people).statistic)
+
+
+def test_systems_are_correlated_by_their_means_and_overall_ratings_by_the_mean_aspect() -> None:
+    people, judge, overall = [1, 3, 2, 2, 3, 3], [1, 1, 3, 3, 2, 2], [1.0, 1.5, 5.0, 4.5, 3.0, 2.5]
+    rows = [response(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True))]
+    for at, row in enumerate(rows):
+        row.tags["system"] = "abc"[at // 2]  # type: ignore[index] # a dict
+        row.facts["human"]["overall"] = overall[at]
+        # Groundedness is from 0 to 1; on [0, 1], all aspects are equal.
+        row.facts["judged"]["groundedness"] = (judge[at] - 1) / 2
+    tally = Tally.of(rows)
+    found = CHAT_EVAL.derived["pearson_overall"](tally)
+    assert found is not None
+    assert found.value == pytest.approx(pearson(judge, overall).statistic)
+    # People's means are 2, 2 and 3, the judge's 1, 3 and 2.
+    systems = CHAT_EVAL.derived["pearson_systems"](tally)
+    assert systems is not None
+    assert systems.value == pytest.approx(0.0)
+    assert (systems.low, systems.n) == (None, 3)
+    assert CHAT_EVAL.derived["kendall_systems"](Tally.of(rows[:4])) is None
+    *_, by_judge = table(report([RunView("m", tally)]), "Pearson's r").rows
+    assert by_judge[6] == found
+    without = Tally.of(response(at, human, 2.0 + at % 2) for at, human in enumerate(people))
+    assert CHAT_EVAL.derived["spearman_overall"](without) is None
 
 
 def test_a_judge_that_gives_everything_the_same_score_has_no_correlation() -> None:
@@ -104,7 +130,7 @@ def test_nothing_measured_is_nothing_claimed() -> None:
 
 
 def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: Any) -> None:
-    run = judged(always_first, "single", "panel:one_by_one:2roles", "panel:simultaneous:2roles:1turns")
+    run = judged(always_first, "single", "paper:one_by_one:3roles", "paper:simultaneous:2roles:1turns")
     section = report([run.view])
     titles = [block.title for block in section.blocks]
     for title in (
@@ -118,14 +144,14 @@ def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: 
     assert one["ChatGPT, panel of 2 roles, 2 turns [1]"][1:] == (0.60, 0.33, None, 80)
     assert one["scripted, single"][-1] == 6
     rho, tau = (table(section, f"table 2): {name}").rows[1] for name in ("Spearman", "Kendall"))
-    assert rho[-3] == pytest.approx(0.684, abs=5e-4)
-    assert tau[-3] == pytest.approx(0.632, abs=5e-4)
+    assert rho[-5] == pytest.approx(0.684, abs=5e-4)
+    assert tau[-5] == pytest.approx(0.632, abs=5e-4)
     four = [row[0] for row in table(section, "table 4").rows]
     assert (
-        four.index("scripted, panel:one_by_one:2roles") == four.index("ChatGPT, one by one, 3 roles, 2 turns [1]") + 1
+        four.index("scripted, paper:one_by_one:3roles") == four.index("ChatGPT, one by one, 3 roles, 2 turns [1]") + 1
     )
     assert (
-        four.index("scripted, panel:simultaneous:2roles:1turns")
+        four.index("scripted, paper:simultaneous:2roles:1turns")
         == four.index("ChatGPT, simultaneous, 3 roles, 2 turns [1]") + 1
     )
 
@@ -148,48 +174,48 @@ def test_accuracy_and_kappa_are_plotted_against_roles_over_several_runs_of_one_m
 
 
 def test_the_papers_single_agent_is_the_first_point_of_its_panels_and_of_no_other(judged: Any) -> None:
-    modes = ("paper:single", "paper:one_by_one:2roles", "panel:one_by_one:2roles", "panel:one_by_one:3roles")
+    modes = ("paper:single", "paper:one_by_one:2roles", "paper:simultaneous:2roles", "paper:simultaneous:3roles")
     accuracy, *_ = charts([judged(always_first, *modes).view])
     points = {series.name: [value is not None for value in series.values] for series in accuracy.series[:2]}
     assert points == {
         "scripted, paper:one_by_one, 2 turns": [True, True, False, False, False],
-        "scripted, panel:one_by_one, 2 turns": [False, True, True, False, False],
+        "scripted, paper:simultaneous, 2 turns": [True, True, True, False, False],
     }
 
 
 def test_accuracy_is_plotted_against_turns_over_several_modes_of_one_run(judged: Any) -> None:
-    modes = [f"panel:simultaneous:2roles:{turns}turns" for turns in (0, 2)]
+    modes = [f"paper:simultaneous:2roles:{turns}turns" for turns in (1, 3)]
     accuracy, agreement = charts([judged(always_first, *modes).view])
-    assert (accuracy.name, accuracy.labels) == ("chat_eval_accuracy_by_turns", ["0", "1", "2", "3", "4", "5"])
+    assert (accuracy.name, accuracy.labels) == ("chat_eval_accuracy_by_turns", ["1", "2", "3", "4", "5"])
     assert [series.name for series in agreement.series] == [
-        "scripted, panel:simultaneous, 2 roles",
+        "scripted, paper:simultaneous, 2 roles",
         "ChatGPT [1], one_by_one, 2 roles",
     ]
 
 
 def test_panels_that_differ_in_more_than_roles_or_turns_are_not_joined_by_a_line(judged: Any) -> None:
-    modes = ("panel:simultaneous:1roles:0turns", "panel:one_by_one:2roles:1turns")
+    modes = ("paper:simultaneous:1roles:1turns", "paper:one_by_one:2roles:2turns")
     assert charts([judged(always_first, *modes).view]) == []
 
 
 def test_two_runs_of_the_same_panels_have_a_line_each(judged: Any) -> None:
-    modes = [f"panel:one_by_one:{roles}roles:1turns" for roles in (1, 2)]
+    modes = [f"paper:one_by_one:{roles}roles:1turns" for roles in (1, 2)]
     first = judged(always_first, *modes).view
     chart, _ = charts([first, replace(first, label="again")])
     assert [series.name for series in chart.series][:2] == [
-        "scripted, panel:one_by_one, 1 turn",
-        "again, panel:one_by_one, 1 turn",
+        "scripted, paper:one_by_one, 1 turn",
+        "again, paper:one_by_one, 1 turn",
     ]
 
 
 def test_judgements_that_differ_from_peoples_are_shown_whole(judged: Any) -> None:
-    view = judged(always_first, "panel:one_by_one:2roles:1turns").view
+    view = judged(always_first, "paper:one_by_one").view
     shown = [block for block in report([view]).blocks if isinstance(block, Passage) and block.folded]
     assert len(shown) == 2
     assert "the judge says tie, people say first" in shown[0].title
     assert shown[0].whole
-    talked, voted = shown[0].text.count("naturalness: 2"), shown[0].text.count("Verdict: 1")
-    assert talked == voted == 2 * 2, "two debaters in two orders"
+    talked, scored = shown[0].text.count("naturalness: 2"), shown[0].text.count("Score of answer 1: 9")
+    assert talked == scored == 2 * 2, "two debaters in two orders"
 
 
 def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
@@ -201,13 +227,13 @@ def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
 
 
 def test_each_mode_and_task_has_a_signature_of_its_own(judged: Any) -> None:
-    signed = signatures_table([judged(always_first, "single", "panel:one_by_one:2roles:1turns").view])
+    signed = signatures_table([judged(always_first, "single", "paper:one_by_one:2roles:1turns").view])
     assert signed is not None
     kinds = [(row[1], str(row[2]).split(",")[0], str(row[3]).split("|")[:2]) for row in signed.rows]
     assert kinds == [
         (mode, score, [kind, "judge:the model under test"])
         for score in ("accuracy", "naturalness")
-        for mode, kind in (("panel:one_by_one:2roles:1turns", "panel"), ("single", "sampled"))
+        for mode, kind in (("paper:one_by_one:2roles:1turns", "panel"), ("single", "sampled"))
     ]
     assert [row[4] for row in signed.rows] == [6] * 4
 
@@ -228,6 +254,6 @@ def test_the_category_table_has_a_column_for_each_judge(judged: Any) -> None:
 
 def test_the_modes_of_a_run_are_no_further_evidence_of_a_mean(judged: Any) -> None:
     one = judged(always_first, "single").view.tally.estimate("accuracy")
-    two = judged(always_first, "single", "panel:one_by_one:2roles:1turns").view.tally.estimate("accuracy")
+    two = judged(always_first, "single", "paper:one_by_one:2roles:1turns").view.tally.estimate("accuracy")
     assert two.n == 2 * one.n
     assert two.high - two.low >= 0.9 * (one.high - one.low)

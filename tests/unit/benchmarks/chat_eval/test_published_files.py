@@ -54,12 +54,9 @@ SUFFIXED = (
     "paper:simultaneous:3roles:3turns",
     "paper:simultaneous:3roles:2turns:ballots",
     "paper:simultaneous_summarizer:3roles:3turns",
-    "panel:one_by_one:2roles:1turns:same_role",
-    "panel:simultaneous:5roles:3turns",
-    "panel:simultaneous_summarizer:2roles:3turns",
 )
 EVERY_MODE = (*MODES, *SUFFIXED)
-DEBATED = [mode for mode in EVERY_MODE if mode.startswith(("paper", "panel"))]
+DEBATED = [mode for mode in EVERY_MODE if mode.startswith("paper")]
 Heard = tuple[tuple[str, int], ...]
 """Speakers with the turns in which they said what was heard."""
 
@@ -151,11 +148,11 @@ def judges(name: str) -> list[str]:
     mode = read_mode(name)
     if mode.kind == "mec":
         return [f"judge {seed}" for seed in range(3)]
-    return names(mode) if mode.kind in ("panel", "paper") else ["judge"]
+    return names(mode) if mode.kind == "paper" else ["judge"]
 
 
 def verdict(mode: str, first: str, second: str) -> str:
-    """By the means of both orders' scores, or by votes; a point is the gain of whatever stands first."""
+    """By the means of both orders' scores, or by choices; a point is the gain of whatever stands first."""
     kind = read_mode(mode).kind
     if kind == "weighted":
         return better(*(expected("quality", 1, 5, text) for text in (first, second)))
@@ -205,13 +202,13 @@ def in_turns(spoken: Sequence[tuple[str, int]]) -> Heard:
 
 
 def script(mode: JudgingMode) -> list[tuple[str, str, Heard]]:
-    """Who is asked and has heard what: section 2.3 of the paper or, for a `panel`, docs/judges.md."""
-    seats, paper = names(mode), mode.kind == "paper"
+    """Who is asked and has heard what: section 2.3 of the paper."""
+    seats = names(mode)
     asked: list[tuple[str, str, Heard]] = []
     audible: list[tuple[str, int]] = []
     spoken: list[tuple[str, int]] = []
     for turn in range(1, mode.turns + 1):
-        kind = "judgement" if paper and turn == mode.turns else "talk"
+        kind = "judgement" if turn == mode.turns else "talk"
         said = [(seat, turn) for seat in seats]
         for at, seat in enumerate(seats):
             before = said[:at] if mode.strategy in (None, "one_by_one") else []
@@ -220,10 +217,8 @@ def script(mode: JudgingMode) -> list[tuple[str, str, Heard]]:
         if mode.strategy != "simultaneous_summarizer":
             audible += said
         elif kind == "talk":
-            asked.append(("summary", "summary", in_turns(spoken if paper else said)))
+            asked.append(("summary", "summary", in_turns(spoken)))
             audible.append(("summary", turn))
         if mode.ballots and kind == "talk":
             asked += [(seat, "judgement", in_turns(audible)) for seat in seats]
-    if not paper:
-        asked += [(seat, "judgement", in_turns(audible)) for seat in seats]
     return asked

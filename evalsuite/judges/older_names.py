@@ -1,0 +1,44 @@
+"""Judges under their older names, which keep working; `rubric` says the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from evalsuite.core.keywords import generation_params
+from evalsuite.judges.forms import QUALITY, ScoresForm
+from evalsuite.judges.g_eval import MOST_SAMPLES, STARS
+from evalsuite.judges.rubrics import rubric
+from evalsuite.judges.scorers import JudgeScorer, Sampled, read_aspects
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.judges.forms import Likert
+
+
+def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
+    """Let one judge score the answer without reasons; `rubric(scale=(1, 10))` asks for reasons first."""
+    checked = {"temperature": 0.0, **generation_params(single, params)}
+    return JudgeScorer(Sampled(ScoresForm(read_aspects(aspects)), attempts=attempts, params=checked), model=model)
+
+
+def pairwise(rival: str = "target", **options: Any) -> JudgeScorer:
+    """Let one judge decide which of two answers is better: `rubric(compare=rival)`."""
+    return cast("JudgeScorer", rubric(compare=rival, **options))
+
+
+def multiple_evidence(
+    aspects: Sequence[str | Likert] = (), *, samples: int = 3, rival: str | None = None, **options: Any
+) -> JudgeScorer:
+    """Let one judge give reasons and scores several times: `rubric(scale=(1, 10), compare=rival, samples=3)`."""
+    return cast("JudgeScorer", rubric(read_aspects(aspects, QUALITY), compare=rival or (), samples=samples, **options))
+
+
+def weighted(
+    aspects: Sequence[str | Likert] = (), *, samples: int = MOST_SAMPLES, rival: str | None = None, **options: Any
+) -> JudgeScorer:
+    """Compute expected scores: `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
+    return cast(
+        "JudgeScorer",
+        rubric(read_aspects(aspects, STARS), compare=rival or (), samples=samples, aggregate="expected", **options),
+    )
