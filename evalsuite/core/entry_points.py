@@ -31,6 +31,12 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
         "tool_eyes": "evalsuite.benchmarks.tool_eyes:TOOL_EYES",
         "bfcl": "evalsuite.benchmarks.bfcl:BFCL",
         "tau2": "evalsuite.benchmarks.tau2:TAU2",
+        "wikitablequestions": "evalsuite.benchmarks.table_questions:WIKITABLEQUESTIONS",
+        "tabfact": "evalsuite.benchmarks.table_questions:TABFACT",
+        "tablebench": "evalsuite.benchmarks.table_questions:TABLEBENCH",
+        "databench": "evalsuite.benchmarks.table_questions:DATABENCH",
+        "spider": "evalsuite.benchmarks.table_questions:SPIDER",
+        "bird": "evalsuite.benchmarks.table_questions:BIRD",
     },
     "evalsuite.models": {
         "local": "evalsuite.models.llama_cpp:LlamaCppBackend",

@@ -30,6 +30,7 @@ _MAGNITUDES = {
     "thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12,
     "万": 1e4, "千": 1e3, "百万": 1e6, "千万": 1e7, "亿": 1e8, "万亿": 1e12,
 }  # fmt: skip
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _UNITS = {
     other: unit
     for unit, others in {
@@ -54,7 +55,7 @@ _MONTH = (
 _DATES = [
     re.compile(pattern)
     for pattern in (
-        r"(?P<year>\d{4}|xxxx)[-/.](?P<month>\d{1,2}|xx)[-/.](?P<day>\d{1,2}|xx)(?:[t ]00:00(?::00)?)?",
+        r"(?P<year>\d{4}|xx(?:xx)?)[-/.](?P<month>\d{1,2}|xx)[-/.](?P<day>\d{1,2}|xx)(?:[t ]00:00(?::00)?)?",
         r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
         rf"(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}(?:,?[ -](?P<year>\d{{4}}))?",
         rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?",
@@ -93,24 +94,41 @@ class Day:
     day: int | None
 
 
-def denotation_match(prediction: str, target: str | Sequence[str], *, ordered: bool = False) -> float:
+def denotation_match(
+    prediction: str, target: str | Sequence[str], *, ordered: bool = False, distinct: bool = False
+) -> float:
     """Return 1.0 if an answer denotes the same values as the target, else 0.0.
 
     Args:
         prediction: the answer. If the target has several values, the answer is read as a list: JSON, lines,
             or values between tabs, bars, semicolons, commas or `、`.
         ordered: whether the values must come in the target's order.
+        distinct: whether repeated values count once, as in WikiTableQuestions' evaluator.
     """
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
-    text = prediction.strip()[:MOST_CHARACTERS]
-    return float(any(_is_same_list(values, wanted, ordered=ordered) for values in _list_readings(text, len(wanted))))
+    if distinct:
+        wanted = _drop_repeats(wanted)
+    readings = _list_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
+    return float(any(_is_same_list(values, wanted, ordered=ordered) for values in readings))
+
+
+def _drop_repeats(values: Sequence[str]) -> list[str]:
+    texts = [(normalize(value), value) for value in values]
+    return list({parse_day(text) or parse_amount(text) or text: value for text, value in texts}.values())
 
 
 def same_value(one: str, other: str) -> bool:
-    """Check whether two texts denote the same value."""
+    """Check whether two texts denote the same value; texts with tabs are rows, compared cell by cell."""
+    if "\t" in one.strip() and "\t" in other.strip():
+        cells, others = one.split("\t"), other.split("\t")
+        return len(cells) == len(others) and all(map(same_value, cells, others))
     first, second = normalize(one), normalize(other)
-    if first == second:
-        return True
+    # A second line is not the unit of a number.
+    return first == second or ("\n" not in one.strip() + other.strip() and _is_same_typed(first, second))
+
+
+def _is_same_typed(first: str, second: str) -> bool:
+    """Compare truth values, dates and numbers."""
     if first in _TRUTHS and second in _TRUTHS:
         return _TRUTHS[first] == _TRUTHS[second]
     days = parse_day(first), parse_day(second)
@@ -157,8 +175,10 @@ def _parse_part(written: str | None) -> int | None:
 
 
 def parse_amount(text: str) -> Quantity | None:
-    """Read a number with a currency sign, a word of magnitude or a unit, or in Chinese numerals."""
+    """Read a number with a currency sign, a word of magnitude or a unit, or in words or Chinese numerals."""
     text = _SPACED_THOUSANDS.sub(lambda number: number[0].replace(" ", ""), text)
+    if text in _WORDS:
+        return Quantity(float(_WORDS.index(text)))
     if text.startswith("百分之"):
         text = f"{text.removeprefix('百分之')}%"
     if (number := parse_number(text)) is not None:
@@ -200,7 +220,7 @@ def _parse_chinese_number(text: str) -> float | None:
     return float(total + section + (digit or 0)) if text else None
 
 
-def _list_readings(text: str, count: int) -> list[list[str]]:
+def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
     """List the ways to read an answer as this many values."""
     readings = [[text]] if count == 1 else []
     try:
@@ -209,12 +229,16 @@ def _list_readings(text: str, count: int) -> list[list[str]]:
         read = None
     if isinstance(read, list):
         readings.append([str(value) for value in read])
-    if count > 1:
+    if count > 1 or distinct:
+        inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
         for separator in _SEPARATORS:
-            parts = [part for part in separator.split(text.strip("[]")) if part.strip()]
+            parts = [part for part in separator.split(inner) if part.strip()]
             readings.append(parts)
             readings.append([*parts[:-1], *(part for part in _AND.split(parts[-1]) if part)] if parts else [])
-    return [[_BULLET.sub("", value) for value in values] for values in readings if len(values) == count <= MOST_VALUES]
+    readings = [[_BULLET.sub("", value) for value in values] for values in readings if len(values) <= MOST_VALUES]
+    if distinct:
+        readings = list(map(_drop_repeats, readings))
+    return [values for values in readings if len(values) == count]
 
 
 def _is_same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:

@@ -1,14 +1,18 @@
-"""Make samples from the items of a file (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or of a data set from the hub."""
+"""Make samples from a file (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or the hub; read the tables of SQLite files."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Sample
@@ -67,17 +71,26 @@ def iter_samples(
     other files as a whole.
     """
     fields = SampleFields(input, target, id, tags, metadata)
+    yield from make_samples(fields, path, ((str(path), where, item) for where, item in _read_items(path, split)))
+
+
+def make_samples(
+    fields: SampleFields, source: str | Path, items: Iterator[tuple[str, str, Mapping[str, Any]]]
+) -> Iterator[Sample]:
+    """Make samples from items, each given with its file and its position there.
+
+    Raises:
+        DatasetError: an item lacks a field, an id is repeated, or no item exists.
+    """
     place_of: dict[str, str] = {}
-    for number, (where, item) in enumerate(_read_items(path, split), 1):
-        sample = fields.make_sample(str(path), where, number, item)
+    for number, (path, where, item) in enumerate(items, 1):
+        sample = fields.make_sample(path, where, number, item)
         if sample.id in place_of:
-            raise DatasetError(
-                str(path), where, f"the id {sample.id!r}, which {place_of[sample.id]} also has", "unique ids"
-            )
+            raise DatasetError(path, where, f"the id {sample.id!r}, which {place_of[sample.id]} also has", "unique ids")
         place_of[sample.id] = where
         yield sample
     if not place_of:
-        raise DatasetError(str(path), "", "no items", "at least one")
+        raise DatasetError(str(source), "", "no items", "at least one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,3 +330,39 @@ READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".yml": _read_yaml,
     ".parquet": _read_parquet,
 }
+
+
+MOST_CELL = 1 << 20
+
+
+@contextmanager
+def open_database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database for reading; text that is not UTF-8 loses its invalid bytes.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened.
+    """
+    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        connection.text_factory = lambda text: text.decode(errors="ignore")
+        yield connection
+    finally:
+        connection.close()
+
+
+def list_tables(database: sqlite3.Connection) -> dict[str, str]:
+    """Return the statement that created each table, by the table's name."""
+    statement = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    return dict(database.execute(f"{statement} ORDER BY name"))
+
+
+def read_rows(database: sqlite3.Connection, table: str) -> Iterator[Sequence[Any]]:
+    """Yield the names of a table's columns, then its rows.
+
+    Raises:
+        sqlite3.Error: the table cannot be read.
+    """
+    quoted = '"' + table.replace('"', '""') + '"'
+    cursor = database.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - an identifier, quoted
+    return chain([[column[0] for column in cursor.description]], cursor)

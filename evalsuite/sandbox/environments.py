@@ -1,4 +1,4 @@
-"""What programs may import: this process's own environment, or a named environment that uv builds.
+"""The packages that programs may import: this process's own environment, or a named environment that uv builds.
 
 A named environment is a folder of packages in the user's cache. It is made once and never changed, and its name
 contains the hash of its requirements.
@@ -245,7 +245,7 @@ def _run_uv(name: str, *words: str) -> str:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Not in the user's project, because its uv settings do not concern this environment.
+        # Do not build in the user's project, because its uv settings do not concern this environment.
         result = subprocess.run(  # noqa: S603 - our own command; requirements are the user's
             [uv, *words], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )

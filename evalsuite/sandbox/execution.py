@@ -1,4 +1,4 @@
-"""What a program is given (code, tables, standard input) and what it returns (output, an error, files)."""
+"""A program's inputs (code, tables, standard input) and results (output, an error, files)."""
 
 from __future__ import annotations
 

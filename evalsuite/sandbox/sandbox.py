@@ -81,7 +81,7 @@ class Sandbox:
 
     @property
     def environment(self) -> ProgramEnvironment:
-        """What programs may import."""
+        """The packages that programs may import."""
         return self._environment or own_environment()
 
     @property
@@ -99,7 +99,7 @@ class Sandbox:
         code: str,
         tables: Mapping[str, TableSource] | None = None,
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - the sandbox enforces the program's time
-        stdin: str | None = None,
+        stdin: str | bytes | None = None,
     ) -> Execution:
         """Run one program, of which nothing remains afterwards.
 
@@ -211,13 +211,13 @@ class ProgramSession:
         timeout: float,
         *,
         once: bool = False,
-        stdin: str | None = None,
+        stdin: str | bytes | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.tables = tables
         self.timeout = timeout
         self._once = once
-        self._stdin = None if stdin is None else stdin.encode()
+        self._stdin = stdin.encode() if isinstance(stdin, str) else stdin
         self._one_round = asyncio.Lock()
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None

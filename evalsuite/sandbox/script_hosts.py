@@ -138,7 +138,7 @@ COMMANDS = ("docker", "podman")
 # The status with which `docker run` itself fails.
 REFUSED = 125
 NOBODY = 65534
-# Of the user `nobody` in all containers together, because some engines may not set their higher default limit.
+# Processes of `nobody` in all containers together; some engines may not set their higher default.
 MOST_PROCESSES = 8192
 VERSION_SECONDS = 10.0
 # Bytes read at a time, and maximum bytes of standard error, which contains a program's traceback and files.

@@ -109,7 +109,7 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     # Without a network, pip would retry for a minute before it fails.
     "PIP_NO_INDEX": "1",
-    # One thread each, because as many programs run at a time as there are cores.
+    # Give each program one thread, because as many programs run at a time as there are cores.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",

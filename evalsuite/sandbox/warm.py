@@ -43,7 +43,7 @@ PACKET = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RoundEnd:
-    """How a round ended, as the warm interpreter reports it."""
+    """The end of a round, as the warm interpreter reports it."""
 
     ending: str  # one of the endings listed in `inside/forking.py`
     seconds: float

@@ -16,6 +16,7 @@ from .deepeval import from_deepeval
 from .inspect_ai import from_inspect
 from .ragas import from_ragas
 from .spans import span
+from .sql import sql_execution
 from .trajectories import ToolUse, any_of, call, expect_state, tool_calls, tool_uses
 from .unit_tests import passes_tests
 
@@ -40,6 +41,7 @@ __all__ = [
     "rouge_l",
     "similar",
     "span",
+    "sql_execution",
     "token_f1",
     "tool_calls",
     "tool_uses",

@@ -88,20 +88,21 @@ def _match_any_number(answer: str, targets: text.Targets) -> float:
     return max(numbers.numeric_match(answer, target) for target in several)
 
 
-def denotation(*, ordered: bool = False) -> TargetScorer:
+def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:
     """Score `denotation`: 1.0 if the answer gives the target's values; see `evalsuite.metrics.denotation`.
 
     If the target consists of several texts, the answer must give each of them.
 
     Args:
         ordered: whether the values must come in the target's order.
+        distinct: whether repeated values count once, as in WikiTableQuestions' evaluator.
     """
-    return TargetScorer("denotation", partial(_match_denotation, ordered=ordered))
+    return TargetScorer("denotation", partial(_match_denotation, ordered=ordered, distinct=distinct))
 
 
-def _match_denotation(answer: str, targets: text.Targets, *, ordered: bool) -> float:
+def _match_denotation(answer: str, targets: text.Targets, **how: bool) -> float:
     wanted = str(targets) if isinstance(targets, (str, int, float)) else _list_targets(targets)
-    return denotation_match(answer, wanted, ordered=ordered)
+    return denotation_match(answer, wanted, **how)
 
 
 LOCAL_ENCODER = "local:all-minilm-l6-v2"

@@ -31,7 +31,7 @@ def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
 
 @dataclass
 class ForeignCase:
-    """What a foreign metric may read, and the model that it may ask."""
+    """The data that a foreign metric may read, and the model that it may ask."""
 
     sample: Sample
     transcript: Transcript

@@ -42,7 +42,7 @@ def _join_items(parts: list[Any]) -> dict[Any, Any]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-# By name: the types, a function that splits a value into parts, and a function that rebuilds it from them.
+# For each name: the types, a function that splits a value into parts, and a function that rebuilds it from them.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
     "OrderedDict": (collections.OrderedDict, _split_items, lambda parts: collections.OrderedDict(_join_items(parts))),

@@ -166,8 +166,9 @@ class ProgramApplication:
     async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
         """Run the program on one question, or on the messages of a conversation."""
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
-        command = [part.replace("{input}", text) for part in self.command]
-        output = await self._run(command, text, exchange.model.endpoint().env(**self.env))
+        endpoint = exchange.model.endpoint()
+        command = [part.replace("{base_url}", endpoint.base_url).replace("{input}", text) for part in self.command]
+        output = await self._run(command, text, endpoint.env(**self.env))
         try:
             value = json.loads(output)
         except ValueError:
@@ -199,7 +200,8 @@ class ProgramApplication:
                 os.killpg(program.pid, signal.SIGKILL)
             await program.wait()
         if program.returncode:
-            words = error_output.decode("utf-8", "replace").strip()[-LONGEST_ERROR:]
+            # Some programs, such as command-line agents, report their errors on standard output.
+            words = (error_output.strip() or output.strip()).decode("utf-8", "replace")[-LONGEST_ERROR:]
             raise SolverError(
                 f"the program {command[0]} ended with status {program.returncode}: {words or '(it says nothing)'}"
             )
@@ -258,9 +260,10 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     the object's other fields become facts of the transcript.
 
     A **program** reads the input from standard input, and in its arguments in place of `{input}`. The model's
-    address and key are in OPENAI_BASE_URL and OPENAI_API_KEY, as well as Anthropic's and Gemini's variables. The
-    program prints the answer, or a JSON object whose field `answer` is the text of the answer and whose other
-    fields become facts. An exit status other than 0 is the case's error, shown with the end of standard error.
+    address (also `{base_url}` in the arguments) and key are in OPENAI_BASE_URL and OPENAI_API_KEY, as well as
+    Anthropic's and Gemini's variables. The program prints the answer, or a JSON object whose field `answer` is the
+    text of the answer and whose other fields become facts. An exit status other than 0 is the case's error, shown
+    with the end of standard error.
 
     A **service** is sent `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),

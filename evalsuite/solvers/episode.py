@@ -45,7 +45,7 @@ class Turn:
 
 
 class TurnProtocol(Protocol):
-    """How a model is shown its tools, writes calls, and reads observations."""
+    """The format in which a model sees its tools, writes calls, and reads observations."""
 
     @property
     def finishes(self) -> bool:

@@ -18,8 +18,7 @@ from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.sandbox.execution import as_event
-from evalsuite.solvers.boxed import last_boxed_answer
-from evalsuite.solvers.program_text import find_program
+from evalsuite.solvers.program_text import find_program, last_boxed_answer
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -89,7 +88,7 @@ def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message,
 
 
 def _fill(template: str, question: str, tables: str) -> str:
-    # In one pass and not by str.format: all three texts may hold braces of their own.
+    # Replace in one pass without str.format, because all three texts may hold braces.
     values = {"{input}": question, "{tables}": tables}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 

@@ -30,7 +30,7 @@ class Generate:
         head = (Message("system", self.system),) if self.system else ()
         if not isinstance(sample.input, str):
             return (*head, *sample.input)
-        # Not str.format: an input or a template may hold braces of its own.
+        # Avoid str.format, because an input or a template may hold braces.
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:

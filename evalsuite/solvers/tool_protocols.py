@@ -1,4 +1,4 @@
-"""How models call tools: the function calling of the OpenAI API, and ReAct.
+"""Two formats of tool calls: the function calling of the OpenAI API, and ReAct.
 
 ReAct (Yao et al., arXiv 2210.03629) has thoughts and calls as plain text, for any model that can chat.
 """

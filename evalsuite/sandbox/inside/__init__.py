@@ -19,7 +19,7 @@ LOADING = "/sandbox/loading"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use; each round has its own time limit.
+    """The resources of one program; each round has its own time limit.
 
     Attributes:
         memory: bytes of address space, per process and for all processes of a program together.

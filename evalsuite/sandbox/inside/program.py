@@ -140,7 +140,7 @@ def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = l
     program, before = Program(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
     if is_last:
-        # As Python does before it ends: wait for threads, then call registered functions.
+        # Do what Python does before it ends: wait for threads, then call registered functions.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
     else:
         steps += [program.show]

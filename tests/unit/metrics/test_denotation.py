@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +31,7 @@ from evalsuite.scorers import denotation
         ("1,200 USD", "$1200"),
         ("12.5%", "12.5"),
         ("12 km", "12"),
+        ("Seven", "7"),
         ("12 km", "12km"),
         ("1\u00a0234\u202f567", "1234567"),
         ("1 234 km²", "1234 km2"),
@@ -86,6 +89,10 @@ from evalsuite.scorers import denotation
         ("1,200, 3", ["3", "1200"]),
         ("2, 2", ["2", "2"]),
         ('["a"]', "a"),
+        ("[a, b]", ["a", "b"]),
+        ("Oslo\nRome [2]", ["Oslo", "Rome"]),
+        ("xx-07-04", "July 4"),
+        ("Rome\t2,800\nOslo\t700", ["Oslo\t700.0", "Rome\t2800"]),
     ],
 )
 def test_the_same_values_match_however_they_are_written(prediction: str, target: str | list[str]) -> None:
@@ -120,6 +127,9 @@ def test_the_same_values_match_however_they_are_written(prediction: str, target:
         ("", "a"),
         ("1.2 million", "1.2"),
         ("not Boston", "Boston"),
+        ("1970\nOslo", "1970"),
+        ("Rome\t700\nOslo\t2800", ["Oslo\t700", "Rome\t2800"]),
+        ("Oslo\t700", "Oslo\t700\t1"),
     ],
 )
 def test_other_values_do_not_match(prediction: str, target: str | list[str]) -> None:
@@ -129,6 +139,20 @@ def test_other_values_do_not_match(prediction: str, target: str | list[str]) -> 
 def test_the_order_counts_where_the_question_asks_for_it() -> None:
     assert denotation_match("b, a", ["a", "b"], ordered=True) == 0.0
     assert denotation_match("a, b", ["a", "b"], ordered=True) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target", "score"),
+    [
+        ("Oslo\noslo", "Oslo", 1.0),
+        ("2, 2.0, 3", ["3", "2"], 1.0),
+        ("2", ["2", "2"], 1.0),
+        ("2\n3", ["2", "2"], 0.0),
+        ("5 May 2011\n2011-05-05", "May 5, 2011", 1.0),
+    ],
+)
+def test_repeated_values_count_once_where_the_set_says_so(prediction: str, target: Any, score: float) -> None:
+    assert denotation_match(prediction, target, distinct=True) == score
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

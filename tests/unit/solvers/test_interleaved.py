@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import Execution, TableFile
-from evalsuite.solvers.boxed import last_boxed, last_boxed_answer, plain_words
+from evalsuite.solvers.program_text import last_boxed, last_boxed_answer, plain_words
 from evalsuite.solvers.programs import interleaved, show_result
 
 if TYPE_CHECKING:

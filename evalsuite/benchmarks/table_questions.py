@@ -1,0 +1,377 @@
+"""Questions about tables from published data sets, answered by programs or by SQL queries.
+
+WikiTableQuestions (Pasupat and Liang, ACL 2015), TabFact (Chen et al., arXiv 1909.02164), TableBench (Wu et al., arXiv
+2408.09174), DataBench (Osés Grijalba et al., LREC-COLING 2024), Spider (Yu et al., arXiv 1809.08887) and BIRD (Li et
+al., arXiv 2305.03111). None is shipped; each is described by its files, the fields of its items, and where its tables
+are. The model writes a program as in TReB's PoT mode, and `denotation` compares what the program prints.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from keyword import iskeyword
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json, read_text, take
+from evalsuite.core.errors import DatasetError, SandboxError, SettingsError
+from evalsuite.core.keywords import read_options
+from evalsuite.core.protocols import Benchmark, Dataset
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import SHARE, Sample, Score, Transcript
+from evalsuite.samples.files import READERS, SampleFields, list_tables, open_database, read_rows
+from evalsuite.samples.published import FILE, PublishedSet, choose, read_text_field
+from evalsuite.sandbox import TableFile
+from evalsuite.scorers.answers import denotation
+from evalsuite.scorers.sql import SqlExecution, sql_execution
+from evalsuite.scorers.sql_inside import FAILURES, is_ordered, run_query
+from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program_of_thought
+from evalsuite.solvers.single_call import Generate, generate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from evalsuite.core.protocols import Model, Setup
+    from evalsuite.samples.files import Field, SourceItem
+    from evalsuite.scorers.sql import Match
+
+    Item = Mapping[str, Any]
+    TableReader = Callable[[Path], Mapping[str, TableFile]]
+
+PROGRAM = f"{PROGRAM_PROMPT} If the answer has several values, print each on a line of its own."
+FACT = "Is this statement about the table {!r} true? Print yes or no."
+ROWS = (
+    "Print one line per row of the result, its cells separated by tabs. Print None for a missing cell, and `no rows` "
+    "if the result is empty."
+)
+QUERY = """\
+Write one SQLite query that answers the question about this database:
+
+{schema}
+
+Question: {question}
+
+Give the query in one block that starts with ```sql and ends with ```."""
+MOST_ROWS, MOST_BYTES, QUERY_SECONDS = 200, 64 << 20, 30.0
+"""Most rows that a program has to print, most bytes of its database, and seconds for the query that gives the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The arguments of `@benchmark("tabfact", ...)` and the other sets."""
+
+    file: str | None = None  # The file of questions below the set's folder, or a pattern; None for the test set.
+    max_tokens: int = 1024
+    temperature: float | None = 0.0
+    timeout: float = 30.0  # Seconds for one program or query.
+
+
+@dataclass(frozen=True, slots=True)
+class TableSet:
+    """A published set: its questions, and how its tables are read."""
+
+    title: str
+    source: PublishedSet
+    read: TableReader
+    distinct: bool = False  # Whether repeated values of an answer count once.
+    match: Match | None = None  # The rule by which SQL queries are compared; None if the set has no queries.
+
+    @property
+    def modes(self) -> dict[str, str]:
+        """The modes; the first is the default."""
+        sql = {"sql": "the model writes an SQL query, which is executed"} if self.match else {}
+        return {**sql, "pot": "the model writes one program, whose output is the answer"}
+
+
+def load(name: str, setup: Setup) -> Dataset:
+    """Load one sample per question and mode."""
+    table_set, options = SETS[name], read_options(name, TableOptions, setup.args)
+    if setup.data is None:
+        raise SettingsError(f"{name} has no shipped samples; name the folder of its files with --data=DIR (DIR/{name})")
+    source = replace(table_set.source, files=(options.file,)) if options.file else table_set.source
+    paths = source.find(setup.data)
+    if not paths:
+        raise DatasetError(setup.data, "", "no questions", f"the file {source.files[0]}, as published")
+    items = [_check_table(sample, setup.data) for sample in source.iter_samples(setup.data)]
+    samples = [made for mode in setup.modes for item in items if (made := _in_mode(item, mode, setup, setup.data))]
+    left_out = len(items) * len(setup.modes) - len(samples)
+    note = f"; {left_out} left out in pot (over {MOST_ROWS} rows or {MOST_BYTES >> 20} MiB)" if left_out else ""
+    return Dataset(samples, (paths[0].name if len(paths) == 1 else f"{len(paths)} files") + note)
+
+
+def _check_table(sample: Sample, folder: Path) -> Sample:
+    table = sample.metadata.get("table")
+    if isinstance(table, str):
+        parts = PurePosixPath(table)
+        if parts.is_absolute() or ".." in parts.parts or not (folder / table).is_file():
+            raise DatasetError(folder, f"sample {sample.id}", f"the table {table!r:.80}", "a file in this folder")
+    return sample
+
+
+def _in_mode(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:
+    """Put a sample into a mode; None if its database or its answer is too large for a program."""
+    name = f"{sample.id}-{mode}" if len(setup.modes) > 1 else sample.id
+    sample = replace(sample, id=name, tags={**sample.tags, "mode": mode, "cluster": sample.id})
+    if mode == "sql" or "database" not in sample.metadata:
+        return sample
+    query, path = str(sample.target), folder / sample.metadata["table"]
+    if path.stat().st_size > MOST_BYTES:
+        return None
+    try:
+        rows = run_query(path.read_bytes(), query, QUERY_SECONDS)
+    except FAILURES as error:
+        raise DatasetError(path, f"sample {name}", str(error), f"a result of {query}") from error
+    if len(rows) > MOST_ROWS:
+        return None
+    target = ["\t".join(" ".join(str(cell).split()) for cell in row) for row in rows] or "no rows"
+    about = {**sample.metadata, "ordered": is_ordered(query)}
+    return replace(sample, input=f"{sample.input}\n\n{ROWS}", target=target, metadata=about)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSolver:
+    """Asks for a program or a query, by the sample's mode."""
+
+    program: ProgramOfThought
+    query: Generate
+    folder: Path
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        if sample.tags["mode"] == "pot":
+            return await self.program(sample, model)
+        schema = await in_thread(read_schema, self.folder / sample.metadata["table"])
+        prompt = QUERY.format(schema=schema, question=sample.input)
+        return await self.query(replace(sample, input=prompt), model)
+
+    def sandbox_for(self, sample: Sample) -> Any:
+        return self.program.sandbox_for(sample) if sample.tags["mode"] == "pot" else None
+
+    async def aclose(self) -> None:
+        await self.program.aclose()
+
+
+def make_solver(name: str, setup: Setup) -> TableSolver:
+    """Make the solver of a run."""
+    options, folder = read_options(name, TableOptions, setup.args), setup.data or Path()
+    params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
+    read = lru_cache(maxsize=4)(SETS[name].read)
+
+    def find_tables(sample: Sample) -> Mapping[str, TableFile]:
+        table = sample.metadata["table"]
+        if not isinstance(table, str):
+            return {"df": write_table([table["columns"], *table["data"]])}
+        try:
+            return read(folder / table)
+        except (DatasetError, csv.Error, sqlite3.Error) as error:
+            raise SandboxError(f"the table {table} cannot be read: {error}") from error
+
+    program = program_of_thought(prompt=PROGRAM, tables=find_tables, timeout=options.timeout, **params)
+    return TableSolver(program, generate(**params), folder)
+
+
+@dataclass(frozen=True, slots=True)
+class TableScores:
+    """Scores a program's output by `denotation`, and a query by `sql_execution`."""
+
+    execution: SqlExecution
+    distinct: bool
+
+    async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
+        if sample.tags["mode"] == "sql":
+            return await self.execution(sample, transcript)
+        ordered = sample.metadata.get("ordered", False)
+        return denotation(ordered=ordered, distinct=self.distinct)(sample, transcript)
+
+    def sandbox_for(self, sample: Sample) -> Any:
+        return self.execution.sandbox if sample.tags["mode"] == "sql" else None
+
+    async def aclose(self) -> None:
+        await self.execution.aclose()
+
+
+def make_scorers(name: str, setup: Setup) -> Sequence[Any]:
+    """Make the scorers of a run."""
+    options, table_set = read_options(name, TableOptions, setup.args), SETS[name]
+    execution = sql_execution(match=table_set.match or "spider", timeout=options.timeout, root=setup.data or ".")
+    return [TableScores(execution, table_set.distinct)]
+
+
+def write_table(rows: Iterable[Sequence[Any]]) -> TableFile:
+    """Write rows, the first of which names the columns, as CSV; None is an empty cell."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return TableFile(text.getvalue().encode("utf-8", "replace"))
+
+
+def _read_delimited(path: Path, **form: Any) -> Mapping[str, TableFile]:
+    return {"df": write_table(csv.reader(io.StringIO(read_text(path), newline=""), **form))}
+
+
+def _read_any(path: Path) -> Mapping[str, TableFile]:
+    items = [item for _, item in READERS[path.suffix.lower()](path)]
+    return {"df": write_table([list(items[0]) if items else [], *(list(item.values()) for item in items)])}
+
+
+def _read_database(path: Path) -> Mapping[str, TableFile]:
+    """Read each table under its name, changed to one that a variable may have."""
+    tables: dict[str, TableFile] = {}
+    with open_database(path) as database:
+        for name in list_tables(database):
+            variable = re.sub(r"^(?=\d)|\W", "_", name) + "_" * iskeyword(name)
+            variable += f"_{len(tables)}" * (variable in tables)
+            tables[variable] = write_table(read_rows(database, name))
+    return tables
+
+
+def read_schema(path: Path) -> str:
+    """Return the statements that create a database's tables."""
+    try:
+        with open_database(path) as database:
+            return "\n\n".join(list_tables(database).values())
+    except sqlite3.Error as error:
+        raise SandboxError(f"the database {path} cannot be read: {error}") from error
+
+
+_ESCAPES = {r"\n": "\n", r"\p": "|", r"\\": "\\"}
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\[np\\]", lambda escape: _ESCAPES[escape[0]], text)
+
+
+def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
+    """Read the tab-separated questions of WikiTableQuestions, in which quotes have no meaning."""
+    names, *lines = (line.split("\t") for line in read_text(path).split("\n"))
+    for number, values in enumerate(lines, 2):
+        if values != [""]:
+            if len(values) != len(names):
+                raise DatasetError(path, f"line {number}", f"{len(values)} fields", f"{len(names)}, as in line 1")
+            yield f"line {number}", dict(zip(names, values, strict=True))
+
+
+def _read_facts(path: Path) -> Iterator[SourceItem]:
+    """Read TabFact's statements: for each table a list of them, a list of labels, and the table's caption."""
+    for table, found in read_json(path, dict).items():
+        try:
+            statements, labels, *_, caption = found
+            pairs = list(zip(statements, labels, strict=True))
+        except (TypeError, ValueError) as error:
+            expected = "a list of statements, a list with a label for each, and a caption"
+            raise DatasetError(path, f"table {table}", str(error), expected) from error
+        for number, (statement, label) in enumerate(pairs, 1):
+            about = {"id": f"{table}-{number}", "table": f"data/all_csv/{table}", "caption": caption}
+            yield f"table {table}, statement {number}", {**about, "statement": statement, "label": label}
+
+
+def _read_bench(path: Path) -> Iterator[SourceItem]:
+    """Read TableBench's questions except those that ask for a chart, whose answer is code."""
+    for place, item in READERS[path.suffix.lower()](path):
+        if item.get("qtype") != "Visualization":
+            table = item.get("table")
+            content = expect(parse_json(table, path, place) if isinstance(table, str) else table, dict, path, place)
+            columns, rows = (take(content, name, list, path, place) for name in ("columns", "data"))
+            data = [expect(row, list, path, place) for row in rows]
+            yield place, {**item, "table": {"columns": columns, "data": data}}
+
+
+def _list_answers(item: Item) -> str | list[str]:
+    """Read DataBench's answer; a list is written as in Python, with or without quotes."""
+    answer = str(item["answer"]).strip()
+    if not read_text_field(item, "type").startswith("list"):
+        return answer
+    inner = " ".join(answer.removeprefix("[").removesuffix("]").split())
+    quote = '"' if inner[:1] == '"' else "'"
+    return next(csv.reader([inner], quotechar=quote, skipinitialspace=True), []) or "[]"
+
+
+def _find_table(item: Item) -> str:
+    """Return DataBench's table: beside its questions, else the one of the data set that a question names."""
+    folder, _, name = item[FILE].rpartition("/")
+    named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
+    return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named
+
+
+def _questions(
+    files: Sequence[str],
+    question: Field,
+    answers: Field,
+    table: Field,
+    read: Callable[[Path], Iterator[SourceItem]] | None = None,
+    **tags: str,
+) -> PublishedSet:
+    number = None if read is None else "id"
+    return PublishedSet(tuple(files), SampleFields(question, answers, number, tags, {"table": table}), read)
+
+
+def _queries(files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str) -> PublishedSet:
+    """Describe a set of questions with SQL queries, whose databases are in a folder."""
+
+    def find_database(item: Item) -> str:
+        name = read_text_field(item, "db_id")
+        return f"{folder}/{name}/{name}.sqlite"
+
+    def ask(item: Item) -> str:
+        return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
+
+    about = {"table": find_database, "database": find_database}
+    return PublishedSet(files, SampleFields(ask, query, number, {"database": "db_id", **tags}, about))
+
+
+_WIKI = _questions(
+    ["data/pristine-unseen-tables.tsv"],
+    lambda item: _unescape(item["utterance"]),
+    lambda item: [*map(_unescape, item["targetValue"].split("|"))],
+    "context",
+    _read_wiki_questions,
+)
+_FACTS = _questions(
+    ["tokenized_data/test_examples.json"],
+    lambda item: f"{FACT.format(item['caption'])}\n\n{item['statement']}",
+    choose("label", {1: "yes", 0: "no"}),
+    "table",
+    _read_facts,
+)
+_BENCH = _questions(
+    ["TableBench.jsonl", "TableBench_PoT.jsonl", "**/TableBench*.jsonl"],
+    "question",
+    lambda item: re.split(r",\s+", str(item["answer"])),
+    "table",
+    _read_bench,
+    type="qtype",
+    subtype="qsubtype",
+)
+_DATABENCH = _questions(["**/qa.*"], "question", _list_answers, _find_table, type="type", dataset="dataset")
+_SPIDER = _queries(("dev.json",), "database", "query", None)
+_BIRD_FILES = ("dev.json", "dev_20*.json", "mini_dev_sqlite.json")
+_BIRD = _queries(_BIRD_FILES, "dev_databases", "SQL", "question_id", difficulty="difficulty")
+_read_wiki_table = partial(_read_delimited, escapechar="\\", doublequote=False)
+_read_fact_table = partial(_read_delimited, delimiter="#", quoting=csv.QUOTE_NONE)
+SETS = {
+    "wikitablequestions": TableSet("WikiTableQuestions", _WIKI, _read_wiki_table, distinct=True),
+    "tabfact": TableSet("TabFact", _FACTS, _read_fact_table),
+    "tablebench": TableSet("TableBench", _BENCH, _read_any),
+    "databench": TableSet("DataBench", _DATABENCH, _read_any),
+    "spider": TableSet("Spider", _SPIDER, _read_database, match="spider"),
+    "bird": TableSet("BIRD", _BIRD, _read_database, match="bird"),
+}
+
+
+def _make_benchmark(name: str) -> Benchmark:
+    return Benchmark(
+        name=name,
+        title=SETS[name].title,
+        load=partial(load, name),
+        solver=partial(make_solver, name),
+        scorers=partial(make_scorers, name),
+        modes=SETS[name].modes,
+        default_modes=tuple(SETS[name].modes)[:1],
+        metrics={"*": SHARE},
+    )
+
+
+WIKITABLEQUESTIONS, TABFACT, TABLEBENCH, DATABENCH, SPIDER, BIRD = map(_make_benchmark, SETS)

@@ -1,0 +1,72 @@
+"""Describe a published data set by data: its files, and which fields of an item a sample is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.samples.files import READERS, make_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from evalsuite.core.types import Sample
+    from evalsuite.samples.files import SampleFields, SourceItem
+
+FILE = "file"
+"""The field with the path of an item's file, relative to the folder of the data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSet:
+    """A data set in its published form.
+
+    Attributes:
+        files: patterns of the files below the data set's folder. The first pattern that matches any file counts.
+        fields: the fields of an item that a sample is made from.
+        read: yields the items of a file; None selects the reader of the file name's extension.
+    """
+
+    files: tuple[str, ...]
+    fields: SampleFields
+    read: Callable[[Path], Iterator[SourceItem]] | None = None
+
+    def find(self, folder: Path) -> list[Path]:
+        """List the data set's files, by name; an empty list if there are none."""
+        matches = (
+            sorted(path for path in folder.glob(pattern) if path.suffix.lower() in READERS) for pattern in self.files
+        )
+        return next(filter(None, matches), [])
+
+    def iter_samples(self, folder: Path) -> Iterator[Sample]:
+        """Read the samples.
+
+        Raises:
+            DatasetError: a file is not in the published form, or no item exists.
+        """
+        return make_samples(self.fields, folder, self._read_items(folder))
+
+    def _read_items(self, folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        for path in self.find(folder):
+            read = self.read or READERS[path.suffix.lower()]
+            for where, item in read(path):
+                yield str(path), where, {FILE: path.relative_to(folder).as_posix(), **item}
+
+
+def choose(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
+    """Make a function that translates an item's field; other values than the given ones are refused."""
+
+    def read_label(item: Mapping[str, Any]) -> str:
+        if item[name] not in meanings:
+            raise ValueError(f"{name!r} is {item[name]!r:.60}, not one of {', '.join(map(repr, meanings))}")
+        return meanings[item[name]]
+
+    return read_label
+
+
+def read_text_field(item: Mapping[str, Any], name: str) -> str:
+    """Return a field that must be text."""
+    if not isinstance(item[name], str):
+        raise TypeError(f"{name!r} is {item[name]!r:.60}, not text")
+    return str(item[name])

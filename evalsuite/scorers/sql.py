@@ -1,0 +1,118 @@
+"""`sql_execution`: run a model's SQL query and the right one, in the sandbox, and compare their results."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import SHARE, Score
+from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox.inside import Limits
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Metric, Sample, Transcript
+
+Match = Literal["spider", "bird"]
+_INSIDE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
+_BLOCK = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_PROGRAM = """\
+{inside}
+import json, sys
+for outcome in compare(sys.stdin.buffer.read(), *{given!r}):
+    print(json.dumps(outcome), flush=True)
+"""
+MOST_BYTES = 1 << 30
+# Seconds to copy the database into the sandbox, beside those of the two queries.
+LOADING = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class SqlExecution:
+    """Scores an SQL query by its result; created by `sql_execution`."""
+
+    sandbox: Sandbox
+    owns_sandbox: bool
+    match: Match
+    timeout: float
+    root: Path
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        return {"sql_execution": SHARE}
+
+    async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
+        sql = find_sql(transcript.answer)
+        cause, note = await self._compare(sample, sql) if sql else ("missing", "the answer contains no query")
+        return {"sql_execution": Score(float(cause == "right"), note, facts={"sql": cause})}
+
+    async def _compare(self, sample: Sample, sql: str) -> tuple[str, str]:
+        if not isinstance(sample.target, str) or not isinstance(sample.metadata.get("database"), str):
+            raise ScoringError(
+                f"sql_execution: sample {sample.id!r} needs the right query as its target and the path of an SQLite "
+                "file under 'database' in its metadata"
+            )
+        database = await in_thread(_read_database, self.root / sample.metadata["database"])
+        given = (sample.target, sql, self.match, self.timeout)
+        execution = await self.sandbox.run(
+            _PROGRAM.format(inside=_INSIDE, given=given), timeout=2 * self.timeout + LOADING, stdin=database
+        )
+        outcomes: list[Any] = [json.loads(line) for line in execution.stdout.splitlines()]
+        if not outcomes or "gold" in outcomes[0]:
+            reason = outcomes[0]["gold"] if outcomes else execution.error
+            raise ScoringError(f"sql_execution: the right query of sample {sample.id!r} fails: {reason}")
+        last = outcomes[-1]
+        if "same" in last:
+            rows = "right and given query return {} and {} rows".format(*last["rows"])
+            return ("right", "returns the right rows") if last["same"] else ("wrong", rows)
+        failure = last.get("failed") or execution.error or "the program ended early"
+        timed_out = execution.timed_out or failure == "interrupted"
+        return ("timed out", f"ran longer than {self.timeout:g} s") if timed_out else ("failed", failure[:300])
+
+    def sandbox_for(self, _sample: Sample) -> Sandbox:
+        return self.sandbox
+
+    async def aclose(self) -> None:
+        if self.owns_sandbox:
+            await self.sandbox.aclose()
+
+
+def _read_database(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ScoringError(f"sql_execution: {path} has more than {MOST_BYTES >> 20:,} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise ScoringError(f"sql_execution: {path} cannot be read: {error.strerror or error}") from error
+
+
+def find_sql(answer: str) -> str:
+    """Return the last code block of an answer, or the whole answer if it has no block."""
+    blocks = _BLOCK.findall(answer)
+    return str(blocks[-1] if blocks else answer).strip()
+
+
+def sql_execution(
+    *, match: Match = "spider", timeout: float = 30.0, root: Path | str = ".", sandbox: Sandbox | None = None
+) -> SqlExecution:
+    """Score `sql_execution`, 1.0 or 0.0: whether the answer's query returns what the target's query returns.
+
+    Both queries run in the sandbox, on a copy of the SQLite file that the sample's metadata name under `database`. They
+    may only read. A right query that fails is an error of the case. The fact `sql` is `right`, `wrong`, `failed`,
+    `timed out` or `missing`.
+
+    Args:
+        match: `spider` compares multisets of rows, or lists if the right query has ORDER BY; columns may come in any
+            order, and DISTINCT does not count, as in Spider's evaluator (Zhong et al., arXiv 2010.02840). `bird`
+            compares sets of rows (Li et al., arXiv 2305.03111).
+        timeout: seconds for each query; at most 100,000 rows are compared.
+        root: the folder to which the paths of databases are relative.
+        sandbox: a sandbox shared with other scorers; by default a new one.
+    """
+    limits = Limits(memory=4 << 30, files=2 * MOST_BYTES, file=MOST_BYTES)
+    return SqlExecution(sandbox or Sandbox(limits=limits, preload=()), sandbox is None, match, timeout, Path(root))

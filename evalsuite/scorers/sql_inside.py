@@ -1,0 +1,95 @@
+"""Runs SQL queries on a copy of an SQLite database and compares their results; the sandbox runs this file's text."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_ROWS, MOST_CELL = 100_000, 16 << 20
+"""Most rows of a result, and most bytes of a cell."""
+READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+# A statement too many is a Warning in Python 3.11.
+FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)
+_DISTINCT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`)|\bdistinct\b""", re.IGNORECASE)
+_THIS_YEAR = re.compile(r"year\s*\(\s*curdate\s*\(\s*\)\s*\)", re.IGNORECASE)
+
+
+def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]]:
+    """Run one query that only reads, on a copy of the database in memory.
+
+    Raises:
+        sqlite3.Error, ValueError: the query fails, is not a query, runs too long, or returns too many rows.
+    """
+    # A copy has no write-ahead log, so a database with one is read as it was last written to its file.
+    copy = database[:18] + b"\1\1" + database[20:] if database[18:20] == b"\2\2" else database
+    end = time.monotonic() + seconds
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(copy)
+        connection.text_factory = lambda text: text.decode(errors="ignore")
+        connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        connection.set_progress_handler(lambda: time.monotonic() > end, 1000)
+        rows = connection.execute(sql).fetchmany(MOST_ROWS + 1)
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f"more than {MOST_ROWS:,} rows")
+    return rows
+
+
+def is_ordered(sql: str) -> bool:
+    """Tell whether the order of a query's rows counts, by the rule of Spider's evaluator."""
+    return "order by" in sql.lower()
+
+
+def same_rows(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]], *, ordered: bool) -> bool:
+    """Compare two results as Spider's evaluator does: as multisets or lists of rows, up to the order of columns."""
+    if len(gold) != len(predicted) or not gold:
+        return not gold and not predicted
+    if len(gold[0]) != len(predicted[0]):
+        return False
+    collect: Any = list if ordered else Counter
+    wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
+
+    def extend(chosen: list[int]) -> bool:
+        """Add columns to those chosen, as long as the parts of rows agree."""
+        if len(chosen) == len(wanted):
+            return True
+        part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above
+        return any(
+            part == collect(zip(*(given[place] for place in (*chosen, column)))) and extend([*chosen, column])  # noqa: B905
+            for column in range(len(given))
+            if column not in chosen
+        )
+
+    return extend([])
+
+
+def _as_spider_runs(sql: str) -> str:
+    for written in ("> =", "< =", "! ="):
+        sql = sql.replace(written, written.replace(" ", ""))
+    return _THIS_YEAR.sub("2020", _DISTINCT.sub(lambda match: match[1] or "", sql))
+
+
+def compare(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield the outcome of the right query, then, if it did not fail, that of the prediction."""
+    if match == "spider":
+        gold, predicted = _as_spider_runs(gold), _as_spider_runs(predicted)
+    try:
+        wanted = run_query(database, gold, seconds)
+    except FAILURES as error:
+        yield {"gold": str(error)}
+        return
+    yield {}
+    try:
+        given = run_query(database, predicted, seconds)
+    except FAILURES as error:
+        yield {"failed": str(error) or type(error).__name__}
+        return
+    same = set(wanted) == set(given) if match == "bird" else same_rows(wanted, given, ordered=is_ordered(gold))
+    yield {"same": same, "rows": [len(wanted), len(given)]}
