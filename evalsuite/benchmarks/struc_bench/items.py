@@ -124,6 +124,7 @@ class StrucBenchOptions:
     max_tokens: int | None = None
     least_tokens: int = 2048  # Minimum of that default, so that a model can reason before it writes the table.
     temperature: float | None = 0.0
+    row_order: bool = True  # Whether rows must be in the wanted order, which RotoWire's texts do not give.
     bertscore: str | None = None  # Folder of an encoder; without it, BERTScore is not measured.
     # The encoder's layer whose embeddings are compared; by default the usual one for the model.
     bertscore_layer: int | None = None

@@ -6,6 +6,7 @@ The tables and figures of the paper (arXiv 2309.08963) are named in the function
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -13,10 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
-from evalsuite.benchmarks.struc_bench.scoring import COMPILES, FORM, METRICS, RELEASED, TABLE_SCORE, corpus_bleu
+from evalsuite.benchmarks.struc_bench.scoring import (
+    CELLS,
+    COMPILES,
+    FORM,
+    METRICS,
+    RELEASED,
+    ROW_KINDS,
+    TABLE_SCORE,
+    corpus_bleu,
+)
 from evalsuite.output.reports.generic import cut_off
 from evalsuite.output.reports.section import Chart, Column, LabelledCases, Passage, Section, Series, Table, lines_of
-from evalsuite.results.tally import Estimate, Tally
+from evalsuite.results.tally import UNMEASURED, Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,9 +51,10 @@ def report(views: Sequence[RunView]) -> Section:
         *_make_metric_tables(lines),
         *_make_fact_table(lines),
         _make_released_table(lines),
-        # As in the paper's Figure 2 and Appendix A.2.
+        # The paper's Figure 2 and Appendix A.2 use these categories.
         _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
         _make_chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
+        *_make_cell_maps(lines),
         # The numbers of the paper's Figure 5.
         _make_shares_table("Abilities", ABILITIES, Tally.share, lines, ABILITIES_NOTE),
         _make_chart("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
@@ -62,7 +73,8 @@ def report(views: Sequence[RunView]) -> Section:
 
 def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     measured = {metric for line in lines for metric in line.tally.metrics()}
-    missing = []
+    reasons = (row.facts[UNMEASURED] for line in lines for row in line.tally if UNMEASURED in row.facts)
+    missing = [f"Compiles: {why}" for why in dict.fromkeys(reason[COMPILES] for reason in reasons)]
     if "p_content" not in measured:
         missing.append("the P-Score needs `--judge-model`")
     if unnamed := [METRICS[metric] for metric in NEURAL if metric not in measured]:
@@ -109,7 +121,7 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
         "Content: the F1 of cells, aligned in rows and columns and compared by value, whatever the answer's markup "
         "is. Form: the share of the facts about the wanted table's form that the answer fulfils. The score is content "
         "times a weighted mean of content (weight 3) and form (weight 1); it is 0 if nothing is right. Compiles: the "
-        "share of LaTeX outputs in which nothing was found that TeX refuses."
+        "share of LaTeX outputs that pdflatex accepts, of those with a reference that it accepts."
     )
     return Table("Table score", columns, rows, note)
 
@@ -216,6 +228,31 @@ def _make_chart(
     return Chart(kind, name, title, list(metrics.values()), series, "percent", limits=(0.0, 1.0), y_title=y_title)
 
 
+MOST_COLUMNS = 12  # Columns of a heat map: those with the most wrong cells.
+
+
+def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
+    """Draw the share of wrong cells by kind of row and name of column, for each run with wrong cells."""
+    for place, line in enumerate(lines):
+        counts: dict[str, dict[str, list[int]]] = {}
+        for row in line.tally:
+            for kind, column, cells, wrong in row.facts.get(CELLS, ()):
+                count = counts.setdefault(column, {}).setdefault(kind, [0, 0])
+                count[0] += cells
+                count[1] += wrong
+        totals = {column: sum(wrong for _, wrong in kinds.values()) for column, kinds in counts.items()}
+        columns = sorted(filter(totals.get, totals), key=lambda column: (-totals[column], column))[:MOST_COLUMNS]
+        series = [Series(kind, [_share(counts[column].get(kind)) for column in columns]) for kind in ROW_KINDS]
+        if columns:
+            title = f"Share of wrong cells in percent, {line.label}"
+            labels = [column or "(no name)" for column in columns]
+            yield Chart("heatmap", f"struc_bench_cells_{place}", title, labels, series, "percent", (0.0, 1.0))
+
+
+def _share(count: Sequence[int] | None) -> float | None:
+    return count[1] / count[0] if count else None
+
+
 def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Make the paper's Table 3, if people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
@@ -232,19 +269,31 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for name, _, tally in _list_formats(lines):
         # An item counts once for all its modes and epochs.
-        sizes = {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}
-        tables = [size for item in sizes.values() for size in item]
-        if sizes:
+        items = {row.cluster: row.facts for row in tally if "words" in row.facts}.values()
+        counts = Counter(
+            label for facts in items for label in facts["names"] if label and name == FORMAT_NAMES["markdown"]
+        )
+        for kind in ["", *(label for label, count in counts.most_common(MOST_KINDS) if count > 1)] if items else []:
+            chosen = [facts for facts in items if kind in ("", *facts["names"])]
+            tables = [
+                size
+                for facts in chosen
+                for label, size in zip(facts["names"], facts["sizes"], strict=True)
+                if kind in ("", label)
+            ]
+            lengths: list[Cell] = [sum(facts["words"] > words for facts in chosen) for words in LONG_TEXTS]
             means: list[Cell] = [
                 sum(size[side] for size in tables) / len(tables) if tables else None for side in (0, 1)
             ]
-            row: list[Cell] = [name, len(sizes), len(tables), *means]
+            row: list[Cell] = [f"{name}, {kind}" if kind else name, len(chosen), *lengths, len(tables), *means]
             rows.setdefault(tuple(row), row)
     columns = [
-        Column("Format"), Column("Items", "count"), Column("Tables", "count"), Column("Rows a table", "number", 1),
-        Column("Columns a table", "number", 1),
+        Column("Format"), Column("Items", "count"),
+        *(Column(f"Over {words} words", "count") for words in LONG_TEXTS),
+        Column("Tables", "count"), Column("Rows a table", "number", 2), Column("Columns a table", "number", 2),
     ]  # fmt: skip
-    return Table("The wanted tables", columns, list(rows.values()), "Heads count as rows.")
+    note = "Words: of the text. Heads count as rows. The paper's Table 1 has 7.26 rows and 8.75 columns for RotoWire."
+    return Table("The wanted tables", columns, list(rows.values()), note)
 
 
 def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
@@ -272,6 +321,8 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
     return Passage(heading, text, folded=True)
 
 
+LONG_TEXTS = (300, 500)  # The paper's lengths of texts, in words.
+MOST_KINDS = 4  # Names of tables with a line of their own, such as Team and Player.
 RESAMPLES = 300  # Few, because a report has about a hundred such intervals.
 FEWEST = 3
 OTHERS = "A person and the mean of the others"

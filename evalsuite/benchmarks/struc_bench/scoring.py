@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.benchmarks.struc_bench.abilities import TableComparison, abilities, compare, error_types, markup_used
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
+from evalsuite.benchmarks.struc_bench.tex import TexCheck
 from evalsuite.core.errors import JudgeError, ScoringError
 from evalsuite.core.phrases import ends_of_line
 from evalsuite.core.types import Score
 from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import UNMEASURED, Estimate
 from evalsuite.solvers.single_call import generate
 
 if TYPE_CHECKING:
@@ -70,9 +72,13 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # The metric that TeX accepts an output; measured for LaTeX only.
+COMPILES = "form_compiles"  # The metric that pdflatex accepts an output; for LaTeX that has a reference it accepts.
 FORM = "form"  # The name under which a record keeps the checklist of form.
+CELLS = "cells"  # The fact that counts the wanted cells and the wrong ones, see `_count_wrong`.
+ROW_KINDS = ("head", "first row", "middle rows", "last row")
+LONGEST_NAME = 24  # Characters of a column's name there.
 MOST_NAMED = 3  # Differing cells in the note of a case.
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 LONGEST_CELL = 80  # Characters per differing cell there.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
@@ -93,31 +99,55 @@ def solver(setup: Setup) -> Solver:
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """Make the scorers of an answer; the P-Score is included only if the run has a judge."""
     options = StrucBenchOptions.of(setup)
-    chosen: list[Scorer | JudgedScorer] = [score_table]
+    chosen: list[Scorer | JudgedScorer] = [cast("Scorer", TableScorer(row_order=options.row_order))]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
     if folders:
         chosen.append(NeuralScorer(folders, options.bertscore_layer, options.bertscore_baseline))
     return [*chosen, PScorer(options.p_prompt or PROMPT)] if setup.judge else chosen
 
 
-def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Compute all scores that need no model."""
+class TableScorer:
+    """Scores that need no model."""
+
+    def __init__(self, *, row_order: bool = True) -> None:
+        self._tex, self._row_order = TexCheck(), row_order
+
+    async def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
+        reference, text = str(sample.target), transcript.answer
+        ours = table_score(text, reference, format=_find_format(sample), row_order=self._row_order)
+        if ours.match.wanted.markup != "latex":
+            return score_table(sample, text, ours)
+        predicted = ours.match.predicted
+        is_table = predicted.markup == "latex" and bool(predicted.tables)
+        accepted = await self._tex.compare(predicted.text if is_table else "", reference, text)
+        compiled = {} if accepted is None else {COMPILES: float(accepted)}
+        unmeasured = {UNMEASURED: {COMPILES: self._tex.absent}} if self._tex.absent else {}
+        return {**score_table(sample, text, ours, unmeasured), **compiled}
+
+    async def aclose(self) -> None:
+        await self._tex.aclose()
+
+
+def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
+    """Compute the scores that need neither a model nor another program; the facts are added to the form's."""
     written, reference = _find_format(sample), str(sample.target)
-    answer = strip_answer(transcript.answer, written)
+    answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
-    ours = table_score(transcript.answer, reference, format=written)
     # A reference without a table, such as a list, has neither names nor data.
     comparison = compare(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
     predicted = ours.match.predicted
     sizes = [[len(table.rows), table.width] for table in wanted]
+    shape = {"sizes": sizes, "names": [table.name for table in wanted], "words": len(sample.metadata["text"].split())}
     people = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
-    share = min(1.0, len(predicted.text) / len(transcript.answer.strip())) if predicted.tables else 0.0
+    checklist = [[fact.name, fact.text, fact.fulfilled] for fact in ours.facts]
+    share = min(1.0, len(predicted.text) / len(text.strip())) if predicted.tables else 0.0
     return {
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
-        "table_content": Score(ours.content, _describe_differences(ours), facts={"sizes": sizes, **people}),
-        "table_form": Score(ours.form, facts={FORM: [[fact.name, fact.text, fact.fulfilled] for fact in ours.facts]}),
+        "table_content": Score(
+            ours.content, _describe_differences(ours), facts={**shape, CELLS: _count_wrong(ours), **people}
+        ),
+        "table_form": Score(ours.form, facts={FORM: checklist, **facts}),
         **_score_released(answer, reference, written),
-        **({COMPILES: ours.parts[COMPILES]} if COMPILES in ours.parts else {}),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
@@ -126,6 +156,21 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
             comparison, source=sample.metadata["text"], form=ours.form, markup=markup_used(ours.facts), share=share
         ),
     }
+
+
+def _count_wrong(score: TableScore) -> list[list[Any]]:
+    """Count by kind of row and name of column: wanted cells with a value, and those of them that are not equal."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for rows in score.compared:
+        wanted = [row for row in rows if any(cell.state != "surplus" for cell in row)]
+        for place, row in enumerate(wanted):
+            kind = ROW_KINDS[place if place < 2 else 3 if place == len(wanted) - 1 else 2]
+            for cell in row:
+                if cell.wanted.strip():
+                    count = counts.setdefault((kind, ends_of_line(cell.column, LONGEST_NAME)), [0, 0])
+                    count[0] += 1
+                    count[1] += cell.state != "equal"
+    return [[*key, *count] for key, count in counts.items()]
 
 
 def _describe_differences(score: TableScore) -> str:

@@ -442,7 +442,7 @@ class TextReader:
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
     """Return the caption whose macro is at this place, and the place after the caption."""
     start = source.after_star(place + 1)
-    if source.tokens[place].value == "captionof":  # Its first argument is the kind of float.
+    if source.tokens[place].value == "captionof":  # The macro's first argument is the kind of float.
         start = source.group_end(start)
     start = source.option_end(start)
     end = source.group_end(start)

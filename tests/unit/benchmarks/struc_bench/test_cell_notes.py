@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import cast
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.scoring import LONGEST_CELL, score_table
+from evalsuite.benchmarks.struc_bench.scoring import LONGEST_CELL, TableScorer, score_table
 from evalsuite.core.types import Sample, Score, Transcript
+from evalsuite.metrics.tables import table_score
+
+
+def scored(answer: str, wanted: str) -> dict[str, Score]:
+    sample = Sample(id="1", input="", target=wanted, metadata={"text": ""}, tags={"format": "markdown"})
+    scores = score_table(sample, answer, table_score(answer, wanted, format="markdown"))
+    return cast("dict[str, Score]", scores)
 
 
 def note(answer: str, wanted: str) -> str:
-    sample = Sample(id="1", input="", target=wanted, metadata={"text": ""}, tags={"format": "markdown"})
-    scores = score_table(sample, Transcript(answer))
-    return cast("Score", scores["table_content"]).note
+    return scored(answer, wanted)["table_content"].note
 
 
 def table(*wins: str) -> str:
@@ -41,3 +47,20 @@ def test_a_note_shows_both_ends_of_a_long_cell_without_control_characters() -> N
     assert len(written) <= LONGEST_CELL
     assert written.isprintable()
     assert written.endswith(", not 8")
+
+
+def test_wrong_cells_are_counted_by_kind_of_row_and_name_of_column() -> None:
+    facts = scored(f"{table('1', '2', '3', '9')}\n| Extra | 1 |", table("1", "2", "2", "4"))["table_content"].facts
+    assert [count for count in facts["cells"] if count[1] == "Wins"] == [
+        ["head", "Wins", 1, 0], ["first row", "Wins", 1, 0], ["middle rows", "Wins", 2, 1], ["last row", "Wins", 1, 1],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("row_order", [True, False])
+def test_the_order_of_rows_counts_unless_the_benchmark_leaves_it_out(*, row_order: bool) -> None:
+    wanted = table(*"12345")
+    first, second, *rows = wanted.splitlines()
+    sample = Sample(id="1", input="", target=wanted, metadata={"text": ""}, tags={"format": "markdown"})
+    scorer = TableScorer(row_order=row_order)
+    scores = asyncio.run(scorer(sample, Transcript("\n".join([first, second, *reversed(rows)]))))
+    assert (cast("Score", scores["table_content"]).value == 1.0) is not row_order

@@ -31,7 +31,7 @@ SCORES = {
 
 def row(sample: str, outcome: Outcome = "passed", mode: str = "direct", **more: Any) -> Row:
     tags = {"format": sample.split("-", maxsplit=1)[0], "mode": mode, "cluster": sample}
-    facts = {"sizes": [[3, 4]], **more.pop("facts", {})}
+    facts = {"sizes": [[3, 4]], "names": [""], "words": 9, **more.pop("facts", {})}
     scores = {**SCORES, **more} if outcome != "error" else {}
     return Row(f"case[{sample}-{mode}]", sample, 1, outcome, tags, scores, facts)
 
@@ -125,10 +125,26 @@ def test_an_ability_that_no_output_gave_occasion_for_is_not_measured() -> None:
 
 
 def test_the_wanted_tables_are_counted_once_whatever_the_modes_and_runs() -> None:
-    sizes: dict[str, Any] = {"facts": {"sizes": [[3, 4], [5, 2]]}}
-    rows = [row("markdown-000", mode=mode, **sizes) for mode in ("direct", "format_cot")]
+    both = {"sizes": [[3, 4], [5, 2]], "names": ["Team", "Player"], "words": 301}
+    one = {"sizes": [[8, 9]], "names": ["Player"], "words": 501}
+    items = {"markdown-000": both, "markdown-001": one}
+    rows = [row(name, mode=mode, facts=facts) for mode in ("direct", "format_cot") for name, facts in items.items()]
     wanted = table(report([view(rows, "one"), view(rows, "two")]), "The wanted tables")
-    assert [list(one) for one in wanted.rows] == [["Raw text", 1, 2, 4.0, 3.0]]
+    assert [list(one) for one in wanted.rows] == [
+        ["Raw text", 2, 2, 1, 3, 16 / 3, 5.0],
+        ["Raw text, Player", 2, 2, 1, 2, 6.5, 5.5],
+    ]
+
+
+def test_the_heat_map_shows_the_share_of_wrong_cells_of_the_worst_columns() -> None:
+    assert not [block for block in report([view([row("html-000")])]).blocks if "cells" in getattr(block, "name", "")]
+    counts = [["head", "Wins", 1, 0], ["last row", "Wins", 2, 1], ["head", "Losses", 1, 1], ["head", "Name", 1, 0]]
+    rows = [row("html-000", facts={"cells": counts}), row("html-001", facts={"cells": [["last row", "Wins", 2, 2]]})]
+    drawn = chart(report([view(rows)]), "struc_bench_cells_0")
+    assert drawn.labels == ["Wins", "Losses"]
+    assert {series.name: list(series.values) for series in drawn.series} == {
+        "head": [0.0, 1.0], "first row": [None, None], "middle rows": [None, None], "last row": [0.75, None],
+    }  # fmt: skip
 
 
 def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_wanted() -> None:
