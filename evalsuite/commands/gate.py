@@ -35,11 +35,6 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", action="append", metavar="RUN", help="baseline that replaces the run's own; may be repeated"
     )
-    parser.add_argument(
-        "--on-undecided",
-        choices=("enough", "pass", "fail"),
-        help="outcome of a comparison with a baseline that decides nothing (default: that of the run)",
-    )
     add_target(parser)
 
 
@@ -50,7 +45,7 @@ def run_gate(options: argparse.Namespace) -> int:
 
     parse_gates(options.gate)
     baselines = [*(options.baseline or ()), *parse_baselines(options.gate or ())]
-    overrides = {"gate": options.gate, "baseline": baselines, "on_undecided": options.on_undecided}
+    overrides = {"gate": options.gate, "baseline": baselines}
     given = {name: value for name, value in overrides.items() if value}
     report = report_again(options, {**given, "decides": True})
     verdict = report.verdict

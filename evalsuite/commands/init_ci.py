@@ -26,7 +26,7 @@ BASELINE = "evals/baseline"
 """The folder of the first baseline, from the project's root: not in `reports/`, which Git often ignores."""
 
 
-AGAINST = (f"--baseline={BASELINE}", "-oevalsuite_on_undecided=fail")
+AGAINST = (f"--baseline={BASELINE}", "--gate=* no worse than baseline")
 """Options of the workflow that compare with the baseline; too few cases to see a loss fail the job."""
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.

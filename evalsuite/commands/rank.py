@@ -15,8 +15,7 @@ from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.core.types import Sample
 from evalsuite.decisions.gates import parse_gates
-from evalsuite.judges.forms import Aspect, ChoiceForm
-from evalsuite.judges.scorers import JudgeScorer, Sampled
+from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.ballots import bias_table
 from evalsuite.output.reports.judges.win_rates import JudgedPair, win_rates
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
@@ -128,9 +127,7 @@ def _compare(
     ]
     rivals = {case: _find_answer(second.records[case]) for case in cases}
     samples = {case: Sample(case, first.records[case].input, metadata={RIVAL: rivals[case]}) for case in cases}
-    aspect = Aspect("this respect", options.criteria) if options.criteria else None
-    form = ChoiceForm(aspect) if aspect else ChoiceForm()
-    scorer = JudgeScorer(Sampled(form, params={"temperature": 0.0}), RIVAL)
+    scorer = rubric(options.criteria or None, compare=RIVAL)
     found = ask_judge(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0)
     return [
         replace(

@@ -134,7 +134,7 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
     """Name the baselines of these runs, because later runs will be compared with the same baselines."""
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
-            # It may have been named by its folder, or by a file in it.
+            # The baseline may have been named by its folder, or by a file in it.
             yield from (part for part in Path(name).parts[-2:])
 
 

@@ -24,7 +24,13 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LOSS",
         help="loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
     )
-    parser.add_argument("--model", metavar="MODEL", help="the model to be asked, for its price")
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        action="append",
+        default=[],
+        help="model to be asked, for its price; may be repeated",
+    )
     parser.add_argument("--epochs", metavar="K", help="times each sample is to be asked")
     parser.add_argument("--limit", metavar="N", help="samples per benchmark at most")
     parser.add_argument("--reports", metavar="DIR", help="folder of the runs (default: reports)")
@@ -35,8 +41,9 @@ def run_plan(options: argparse.Namespace) -> int:
     """Let pytest collect the suite and print the plan."""
     suite = [options.suite] if options.suite else []
     demand_suite(*suite)
-    named = ("baseline", "model", "epochs", "limit", "reports")
-    arguments = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
+    named = ("baseline", "epochs", "limit", "reports")
+    arguments = [f"--model={model}" for model in options.model]
+    arguments += [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     if options.detect is not None:
         arguments += ["-o", f"evalsuite_detect={options.detect}"]
     return _call_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)

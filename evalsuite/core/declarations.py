@@ -1,4 +1,4 @@
-"""Where a benchmark was declared, and how its code is found again when a run is read.
+"""The place of a benchmark's declaration, and the search for its code when a run is read.
 
 Scores can be tallied without the benchmark's code. Its report, derived metrics, primary metric and title need
 the code. So each record names the place of the declaration, in one of two forms:

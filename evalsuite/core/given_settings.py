@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt
-from evalsuite.core.option_values import is_given, parse_baselines, parse_changes, parse_margin, parse_shard, read_value
+from evalsuite.core.option_values import is_given, parse_baselines, parse_changes, parse_shard, read_value
 from evalsuite.core.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "its clients spend; give it there, and each client its share"
         )
     if not settings.resume:
-        # What is resumed may bring --batch or --gateway with it.
+        # A resumed run may restore --batch or --gateway.
         check_batch(settings)
     _check_comparison(settings)
     return settings
@@ -65,18 +65,10 @@ def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_comparison(settings: Settings) -> None:
     """Check that what runs are compared by makes sense."""
-    if not 0 < settings.max_regression < 1:
-        raise SettingsError(
-            f"evalsuite_max_regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
-        )
     if not 0 < settings.detect < 1:
         raise SettingsError(f"evalsuite_detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
-    for text in settings.margin:
-        parse_margin(text)
     if settings.min_paired > 1:
         raise SettingsError(f"evalsuite_min_paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
-    if settings.on_undecided not in {"enough", "pass", "fail"}:
-        raise SettingsError(f"evalsuite_on_undecided {settings.on_undecided}: write enough, pass or fail")
     for text in settings.accept_change:
         parse_changes(text)
     if settings.max_error_share > 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -105,18 +104,6 @@ def parse_baselines(gates: Iterable[str]) -> list[str]:
     """List the baselines that gates name; `baseline` stands for those that `--baseline` names."""
     found = (re.search(NO_WORSE_THAN, gate) for gate in gates)
     return [match["than"] for match in found if match and match["than"] != "baseline"]
-
-
-def parse_margin(text: str) -> tuple[str, float]:
-    """Read a metric, with or without its benchmark, and the smallest loss that matters."""
-    name, _, value = text.partition("=")
-    try:
-        loss = float(value)
-    except ValueError:
-        loss = math.nan
-    if not name.strip() or not 0 < loss < math.inf:
-        raise SettingsError(f"evalsuite_margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05")
-    return name.strip(), loss
 
 
 def parse_parameter(flag: str, text: str) -> tuple[str, Any]:

@@ -223,29 +223,11 @@ class Settings:
     only_gate: tuple[str, ...] = setting(
         (), "like --gate, but instead of the gates of the ini file; may be repeated", "CONDITION", kept=False
     )
-    max_regression: float = setting(
-        0.02, "loss against the baseline that matters, for each gated metric (default 0.02)", "MARGIN", per_project=True
-    )
-    margin: tuple[str, ...] = setting(
-        (),
-        "loss that matters for one metric, on its own scale instead of as a share of its range: "
-        "quality=0.5, chat.latency_p95=2",
-        "[BENCHMARK.]METRIC=LOSS",
-        per_project=True,
-    )
     min_paired: float = setting(
         0.9,
         "share of the questions that run and baseline must have in common; below it the run is incomplete "
         "(default 0.9)",
         "SHARE",
-        per_project=True,
-    )
-    on_undecided: str = setting(
-        "enough",
-        "what happens when a comparison with the baseline shows neither a loss nor its absence: enough (default) fails "
-        "with status 11 once there are enough cases to show it, and says before how many are needed; pass and fail "
-        "hold for any number of cases",
-        "enough|pass|fail",
         per_project=True,
     )
     accept_change: tuple[str, ...] = setting(

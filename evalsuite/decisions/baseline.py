@@ -288,7 +288,7 @@ def _compare_means(
     if isinstance(sized, str):
         return sized
     width, own = sized
-    margin = rules.margin * width if own is None else own
+    margin = rules.share_of(subject.benchmark) * width if own is None else own
     lost, scored = common.count_lost(subject.metric)
     # Each lost question may have lost up to the metric's whole range.
     if lost * width > margin * scored:
@@ -330,7 +330,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
         without,
         n=len(common.shared),
         clusters=clusters,
-        margin=rules.margin * width if own is None else own,
+        margin=rules.share_of(subject.benchmark) * width if own is None else own,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
@@ -350,11 +350,11 @@ def _find_scale(
         width = 1.0
     elif own is None:
         return (
-            f"{subject.metric} has no declared range, which tells what loss matters: write evalsuite_margin "
-            f"{subject.benchmark}.{subject.metric}=0.05, or declare Metric(range=(0, 1))"
+            f"{subject.metric} has no declared range, which tells what loss matters: declare Metric(range=(0, 1)), or "
+            f"gate {subject.benchmark}.{subject.metric} no worse than baseline by 0.05"
         )
     else:
         width = max(max(values) - min(values), 2 * own)
     if own is not None and own >= width:
-        return f"evalsuite_margin {subject.metric}={own:g} is no less than the metric's whole range of {width:g}"
+        return f"{subject.metric}: a loss of {own:g} is no less than the metric's whole range of {width:g}"
     return width, own

@@ -167,16 +167,23 @@ def _mean_score(rows: Sequence[Row], metric: str) -> float | None:
     return math.fsum(scores) / len(scores) if scores else None
 
 
+LOSS = 0.02  # The smallest loss that matters where no gate says otherwise: two points of a hundred.
+
+
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """How a run is compared with its baseline."""
+    """The settings of a comparison with a baseline."""
 
-    margin: float = 0.02  # The smallest loss that matters, as a share of a metric's range.
-    # The smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`.
+    margin: float = LOSS  # The smallest loss that matters, as a share of a metric's range.
+    # The smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`, as gates name them.
     margins: Mapping[str, float] = field(default_factory=dict)
     min_paired: float = 0.9  # The share of questions that both runs must have.
     confidence: float = 0.95  # The joint confidence of all verdicts.
     accepted: frozenset[str] = frozenset()  # Those of `INCOMPARABLE` that may have changed.
+
+    def share_of(self, benchmark: str) -> float:
+        """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""
+        return self.margins.get(f"{benchmark}.*", self.margin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +212,7 @@ class Flip:
 
     @property
     def loss(self) -> float:
-        """How much worse this run is; negative if it is better."""
+        """The loss of this run; negative if it is better."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
@@ -298,7 +305,8 @@ def _covers(gate: Gate, subject: str) -> bool:
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
     wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
-    return gate.covers(benchmark) and cases.removesuffix("]") == wanted and gate.metric in {"*", metric}
+    is_about = gate.metric == "*" or (cases.removesuffix("]") == wanted and gate.metric == metric)
+    return gate.covers(benchmark) and is_about
 
 
 def _write_shortage(one: NonInferiority) -> str:
@@ -315,7 +323,7 @@ def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
     Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are compared only if
-    `evalsuite_margins` names them.
+    a gate names the loss.
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):
@@ -330,8 +338,9 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
         if is_canary(bench.tally):
             # A canary's answers are fixed, so only the judge can change its scores; see `judge_drift`.
             continue
-        own = [gate for gate in gates if gate.covers(name)]
-        if not gates and bench.primary is not None:
+        # `* no worse than RUN` is about what is compared anyway.
+        own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]
+        if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
             lower = run.lower_is_better(name, bench.primary)
             yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
         for gate in own:
@@ -348,7 +357,7 @@ def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
 
 
 def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
-    """Find the loss that `evalsuite_margin` sets for a subject, on the metric's own scale."""
+    """Find the loss that a gate names for a subject, on the metric's own scale."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 
@@ -370,7 +379,7 @@ class Slice:
 
     @property
     def loss(self) -> float:
-        """How much worse this run is; negative if it is better."""
+        """The loss of this run; negative if it is better."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 

@@ -52,7 +52,7 @@ class PlannedOrder(Generic[T]):
 
     @property
     def arrived(self) -> int:
-        """How many results have arrived, whether used or held back."""
+        """Number of results that have arrived, whether used or held back."""
         return sum(result is not None for result in self._waiting.values())
 
     @property
@@ -319,7 +319,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
     low, high = metric.range or (0.0, 1.0)
     if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
         before = {}
-    margin = own_margin(subject, rules) or rules.margin * (high - low)
+    margin = own_margin(subject, rules) or rules.share_of(subject.benchmark) * (high - low)
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 
 

@@ -32,6 +32,7 @@ from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import note_estimates, number_of
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, score_of, select
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, built_in, count_estimates
+from evalsuite.results.tally import UNMEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -202,6 +203,8 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
     threshold = float(condition["number"]) * UNITS.get(unit, 1.0)
     if condition["than"] and threshold <= 0:
         raise SettingsError(f"gate {text!r}: a loss that matters is above 0")
+    if condition["than"] and metric == "*" and threshold >= 1:
+        raise SettingsError(f"gate {text!r}: for all metrics the loss is a share of their ranges, so it is below 1")
     return threshold
 
 
@@ -314,6 +317,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         no_verdicts = NO_VERDICTS if gate.benchmark == JUDGE and metric in {"accuracy", "kappa"} else ""
         reason = (
             measured.failure(metric)
+            or next((why for row in cases if (why := row.facts.get(UNMEASURED, {}).get(metric))), "")
             or no_verdicts
             or (
                 "not measured"

@@ -122,7 +122,7 @@ def _estimate_expense(asked: PlannedBenchmark, baseline: Run | None, price: Call
     counts = {name: math.ceil(count * factor) for name, count in asdict(whole).items() if name != "cost"}
     usage = Usage(**counts, cost=whole.cost * factor)
     if price is not None:
-        # What the judge and simulators cost stays.
+        # The cost of the judge and of simulators stays the same.
         costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
         usage = replace(usage, cost=factor * math.fsum(costs))
     return Expense(asked, usage, _estimate_minutes(rows, baseline, factor))

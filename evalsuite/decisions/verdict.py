@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
-from evalsuite.core.option_values import parse_changes, parse_margin
+from evalsuite.core.option_values import parse_changes
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
-from evalsuite.decisions.comparison import Against, ComparisonRules
+from evalsuite.decisions.comparison import LOSS, Against, ComparisonRules
 from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, explain_bare, gates_of, parse_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
@@ -83,11 +83,7 @@ PAYERS: Mapping[str, tuple[str, ...]] = {
 }
 """The options that name the models whose calls each metric of costs counts."""
 
-ENOUGH = "enough"  # The default of `evalsuite_on_undecided`.
-UNDECIDED = {
-    ENOUGH: "undecided against the baseline, with enough cases to decide",
-    "fail": "undecided against the baseline, which fails here (on_undecided)",
-}
+UNDECIDED = "undecided against the baseline, with enough cases to decide"
 NOT_DECIDED = "not decided: "
 WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 
@@ -100,7 +96,6 @@ class _Findings:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
-    on_undecided: str  # `enough`, `pass` or `fail`; see the setting.
     # Benchmarks of which the command line selected some cases, with the words for it.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
@@ -131,10 +126,8 @@ def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[s
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
     yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.regressions()]
-    if findings.on_undecided in UNDECIDED:
-        enough = findings.on_undecided == ENOUGH
-        undecided = [line for each in findings.against for line in each.find_undecided(enough=enough)]
-        yield Status.REGRESSION, UNDECIDED[findings.on_undecided], undecided
+    undecided = [line for each in findings.against for line in each.find_undecided(enough=True)]
+    yield Status.REGRESSION, UNDECIDED, undecided
     yield Status.FAILED, "cases failed", failures(run, findings.gates)
     if other := run.info.get("other_failures"):
         yield Status.FAILED, "other tests failed", [f"{number_of(other, 'failure')} of tests that are not cases"]
@@ -164,7 +157,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [line for each in against for line in each.find_undecided() if line not in reasons]
     shortage = next(filter(None, (each.describe_shortage() for each in against)), "")
-    if shortage and not settings.get("partial") and (status is Status.GOOD or headline == UNDECIDED["fail"]):
+    if shortage and not settings.get("partial") and status in {Status.GOOD, Status.INCOMPLETE} and not faults:
         headline = f"{headline}; {shortage}"
     verdict = Verdict(
         status,
@@ -216,21 +209,20 @@ def list_faults(run: Run) -> tuple[str, ...]:
 
 def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
-    on_undecided = settings.get("on_undecided", ENOUGH)
     narrowed = {} if settings.get("partial") else _find_narrowed(run)
     gates = [
         gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
     ]
     if settings.get("shard"):
         # A shard decides nothing; its gates are decided after all shards have been merged.
-        return _Findings(run, gates, (), (), on_undecided)
+        return _Findings(run, gates, (), ())
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
         against = [early_verdicts(early, each) for each in against]
     decided = [_decide_against(gate, run, against) for gate in gates if gate.than]
     own = _decide(run, [gate for gate in gates if not gate.than])
     decisions = [_mark_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
-    return _Findings(run, gates, decisions, against, on_undecided, narrowed)
+    return _Findings(run, gates, decisions, against, narrowed)
 
 
 def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[GateDecision]:
@@ -306,13 +298,14 @@ def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
     """Read from a run's settings how to compare it with its baselines."""
-    margins = dict(parse_margin(text) for text in settings.get("margin", ()))
-    for gate in parse_gates(settings.get("gate")):
-        if gate.than and not math.isnan(gate.threshold):
-            margins[gate.metric if gate.benchmark == "*" else f"{gate.benchmark}.{gate.metric}"] = gate.threshold
+    losses = {
+        gate.metric if gate.benchmark == "*" else f"{gate.benchmark}.{gate.metric}": gate.threshold
+        for gate in parse_gates(settings.get("gate"))
+        if gate.than and not math.isnan(gate.threshold)
+    }
     return ComparisonRules(
-        settings.get("max_regression", 0.02),
-        margins,
+        losses.get("*", LOSS),
+        losses,
         settings.get("min_paired", 0.9),
         at_the_end(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
         frozenset(name for text in settings.get("accept_change", ()) for name in parse_changes(text)),

@@ -167,16 +167,13 @@ def _check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
         check_services(services)
 
 
-def find_unmet_option(
-    cases: Sequence[Case], settings: Settings, gates: Sequence[str] = (), margins: Sequence[str] = ()
-) -> str:
-    """Find a mode, gate or margin that applies to no case."""
+def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence[str] = ()) -> str:
+    """Find a mode or gate that applies to no case."""
     bare = [mode for mode in settings.mode if "=" not in mode]
     return (
         _find_unknown_mode(bare, cases)
         or _find_gate_without_cases(gates, cases)
         or _find_unknown_metric(settings.gate, cases)
-        or _find_margin_without_metric(margins, cases)
         if cases
         else ""
     )
@@ -306,25 +303,4 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
                 f"gate '{gate.text}': {gate.metric} is declared to lie in [{low:g}, {high:g}], so no score can "
                 f"make a difference to {gate.threshold:g}; name a threshold in this range"
             )
-    return ""
-
-
-def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    """Find a margin of a metric that no benchmark has, if all their scorers declare theirs."""
-    from evalsuite.core.option_values import parse_margin
-    from evalsuite.decisions.gates import suggest
-    from evalsuite.decisions.measured import PASS_RATE
-    from evalsuite.results.built_in import built_in
-
-    metrics = {case.bound.name: case.bound.metric_names for case in cases}
-    if any(names is None for names in metrics.values()):
-        return ""
-    metrics_present = {name for names in metrics.values() for name in names or ()} | {PASS_RATE}
-    metrics_present |= {
-        f"{benchmark}.{name}" for benchmark, names in metrics.items() for name in (*(names or ()), PASS_RATE)
-    }
-    for text in texts:
-        name, _ = parse_margin(text)
-        if name not in metrics_present and built_in(name.rpartition(".")[2]) is None:
-            return f"evalsuite_margin {text}: no such metric{suggest(name, metrics_present)}"
     return ""

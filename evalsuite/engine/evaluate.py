@@ -212,7 +212,7 @@ class _Evaluation:
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (
-            find_unmet_option(cases, settings, settings.gate, settings.margin)
+            find_unmet_option(cases, settings, settings.gate)
             or find_missing_judge(cases, settings)
             or find_missing_sandbox(cases, settings)
         )

@@ -13,7 +13,7 @@ from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.plugin.items import LEFT_OUT, MARK, case_of, cases_of, is_left_out
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import gates_on_command_line, is_asked_for, margins_on_command_line
+from evalsuite.plugin.options import gates_on_command_line, is_asked_for
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import data_of_worker
 
@@ -164,18 +164,17 @@ def pass_parameters(items: Sequence[pytest.Item]) -> None:
 
 
 def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that modes, gates and margins apply to some of the collected cases."""
+    """Check that modes and gates apply to some of the collected cases."""
     config = session.config
     settings = config.stash[PROCESS].settings
     gates: Sequence[str] = gates_on_command_line(config)
-    margins: Sequence[str] = margins_on_command_line(config)
     if config.option.collectonly:
-        settings, gates, margins = replace(settings, gate=()), (), ()
-    if not (settings.mode or settings.gate or margins):
+        settings, gates = replace(settings, gate=()), ()
+    if not (settings.mode or settings.gate):
         return
     from evalsuite.engine.checks import find_unmet_option
 
-    _refuse(session, items, find_unmet_option(cases_of(items), settings, gates, margins))
+    _refuse(session, items, find_unmet_option(cases_of(items), settings, gates))
 
 
 def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:

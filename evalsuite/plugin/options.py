@@ -11,6 +11,7 @@ from evalsuite.core.declarations import is_run
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import OPTIONS, Settings
+from evalsuite.plugin.pytest_internals import list_ini_keys
 
 if TYPE_CHECKING:
     import pytest
@@ -19,16 +20,24 @@ CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "py
 """Files in which pytest looks for its configuration; it reads only one of them."""
 
 # The types of values by the names that pytest's ini files have for them.
+FORMER = {
+    "margin": "'quality no worse than baseline by 0.5'",
+    "max_regression": "'* no worse than baseline by 0.02', a share of each metric's range",
+    "on_undecided": "'* no worse than baseline', which too few cases leave without data (12)",
+}
+"""Settings of earlier versions, each with the gate that says the same."""
 INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int: "int", float: "float", bool: "bool"}
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare every setting as an ini key and, unless a project gives it once, as an option.
 
-    pytest's own `-o evalsuite_margins=quality=0.5` gives such a setting for one run. Options that these settings had in
+    pytest's own `-o evalsuite_min_paired=0.5` gives such a setting for one run. Options that these settings had in
     earlier versions still work.
     """
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
+    for name in FORMER:
+        group.addoption(f"--{name.replace('_', '-')}", dest=f"evalsuite_{name}", default=None, help=argparse.SUPPRESS)
     for option in OPTIONS:
         taken: dict[str, Any] = {"action": "store_true"}
         if option.kind is not bool:
@@ -69,6 +78,10 @@ def is_asked_for(config: pytest.Config) -> bool:
 
 def settings_of(config: pytest.Config) -> Settings:
     """Read the settings that the user gave; the command line takes precedence over ini files."""
+    for name, gate in FORMER.items():
+        keys = {f"evalsuite_{name}", f"evalsuite_{name}s"}
+        if config.getoption(f"evalsuite_{name}") is not None or keys & list_ini_keys(config):
+            raise SettingsError(f"evalsuite_{name} is gone: write the gate {gate}")
     if config.getoption("evalsuite_partial") and gates_on_command_line(config):
         raise SettingsError("--partial and --gate exclude each other: with --partial the cases alone decide")
     if config.getoption("evalsuite_gate") and config.getoption("evalsuite_only_gate"):
@@ -115,10 +128,3 @@ def refuse_run_folders(config: pytest.Config) -> None:
 def gates_on_command_line(config: pytest.Config) -> list[str]:
     """Return the gates of this command, which are meant for the cases of this session."""
     return [*(config.getoption("evalsuite_gate") or ()), *(config.getoption("evalsuite_only_gate") or ())]
-
-
-def margins_on_command_line(config: pytest.Config) -> list[str]:
-    """Return the margins of this command; margins of the ini file may belong to other suites' metrics."""
-    overridden = (text.partition("=") for text in config.option.override_ini or ())
-    margins = [value for name, _, value in overridden if name in {"evalsuite_margin", "evalsuite_margins"}]
-    return [*margins, *(config.getoption("evalsuite_margin") or ())]

@@ -41,6 +41,16 @@ def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], 
     return keeps
 
 
+def list_ini_keys(config: pytest.Config) -> set[str]:
+    """Return the keys of the ini file and of `-o`.
+
+    Without it, a setting that is gone would only be a warning, and what it said would not hold.
+    """
+    keys = getattr(config, "_inicfg", None)  # pytest 9.1 and newer; `inicfg` is deprecated there.
+    overridden = (text.partition("=")[0] for text in config.option.override_ini or ())
+    return {*(config.inicfg if keys is None else keys), *overridden}
+
+
 def leave_out_conftests(manager: Any, is_data: Callable[[Path], bool]) -> None:
     """Keep pytest from importing a conftest.py of a folder of data, even if the command line names the folder.
 

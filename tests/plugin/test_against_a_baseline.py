@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_a_run_that_is_no_worse_than_its_baseline_ends_with_status_0(baseline: Suite) -> None:
-    result = baseline.run(model("good"), GATE, "--baseline=base", "-oevalsuite_max_regression=0.2")
+    result = baseline.run(model("good"), GATE, "--baseline=base", "--gate=* no worse than base by 0.2")
     assert result.ret == 0
     assert "✅ no worse" in baseline.report()
     assert [one["verdict"] for one in baseline.summary()["baselines"][0]["metrics"]] == ["no worse"]
@@ -109,7 +109,8 @@ def test_where_no_loss_could_have_been_shown_the_summary_stays_json(
 
 def test_a_lower_is_better_gate_takes_a_rise_for_the_loss(baseline: Suite) -> None:
     gate = "--gate=numbers.exact_match <= 1"
-    assert baseline.run(model("ten_wrong"), gate, "--baseline=base", "-oevalsuite_max_regression=0.2").ret == 0
+    rise = "--gate=* no worse than base by 0.2"
+    assert baseline.run(model("ten_wrong"), gate, "--baseline=base", rise).ret == 0
 
 
 def test_cases_on_one_side_only_are_listed_and_left_out(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,18 +190,28 @@ def test_a_baseline_that_cannot_be_read_is_one_message_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
-    "option", ["-oevalsuite_max_regression=0", "-oevalsuite_max_regression=1", "-oevalsuite_max_error_share=1.5"]
+    ("option", "words"),
+    [
+        ("-oevalsuite_max_error_share=1.5", "evalsuite_max_error_share 1.5: "),
+        ("--gate=* no worse than base by 2", "for all metrics the loss is a share of their ranges"),
+        ("-oevalsuite_max_regression=0.1", "evalsuite_max_regression is gone: write the gate '[*] no worse than"),
+        ("--on-undecided=fail", "evalsuite_on_undecided is gone: write the gate '[*] no worse than baseline'"),
+        ("-oevalsuite_margins=quality=0.1", "evalsuite_margin is gone: write the gate 'quality no worse than"),
+    ],
 )
-def test_a_margin_or_share_out_of_range_stops_the_session_before_it_begins(numbers: Suite, option: str) -> None:
+def test_a_loss_or_share_that_makes_no_sense_stops_the_session_before_it_begins(
+    numbers: Suite, option: str, words: str
+) -> None:
     result = numbers.run(model("good"), option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{option.removeprefix('-o').partition('=')[0]} *"])
+    result.stderr.fnmatch_lines([f"*{words}*"])
 
 
-def test_a_margin_of_a_metric_that_nothing_has_is_refused_before_a_case_is_paid(numbers: Suite) -> None:
-    result = numbers.run(model("good"), "-oevalsuite_margin=exact_macth=0.1")
-    assert result.ret != 0
-    result.stderr.fnmatch_lines(["*evalsuite_margin exact_macth=0.1: no such metric; did you mean exact_match*"])
+def test_a_former_setting_in_the_ini_file_is_refused_with_the_gate_in_its_place(numbers: Suite) -> None:
+    numbers.pytester.makepyprojecttoml('[tool.pytest]\nevalsuite_on_undecided = "fail"\n')
+    result = numbers.run(model("good"))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*evalsuite_on_undecided is gone: write the gate '[*] no worse than baseline'*"])
 
 
 def test_a_scorer_in_place_of_another_is_not_compared_unless_it_was_accepted(

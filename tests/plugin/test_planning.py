@@ -52,3 +52,10 @@ def test_a_loss_of_everything_is_no_loss_to_plan_for(suite: Suite) -> None:
     result = suite.run("--plan", "-oevalsuite_detect=1")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*evalsuite_detect 1: it lies between 0 and 1*"])
+
+
+def test_the_command_plans_each_of_several_models(suite: Suite) -> None:
+    result = suite.pytester.run("evalsuite", "plan", ".", "--model=function:app:echo", "--model=gpt-4")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*model 1 of 2: function:app:echo", "capitals *3*", "*model 2 of 2: gpt-4"])
+    assert not suite.runs()

@@ -69,7 +69,7 @@ def test_gates_are_decided_again_with_the_same_exit_statuses(
     assert main(["report", "now"]) == 0
 
 
-def test_deciding_again_says_what_stays_undecided_and_can_be_told_to_fail_on_it(
+def test_deciding_again_says_what_stays_undecided_and_a_gate_can_demand_a_decision(
     baseline: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     baseline.run(model("two_wrong"), "--run=now", GATE)
@@ -77,7 +77,8 @@ def test_deciding_again_says_what_stays_undecided_and_can_be_told_to_fail_on_it(
     capsys.readouterr()
     assert main(["gate", "now", "--baseline=base", "--baseline=base"]) == 0
     assert capsys.readouterr().out.count("is undecided against base: 0.95 after 0.95") == 1
-    assert main(["gate", "now", "--baseline=base", "--on-undecided=fail"]) == 11
+    wanted = ("--gate=numbers.exact_match >= 0.5", "--gate=* no worse than baseline")
+    assert main(["gate", "now", "--baseline=base", *wanted]) == 12
 
 
 def test_a_run_without_a_gate_fails_by_its_cases_when_decided_again(

@@ -152,7 +152,7 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
     before, after = [1.03] * 40 + [60.0], [0.67] * 40 + [60.0]
     pair = Pair(desk, scored(desk, before), scored(desk, after), metrics={})
     (reason,) = pair.against("capitals.m > 0").lacking()
-    assert "evalsuite_margin capitals.m=0.05" in reason
+    assert "gate capitals.m no worse than baseline by 0.05" in reason
     for margins in ({"m": 0.1}, {"capitals.m": 0.1}):
         ((_, one, verdict),) = pair.against("capitals.m > 0", margins=margins).found
         assert (verdict, round(one.difference, 2)) == ("worse", -0.35)

@@ -363,6 +363,11 @@ def test_a_metric_that_no_case_has_measured_is_no_data() -> None:
     assert one("bench.m >= 0", [row(1, "skipped").with_scores({})], {"m": lambda _: None}).reason == "not measured"
 
 
+def test_a_gate_on_a_score_that_could_not_be_measured_gives_the_cases_reason() -> None:
+    cases = [replace(row(1, "passed").with_scores({}), facts={"unmeasured": {"m": "no TeX here"}})]
+    assert (one("bench.m >= 0", cases).verdict, one("bench.m >= 0", cases).reason) == ("no data", "no TeX here")
+
+
 def test_a_metric_that_is_undefined_on_these_cases_is_no_data() -> None:
     decision = one("bench.kappa <= 1", ROWS, {"kappa": lambda _: Estimate(math.nan)})
     assert (decision.verdict, decision.reason) == ("no data", "undefined on these cases")

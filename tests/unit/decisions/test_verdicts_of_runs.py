@@ -235,17 +235,33 @@ def test_what_could_not_be_compared_leaves_the_run_incomplete(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize(
-    ("choice", "status"), [("pass", Status.GOOD), ("enough", Status.GOOD), ("fail", Status.REGRESSION)]
+    ("more", "status", "headline"),
+    [
+        ([], Status.GOOD, "passed"),
+        (["* no worse than baseline"], Status.INCOMPLETE, "incomplete: no decision"),
+        (["capitals.* no worse than base"], Status.INCOMPLETE, "incomplete: no decision"),
+    ],
 )
-def test_what_is_undecided_in_few_cases_passes_or_fails_as_was_asked(desk: Desk, choice: str, status: Status) -> None:
+def test_what_few_cases_leave_undecided_passes_unless_a_gate_wants_it_shown(
+    desk: Desk, more: list[str], status: Status, headline: str
+) -> None:
     baseline = desk.run([desk.record(f"{n}", {"m": 1.0}) for n in range(5)], "base")
-    settings = {"gate": ["capitals.m >= 0"], "on_undecided": choice}
+    settings = {"gate": ["capitals.m >= 0", *more], "baseline": ["base"]}
     run = desk.run([desk.record(f"{n}", {"m": 0.0}) for n in range(5)], settings=settings)
     verdict = judge_run(run, baseline)
     assert verdict.status is status
     assert any("undecided against base" in line for line in (*verdict.reasons, *verdict.remarks))
-    if status is Status.GOOD:
-        assert verdict.headline.startswith("passed; too few cases to see a loss of 0.02 (they see none): ")
+    assert verdict.headline.startswith(f"{headline}; too few cases to see a loss of 0.02 (they see none): ")
+
+
+@pytest.mark.parametrize("gate", ["* no worse than base by 0.5", "capitals.* no worse than base by 0.5"])
+def test_a_gate_on_all_metrics_names_the_loss_as_a_share_of_their_ranges(desk: Desk, gate: str) -> None:
+    before = [desk.record(f"{n}", {"m": 1.0, "unused": 0.0}) for n in range(60)]
+    after = [desk.record(f"{n}", {"m": float(n > 3), "unused": 0.0}) for n in range(60)]
+    run = desk.run(after, settings={"gate": ["capitals.m >= 0", gate], "baseline": ["base"]})
+    verdict = judge_run(run, desk.run(before, "base"))
+    assert [(each.subject, each.verdict) for each in verdict.decisions if each.gate.than] == [("capitals.m", "met")]
+    assert verdict.status is Status.GOOD
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,12 @@ def test_without_keyword_matching_every_case_becomes_an_item_before_k_picks(requ
     assert pytest_internals.compile_keywords("tokyo and", cast("Any", request.node)) is None
 
 
+def test_without_the_keys_of_the_ini_file_a_setting_that_is_gone_would_be_ignored(
+    request: pytest.FixtureRequest,
+) -> None:
+    assert {"testpaths", "xfail_strict"} & pytest_internals.list_ini_keys(request.config)
+
+
 def test_without_the_fixtures_of_a_function_parametrized_tests_lose_cases_to_k() -> None:
     definition = SimpleNamespace(iter_markers=lambda _: iter(()))
     fixtures = {"model": [SimpleNamespace(params=None)], "language": [SimpleNamespace(params=["de"])]}
