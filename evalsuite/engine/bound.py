@@ -106,7 +106,7 @@ def _make_setup(declaration: Declaration, settings: Settings, model: str, root: 
     return Setup(
         model=model,
         judge=settings.judge_model,
-        # Without its login, because a traceback with --showlocals would show it.
+        # Remove the login, because a traceback with --showlocals would show it.
         judge_base_url=public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,

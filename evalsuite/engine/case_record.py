@@ -1,4 +1,4 @@
-"""From a solved case and its test to the case's record: scores, outcome, and whose fault an error was."""
+"""Make a case's record from its solution and its test: scores, outcome, and whose fault an error was."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_RUN = "async def functions are not natively supported"
 
 @dataclass
 class CaseFindings:
-    """What is found out about a case while its test runs."""
+    """Findings about a case while its test runs."""
 
     # the transcript and the judges' scores; None if the case has no solver or was not solved yet
     solved: Solved | None = None

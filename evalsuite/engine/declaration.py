@@ -40,7 +40,7 @@ FORGOTTEN = (
 
 @dataclass(frozen=True)
 class Declaration:
-    """What `@benchmark` was given."""
+    """The arguments of `@benchmark`."""
 
     benchmark: Benchmark  # Samples, solver and scorers.
     epochs: int | None = None  # How often each sample is asked unless the run sets it; None means once.

@@ -107,12 +107,12 @@ def _make_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # Not filled yet: the function refers to itself.
+        # The cell is not filled yet, because the function refers to itself.
         return None
 
 
 def _write_version(scorer: Any, kind: Any) -> str:
-    # Its own version, evalsuite's for those that evalsuite ships, and the source code of all others.
+    # A scorer's own version, evalsuite's version for shipped scorers, and the source code of all others.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped(kind):

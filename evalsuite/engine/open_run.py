@@ -26,7 +26,7 @@ from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.core.protocols import Benchmark
@@ -261,7 +261,7 @@ class OpenRun:
         from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
 
         usage = self.access.usage()
-        # Not the wall clock, which may be set back while the session runs.
+        # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
         stopped = None if self.early.ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self.journal.find_counted()
@@ -276,7 +276,7 @@ class OpenRun:
             "usage": usage,
             "early": self.early.facts(planned),
             "metrics": self._metrics,
-            "remarks": _collect_remarks(self.journal, counted),
+            "remarks": [*_collect_remarks(self.journal, counted), *self._note_unused()],
             "other_failures": other_failures,
         }
         self.journal.end(_to_seconds(datetime.now(UTC)), stopped)
@@ -290,6 +290,22 @@ class OpenRun:
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
         unsent = self._spans.finish() if self._spans is not None else ""
         self.aside = "\n".join(filter(None, [*on_github, *self._watchers.faults, unsent]))
+
+    def _note_unused(self) -> Iterator[str]:
+        file = self._spec.settings.answers
+        if not file:
+            return
+        from evalsuite.models.answers import read_answers
+
+        asked = {
+            (planned.benchmark, name)
+            for planned in self._planned.values()
+            if planned.selected
+            for name in (planned.sample, planned.tags.get("cluster", planned.sample))
+        }
+        if unused := read_answers(file).list_unused(asked):
+            count = number_of(len(unused), "answer")
+            yield f"--answers {file}: {count} not scored, because no case asked for them, among them {unused[0]!r}"
 
     @property
     def status(self) -> Status | None:

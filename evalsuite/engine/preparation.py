@@ -34,7 +34,7 @@ PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """What a run is asked to do."""
+    """The specification of a run: settings, models, selection."""
 
     settings: Settings  # The run's settings, including those of a resumed or replayed run.
     model: str | None  # The model's name, with the default filled in; None if no model was named and none is installed.
@@ -135,7 +135,7 @@ def take_over_run(
             "--model, or leave out --resume"
         )
     check_batch(taken)
-    # By its path, because `last` will mean this run once it has begun.
+    # Store the path, because `last` will mean this run once it has begun.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
@@ -177,7 +177,7 @@ def _take_lease(settings: Settings) -> Lease | None:
     folder = Path(settings.resume)
     lease = Lease(folder)
     if (folder / JOURNAL).is_file():
-        # Now, so that damage is found before anything is paid for.
+        # Read the run now, so that damage is found before anything is paid for.
         Journal(folder / JOURNAL, read_only=True).close()
     return lease
 

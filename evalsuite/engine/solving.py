@@ -206,7 +206,7 @@ async def _find_attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, Bas
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
-        # It would end the event loop, and with it all cases in flight.
+        # The exception would end the event loop, and with it all cases in flight.
         return None, ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - see above
         return None, caught

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,15 @@ def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
 
 
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """Reverse `encode_plan`."""
-    return [PlannedCase(*row) for row in plain]
+    """Reverse `encode_plan`; cases share texts that are equal, because a plan is kept until the end."""
+    known: dict[str, str] = {}
+
+    def share(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {sys.intern(name): share(text) for name, text in value.items()}
+        return known.setdefault(value, value) if isinstance(value, str) else value
+
+    return [PlannedCase(*map(share, row)) for row in plain]
 
 
 BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs")

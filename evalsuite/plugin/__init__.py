@@ -29,7 +29,7 @@ from evalsuite.plugin.options import name_former_options
 from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import leave_out_unknown_lines
-from evalsuite.plugin.session import conclude, name_models, only_plan, send_plan, show_summary, start, stop
+from evalsuite.plugin.session import conclude, make_header, only_plan, send_plan, show_summary, start, stop
 from evalsuite.plugin.several_models import list_models, run_models
 from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
@@ -88,9 +88,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         show_progress(session.config, listener)
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Name the model under test."""
-    return name_models(config)
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name the model under test, and say what a replay repeats."""
+    return make_header(config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -138,7 +138,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Refuse modes, gates and margins that apply to no case, before any case runs."""
+    """Refuse modes and gates that apply to no case, before any case runs."""
     pass_parameters(items)
     check_options(session, items)
 

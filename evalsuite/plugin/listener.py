@@ -55,7 +55,7 @@ class Listener:
         self.handlers: dict[int, Any] = {}
         self.live: dict[str, Benchmark] = {}
         # The plan as a worker sent it.
-        self._sent_plan: str | None = None
+        self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
@@ -130,15 +130,12 @@ class Listener:
     def _plan(self) -> list[PlannedCase]:
         """Return this session's cases, as sent by a worker or as collected by this process."""
         if self._sent_plan is not None:
-            from evalsuite.journal.planned import decode_plan
-
-            return decode_plan(json.loads(self._sent_plan)[0])
+            return self._sent_plan[0]
         return self._config.stash[PROCESS].plan(self._session.items) if self._session is not None else []
 
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected, and how many of them the command line selects."""
-        sent = json.loads(self._sent_plan)[1] if self._sent_plan is not None else None
-        collected: dict[str, dict[str, int | None]] = sent or self._config.stash[PROCESS].collected
+        collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         picks = _picks_cases(self._config)
         return {
@@ -210,14 +207,17 @@ class Listener:
 
     def _receive(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
-            self._sent_plan = text.removeprefix(PLAN)
+            from evalsuite.journal.planned import decode_plan
+
+            cases, collected = json.loads(text.removeprefix(PLAN))
+            self._sent_plan = decode_plan(cases), collected
             return
         if text is None and not self.begun:
             return
         try:
             self.run.access.answer_worker(channel, text)
         except RunError as error:
-            # Only if no case was planned: otherwise the main thread has opened the run before.
+            # This happens only if no case was planned; otherwise the main thread has opened the run before.
             from evalsuite.gateway.channel import refuse
 
             refuse(channel, text, error)
@@ -268,7 +268,7 @@ class Listener:
         """Open the run once workers know their cases; from here on, a signal must not cost the report."""
         self._items = ids
         if self._sent_plan is not None and self._uncollected:
-            # As pytest does without workers, before any case is paid for; xdist by itself would go on.
+            # pytest without workers stops here, too, before any case is paid for; xdist by itself would continue.
             raise pytest.Session.Interrupted(f"{number_of(self._uncollected, 'error')} during collection")
         if self._sent_plan is not None and not self.handlers:
             self._handle_signals()

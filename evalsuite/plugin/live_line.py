@@ -184,7 +184,7 @@ class LiveLine:
         """Return the parts of the line with their ranks; a narrow terminal drops the greatest ranks first."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        # Only this session's, because a resumed run takes over the cost of earlier sessions without their calls.
+        # Count only this session's calls, because a resumed run takes over earlier sessions' cost without their calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{number_of(self._total, 'case')}"), (4, number_of(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.outages()]

@@ -10,7 +10,7 @@ import linecache
 import re
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -18,6 +18,7 @@ from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
 from evalsuite.plugin.items import FAILURES, FINDINGS, RECORD, case_of, findings_of, running_items
 from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -34,6 +35,7 @@ EXCUSES = {
 }
 """Descriptions of why a case below its threshold does not fail the session by itself."""
 
+NO_KEYWORDS: dict[str, Literal[1]] = {}
 SECTION = "evalsuite"  # the section of a failure that holds the case's block
 NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
 """A comparison of numbers, which the block's scores show better."""
@@ -147,6 +149,31 @@ def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
     findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
     report.outcome = "skipped"
     report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
+
+
+class ReportTrimmer:
+    """Removes from each report what pytest shows of it no more, because pytest keeps every report until the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._worker = is_worker(config)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        result = yield
+        # A worker has sent it.
+        report.__dict__.pop(RECORD, None)
+        if not report.passed or report.sections:
+            return result
+        report.keywords = NO_KEYWORDS
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        # Only `--durations` shows a setup or a teardown that passed, and a worker shows nothing at all.
+        shown = report.when == "call" and not self._worker
+        if terminal is not None and not shown and self._config.option.durations is None:
+            for reports in terminal.stats.values():
+                if reports and reports[-1] is report:
+                    reports.pop()
+        return result
 
 
 def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:

@@ -17,6 +17,7 @@ from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, cases_of
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, Listener
 from evalsuite.plugin.options import gates_on_command_line, refuse_run_folders, refuse_unread_settings, settings_of
+from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, Process
 from evalsuite.plugin.pytest_internals import replace_in_failure
 from evalsuite.plugin.xdist import data_of_worker, has_workers, is_worker, report_planned
@@ -35,10 +36,17 @@ def only_plan(config: pytest.Config) -> None:
         config.option.collectonly = True
 
 
+REPEATED = (
+    "evalsuite: the code of solvers runs again; what it does outside, such as sending a mail, happens again, "
+    "unless evalsuite.applications.effect marks it"
+)
+
+
 def start(config: pytest.Config) -> None:
     """Set this process up as the controlling one or as a worker."""
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
+    config.pluginmanager.register(ReportTrimmer(config), "evalsuite-trimmer")
     if is_worker(config):
         _start_worker(config)
         return
@@ -121,13 +129,15 @@ def send_plan(session: pytest.Session) -> None:
             channel.send(PLAN + dumps([encode_plan(plan), collected]))
 
 
-def name_models(config: pytest.Config) -> str | None:
-    """Return the line of pytest's header with the models; none if no option of evalsuite is given."""
+def make_header(config: pytest.Config) -> list[str]:
+    """Return the lines of pytest's header: the models, and what a replay repeats; none without options of evalsuite."""
     process = config.stash[PROCESS]
     if not process.settings.given:
-        return None
+        return []
     asked = {"model": process.model_name, "judge": process.settings.judge_model, "user": process.settings.user_model}
-    return f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
+    models = f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
+    again = process.settings.replay or process.settings.resume
+    return [models, REPEATED] if again else [models]
 
 
 def conclude(session: pytest.Session) -> None:

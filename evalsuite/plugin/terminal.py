@@ -1,4 +1,4 @@
-"""What the end of a session shows: the verdict, the plan, annotations for GitHub, and each decision as a test.
+"""The output at the end of a session: the verdict, the plan, annotations for GitHub, and each decision as a test.
 
 Gates and comparisons with the baseline are reported to pytest's other plugins as tests of their own, so that junit
 and CI's test tabs turn red in the line of the gate. A missed gate also counts on pytest's last line, and `--lf` then
@@ -78,7 +78,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 
 
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    # Nothing is decided yet, so nothing is red.
+    # No gate is decided yet, so no case is red.
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(for_terminal(interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
@@ -159,7 +159,6 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     for benchmark, cases in run.below.items():
         if any(gate.covers(benchmark) for gate in missed):
             remember_failures(config, cases)
-    _drop_empty_reports(config)
 
 
 def _report_all(config: pytest.Config, report: RunReport) -> None:
@@ -211,13 +210,6 @@ def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
         longrepr=line if red else None,
         when="call",
     )
-
-
-def _drop_empty_reports(config: pytest.Config) -> None:
-    """Drop empty reports of setup and teardown, because pytest searches all of them for each failure."""
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None:
-        terminal.stats[""] = [report for report in terminal.stats.get("", []) if getattr(report, "sections", True)]
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:

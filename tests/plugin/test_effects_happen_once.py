@@ -69,7 +69,9 @@ def log(suite: Suite) -> list[str]:
 
 def test_a_replay_and_a_resumed_run_repeat_no_effect(mails: Suite, workers: tuple[str, ...]) -> None:
     mails.run(*workers, "--run=first").assert_outcomes(passed=1)
-    mails.run(*workers, "--replay=first", "--run=again").assert_outcomes(passed=1)
+    replayed = mails.run(*workers, "--replay=first", "--run=again")
+    replayed.assert_outcomes(passed=1)
+    replayed.stdout.fnmatch_lines(["*happens again, unless evalsuite.applications.effect marks it"])
     mails.run(*workers, "--resume=first").assert_outcomes(passed=1)
     assert log(mails) == ["send ada", "book 4"]
     first, again = (mails.records(run)[0] for run in ("first", "again"))

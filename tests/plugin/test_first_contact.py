@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -136,12 +137,13 @@ def test_init_ci_with_a_model_writes_the_first_baseline_and_compares_with_it(
     }  # fmt: skip
     command = decide_step(project.path / ".github" / "workflows" / "evals.yml")
     assert command == (
-        "pytest evals/ --model=function:my_app:answer --run=pr --baseline=evals/baseline -oevalsuite_on_undecided=fail"
+        "pytest evals/ --model=function:my_app:answer --run=pr --baseline=evals/baseline "
+        "'--gate=* no worse than baseline'"
     )
     # Three questions cannot show that nothing was lost.
-    ended = project.run(*command.split()[1:], model=False, fresh=True)
-    assert ended.ret == 11
-    ended.stdout.fnmatch_lines(["undecided against the baseline*; too few cases to see a loss of 0.02*needed*"])
+    ended = project.run(*shlex.split(command)[1:], model=False, fresh=True)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["incomplete: no decision; too few cases to see a loss of 0.02*needed*"])
     assert "Against baseline" in project.report("pr")
 
 

@@ -163,19 +163,19 @@ def test_help_teaches_every_option(suite: Suite) -> None:
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_an_option_that_became_a_setting_works_and_names_the_setting(suite: Suite, workers: tuple[str, ...]) -> None:
-    result = suite.run("--max-error-share=0.5", "--margin=exact_match=0.5", "--run=r", *workers)
+    result = suite.run("--max-error-share=0.5", "--min-paired=0.5", "--run=r", *workers)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "evalsuite: --margin is a setting *: write evalsuite_margin into the ini file, or -o evalsuite_margin=*",
+            "evalsuite: --min-paired is a setting *: write evalsuite_min_paired into the ini file, or -o *",
             "evalsuite: --max-error-share is a setting *-o evalsuite_max_error_share=SHARE for one run",
         ]
     )
-    options = ("-oevalsuite_max_error_share=0.5", "-oevalsuite_margin=exact_match=0.5")
+    options = ("-oevalsuite_max_error_share=0.5", "-oevalsuite_min_paired=0.5")
     suite.run(*options, "--run=new", *workers).stdout.no_fnmatch_line("*is a setting*")
     runs = [json.loads((suite.path / "reports" / name / "run.json").read_text("utf-8")) for name in ("r", "new")]
     assert [run["settings"]["max_error_share"] for run in runs] == [0.5, 0.5]
-    assert [run["settings"]["margin"] for run in runs] == [["exact_match=0.5"]] * 2
+    assert [run["settings"]["min_paired"] for run in runs] == [0.5, 0.5]
 
 
 def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(suite: Suite, chat_server: ChatServer) -> None:
@@ -198,3 +198,22 @@ def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(suite: Suite
         """
     )
     suite.run("--run=r", "test_slow.py").assert_outcomes(passed=6)
+
+
+KEPT = """
+pytest_plugins = ["evalsuite.plugin"]
+
+def pytest_unconfigure(config):
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    kept = {name: len(reports) for name, reports in terminal.stats.items() if reports}
+    print("kept", "in a worker" if hasattr(config, "workerinput") else "to be shown", kept)
+"""
+
+
+def test_reports_are_kept_only_as_far_as_they_are_shown(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makeconftest(KEPT)
+    suite.run(*workers).stdout.fnmatch_lines(["*kept to be shown {'passed': 2, 'failed': 1}"])
+
+
+def test_durations_show_setups_too(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.run(*workers, "--durations=0", "-vv").stdout.fnmatch_lines(["* setup *test_capitals.py::*"])

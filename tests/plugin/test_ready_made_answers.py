@@ -37,6 +37,21 @@ def test_a_suite_runs_on_ready_made_answers_without_a_model(pytester: pytest.Pyt
     assert {record["model"] for record in records} == {"answers:given.jsonl"}
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_answers_that_no_case_asks_for_are_counted_in_a_remark(pytester: pytest.Pytester, workers: str) -> None:
+    pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
+    pytester.makepyfile(CASE)
+    lines: list[dict[str, object]] = [{"id": name, "answer": "Paris"} for name in ("fr", "it", "es")]
+    lines += [{"id": "fr", "benchmark": "rivers", "answer": "Seine"}]
+    pytester.path.joinpath("given.jsonl").write_text(_answers(*lines))
+    result = pytester.runpytest_subprocess("--answers=given.jsonl", "--run=r", "-n", workers)
+    remark = "2 answers not scored, because no case asked for them, among them 'es'"
+    result.stdout.fnmatch_lines(f"*{remark}*")
+    assert remark in pytester.path.joinpath("reports/r/report.md").read_text("utf-8")
+    pytester.path.joinpath("given.jsonl").write_text(_answers(*lines[:2]))
+    assert "not scored" not in pytester.runpytest_subprocess("--answers=given.jsonl").stdout.str()
+
+
 def test_an_answer_may_hold_what_ends_a_line_of_text_but_not_of_json(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
     pytester.makepyfile(CASE)
