@@ -71,8 +71,10 @@ class CallLog:
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
     # The faults that were played on purpose.
     faults: list[str] = field(default_factory=list)
-    # What the application itself reported.
+    # The spans that the application itself reported.
     spans: list[TraceSpan] = field(default_factory=list)
+    # Fields of the application's requests that the model was not sent.
+    left_out: set[str] = field(default_factory=set)
 
     def add(self, call: LoggedCall) -> None:
         insort(self.calls, call, key=lambda other: other.number)
@@ -80,8 +82,11 @@ class CallLog:
     def complete(self, transcript: Transcript) -> Transcript:
         """Fill a transcript without messages and events with those of the calls, and add the spans.
 
-        Without logged calls, those that the spans describe count.
+        Without logged calls, those that the spans describe count. The fact `left_out` names fields of requests.
         """
+        if self.left_out:
+            facts = {**transcript.facts, "left_out": ", ".join(sorted(self.left_out))}
+            transcript = dataclasses.replace(transcript, facts=facts)
         spans = sorted(self.spans, key=lambda span: span.begin)
         if spans:
             log = CallLog(self.calls or [span.call for span in spans if span.call])

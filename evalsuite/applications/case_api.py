@@ -48,9 +48,16 @@ class CaseApi:
     """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop."""
 
     def __init__(
-        self, model: AnsweringModel, *, answers: int = 0, find: Callable[[str], AnsweringModel] | None = None
+        self,
+        model: AnsweringModel,
+        *,
+        answers: int = 0,
+        find: Callable[[str], AnsweringModel] | None = None,
+        left_out: set[str] | None = None,
     ) -> None:
         self._model = model
+        # Names of fields that the model is not sent.
+        self._left_out = set() if left_out is None else left_out
         # Finds the model that answers for a name.
         self._find = find or (lambda _: model)
         self._answers = answers
@@ -97,6 +104,7 @@ class CaseApi:
     async def _ask(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
         """Ask the model that answers for a name; return its answer and the name for the client."""
         name = str(named or self._model.name)
+        self._left_out.update(asked.left_out)
         return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name
 
     async def _make_chat(self, body: Mapping[str, Any]) -> HttpAnswer:

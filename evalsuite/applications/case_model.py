@@ -151,7 +151,7 @@ class CaseModel(ModelHandle):
 
         with _making:
             if self._api is None:
-                self._api = CaseApi(self, find=self.find_model)
+                self._api = CaseApi(self, find=self.find_model, left_out=self.log.left_out)
             return self._api
 
     def openai(self) -> AsyncOpenAI:

@@ -138,6 +138,8 @@ class ChatRequest:
     messages: tuple[Message, ...]  # The conversation.
     tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
     params: Mapping[str, Any]  # Generation parameters.
+    # Fields about the server's work alone (effort, thoughts, caches), which a chat model is not sent.
+    left_out: tuple[str, ...] = ()
 
 
 def read_chat(body: Mapping[str, Any]) -> ChatRequest:

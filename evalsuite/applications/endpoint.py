@@ -32,7 +32,7 @@ REFUSED = "no such key: use base_url and api_key of this case's endpoint, which 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where one case's model is served while the case runs.
+    """The address that serves one case's model while the case runs.
 
     Attributes:
         base_url: what OpenAI's clients call the base URL; holds the case's secret.
@@ -54,7 +54,7 @@ class Endpoint:
         return {
             **os.environ,
             "OPENAI_BASE_URL": self.base_url,
-            # By its name in older clients.
+            # Older clients read this name.
             "OPENAI_API_BASE": self.base_url,
             "OPENAI_API_KEY": self.api_key,
             # Anthropic's clients add /v1 themselves.

@@ -58,9 +58,12 @@ def read_generation(body: Mapping[str, Any]) -> ChatRequest:
         messages = [Message("system", **text_or_parts(system))] if system else []
         messages += _read_contents(contents)
         declared = [_read_tools(_fields(tool)) for tool in given.get("tools") or ()]
-        params = _read_config(_fields(given.get("generationConfig") or {}))
+        config = _fields(given.get("generationConfig") or {})
+        params = _read_config(config)
         params |= _read_tool_choice(_fields(given.get("toolConfig") or {}))
-        return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params)
+        budget = _fields(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
+        left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
+        return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params, left_out)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise BadRequest(f"the request is not in Gemini's format ({type(error).__name__}: {error})") from error
 
@@ -171,8 +174,6 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
     elif config.get("responseMimeType", "text/plain") != "text/plain":
         raise refusal("responseMimeType", config["responseMimeType"])
     thinking = _fields(config.get("thinkingConfig") or {})
-    if thinking.get("thinkingBudget", -1) != -1:
-        raise refusal("thinkingBudget", thinking["thinkingBudget"])
     if "thinkingLevel" in thinking:
         params["reasoning_effort"] = thinking["thinkingLevel"].lower()
     return params

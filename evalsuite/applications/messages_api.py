@@ -26,8 +26,9 @@ SENT: Mapping[str, str] = {
 """Generation parameters, and their names in chat completions."""
 # `metadata` and `service_tier` concern the server alone.
 READ_ELSEWHERE = frozenset(
-    {"messages", "metadata", "model", "service_tier", "stream", "system", "thinking", "tool_choice", "tools"}
+    {"messages", "metadata", "model", "output_config", "service_tier", "stream", "system", "tool_choice", "tools"}
 )
+LEFT_OUT = frozenset({"context_management", "thinking"})
 TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
@@ -39,10 +40,8 @@ def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
         BadRequest: a field is malformed, or a chat model cannot be asked for it.
     """
     given = {name: value for name, value in body.items() if value is not None}
-    for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE):
+    for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE - LEFT_OUT):
         raise refusal(name, given[name])
-    if given.get("thinking", {"type": "disabled"}) != {"type": "disabled"}:
-        raise refusal("thinking", given["thinking"])
     items = body.get("messages")
     if not isinstance(items, list) or not items:
         raise BadRequest("messages: expected a list of at least one message")
@@ -54,9 +53,22 @@ def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
         tools = tuple(map(_read_tool, given.get("tools", ())))
         params = {SENT[name]: value for name, value in given.items() if name in SENT}
         params |= _read_tool_choice(given.get("tool_choice"))
+        output = dict(given.get("output_config", {}))
+        left_out = [*sorted(given.keys() & LEFT_OUT), *(["output_config.effort"] if output.pop("effort", None) else [])]
+        form = output.pop("format", None)
+        if form:
+            params["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", **_read_schema(form)}}
+        if output:
+            raise refusal("output_config", output)
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRequest(f"the request is not in the Messages format ({type(error).__name__}: {error})") from error
-    return ChatRequest(tuple(messages), tools, params)
+    return ChatRequest(tuple(messages), tools, params, tuple(left_out))
+
+
+def _read_schema(form: Mapping[str, Any]) -> dict[str, Any]:
+    if form["type"] != "json_schema":
+        raise refusal("output_config.format", form)
+    return {"schema": form["schema"]}
 
 
 def _read_message(role: str, content: Any) -> Iterator[Message]:

@@ -24,13 +24,15 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # They concern what the server keeps of a response, which the gateway does.
+        # These fields control what the server stores; the gateway stores each response itself.
         *("store", "metadata"),
     }
 )
 """Fields that are not sent under their own name; every other one is."""
 DEFAULTS: Mapping[str, Any] = {"background": False, "truncation": "disabled"}
 """Values that ask for what chat completions do anyway; any other value of these fields is refused."""
+LEFT_OUT = frozenset({"client_metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"})
+ENCRYPTED = "reasoning.encrypted_content"
 NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "max_tool_calls", "prompt", "truncation"})
 LOGPROBS = "message.output_text.logprobs"
 
@@ -48,7 +50,10 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
     if not isinstance(instructions, list):
         raise BadRequest("instructions: expected text or a list of items")
     messages = (*_convert_messages(instructions, "instructions"), *before, *_convert_messages(items, "input"))
-    return ChatRequest(messages, _make_tools(body), _convert_params(body))
+    left_out = sorted(name for name in LEFT_OUT if body.get(name) is not None)
+    left_out += ["reasoning.summary"] if (body.get("reasoning") or {}).get("summary") else []
+    left_out += [f"include: {ENCRYPTED}"] if ENCRYPTED in (body.get("include") or ()) else []
+    return ChatRequest(messages, _make_tools(body), _convert_params(body), tuple(left_out))
 
 
 def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
@@ -179,17 +184,19 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in sorted(NOT_IN_CHAT & given.keys()):
         if name not in DEFAULTS or given[name] != DEFAULTS[name]:
             raise refusal(name, given[name])
-    params = {name: value for name, value in given.items() if name not in READ_ELSEWHERE | NOT_IN_CHAT}
+    params = {name: value for name, value in given.items() if name not in READ_ELSEWHERE | NOT_IN_CHAT | LEFT_OUT}
     if given.get("max_output_tokens"):
         params["max_completion_tokens"] = given["max_output_tokens"]
-    params |= _rename("reasoning", given.get("reasoning"), {"effort": "reasoning_effort"})
+    reasoning = {name: value for name, value in (given.get("reasoning") or {}).items() if name != "summary"}
+    params |= _rename("reasoning", reasoning, {"effort": "reasoning_effort"})
     text = dict(given.get("text") or {})
     params |= _format(text.pop("format", None) or {})
     params |= _rename("text", text, {"verbosity": "verbosity"})
     for wanted in given.get("include") or ():
-        if wanted != LOGPROBS:
+        if wanted not in {LOGPROBS, ENCRYPTED}:
             raise refusal("include", wanted)
-        params["logprobs"] = True
+        if wanted == LOGPROBS:
+            params["logprobs"] = True
     if given.get("top_logprobs"):
         params["logprobs"] = True
     if "tool_choice" in given:

@@ -26,7 +26,7 @@ LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients; Gemini's
 
 @dataclass(slots=True)
 class Route:
-    """Where the clients of one case lead."""
+    """The destination of the clients of one case."""
 
     endpoint: Endpoint | None  # None: the calls are only counted.
     loop: asyncio.AbstractEventLoop  # The event loop that answers them.

@@ -121,7 +121,6 @@ def test_declarations_of_functions_have_a_plain_json_schema() -> None:
     ("field", "words"),
     [
         ({"cachedContent": "c"}, "^cachedContent: 'c' cannot be sent"),
-        ({"generationConfig": {"thinkingConfig": {"thinkingBudget": 99}}}, "^thinkingBudget: "),
         ({"generationConfig": {"candidateCount": 2}}, "^candidateCount: "),
         ({"generationConfig": {"responseModalities": ["AUDIO"]}}, "^responseModalities: "),
         ({"generationConfig": {"responseMimeType": "text/x.enum"}}, "^responseMimeType: "),
@@ -179,3 +178,9 @@ def test_a_stream_without_events_is_one_list(query: str, begins: bytes) -> None:
     body = json.dumps({"contents": HELLO}).encode()
     answer = asyncio.run(CaseApi(Echo()).answer("POST", f"/models/gemini:streamGenerateContent{query}", body))
     assert b"".join(answer.chunks).startswith(begins)
+
+
+def test_a_budget_for_thoughts_is_left_out_and_named() -> None:
+    asked = read_generation({"contents": HELLO, "generationConfig": {"thinkingConfig": {"thinkingBudget": 99}}})
+    assert asked.left_out == ("thinkingConfig.thinkingBudget",)
+    assert asked.params == {}

@@ -69,11 +69,24 @@ def test_parameters_and_tools_have_their_names_in_chat_completions(choice: Any, 
     assert asked.params == {"max_tokens": 9, "stop": ["."], **sent}
 
 
+def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
+    edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
+    form = {"type": "json_schema", "schema": {"type": "object"}}
+    config = {"effort": "high", "format": form}
+    asked = read_message_request(
+        {"messages": HELLO, "thinking": {"type": "adaptive"}, "context_management": edits, "output_config": config}
+    )
+    assert asked.left_out == ("context_management", "thinking", "output_config.effort")
+    schema = {"name": "answer", "schema": {"type": "object"}}
+    assert asked.params == {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
 @pytest.mark.parametrize(
     ("field", "words"),
     [
         ({"container": "c"}, "^container: 'c' cannot be sent"),
-        ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, "^thinking: "),
+        ({"output_config": {"effort": "high", "task_budget": 9}}, "^output_config: .*task_budget"),
+        ({"output_config": {"format": {"type": "grammar", "schema": {}}}}, "^output_config.format: "),
         ({"tools": [{"type": "web_search_20250305", "name": "web"}]}, "^tools: 'web_search_20250305' runs on"),
         ({"tool_choice": {"type": "some"}}, "^tool_choice: "),
         ({"messages": []}, "at least one message"),

@@ -128,8 +128,8 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
         ({"input": "x", "background": True}, "background: 'True' cannot be sent"),
         ({"input": "x", "truncation": "auto"}, "truncation: 'auto' cannot be sent"),
         ({"input": "x", "max_tool_calls": 2}, "max_tool_calls: '2' cannot be sent"),
-        ({"input": "x", "include": ["reasoning.encrypted_content"]}, "include: .*cannot be sent"),
-        ({"input": "x", "reasoning": {"summary": "auto"}}, "reasoning.summary: 'auto' cannot be sent"),
+        ({"input": "x", "include": ["file_search_call.results"]}, "include: .*cannot be sent"),
+        ({"input": "x", "reasoning": {"depth": 3}}, "reasoning.depth: '3' cannot be sent"),
         ({"input": "x", "text": {"format": {"type": "grammar"}}}, "text.format: 'grammar' cannot be sent"),
         ({"input": "x", "tool_choice": {"type": "web_search"}}, "tool_choice: .*cannot be sent"),
         ({"input": [{"type": "reasoning", "encrypted_content": "x"}]}, "'reasoning' cannot be sent"),
@@ -206,3 +206,20 @@ def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:
     events = list(response_events(response))
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == items
     assert [event["delta"] for event in events if event["type"] == "response.output_text.delta"] == ["One ", "two"]
+
+
+def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
+    asked = read_response(
+        {
+            "input": "x",
+            "reasoning": {"effort": "low", "summary": "auto"},
+            "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": "another in each session",
+            "client_metadata": {"turn": "1"},
+        }
+    )
+    assert asked.params == {"reasoning_effort": "low"}
+    assert asked.left_out == (
+        *("client_metadata", "prompt_cache_key", "reasoning.summary"),
+        "include: reasoning.encrypted_content",
+    )
