@@ -94,7 +94,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # Not just `tail`, because the gate head_to_tail[tail] means the bucket of the entity.
+            # The name is not just `tail`, because the gate head_to_tail[tail] means the bucket of the entity.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -171,7 +171,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
         for mode in modes:
             if can_ask(mode, item):
                 yield Sample(
-                    id=f"{name}-{mode}" if len(modes) > 1 else name,
+                    id=f"{name}-{mode.replace(':', '-')}" if len(modes) > 1 else name,
                     input=item.question,
                     target=item.answers[0] if len(item.answers) == 1 else item.answers,
                     tags=_make_tags(item, mode),

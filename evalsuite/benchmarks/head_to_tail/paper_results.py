@@ -69,6 +69,7 @@ def list_differences(asked: Tally, domain: str) -> list[str]:
     return differences
 
 
+_TUNED = (("LLaMA", "Vicuna", "7B", "13B"), ("Falcon", "Falcon-Instruct", "7B", "40B"))
 _FOLDER = Path(__file__).parent / "published"
 _NOTE = (
     "arXiv 2308.10168, Table 14: answers of 2023 to the authors' 18,171 questions, judged by ChatGPT. A dash: not "
@@ -94,6 +95,18 @@ def table_10() -> Mapping[str, Mapping[str, float]]:
 def models() -> list[str]:
     """List the paper's 16 models in its order."""
     return [model for popularity, model in table_14() if popularity == "all"]
+
+
+def list_published_tuning() -> list[list[Cell]]:
+    """List by how much instruction-tuned models differ from their base models in A, H and M, by popularity."""
+    pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNED for size in sizes]
+    rates = ("A_LM", "H_LM", "M")
+    return [
+        [f"{tuned} against {base} (published)", part, *(two[rate] - one[rate] for rate in rates)]
+        for base, tuned in pairs
+        for part in ("all", *BUCKETS)
+        for one, two in [(table_14()[part, base], table_14()[part, tuned])]
+    ]
 
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:

@@ -86,7 +86,7 @@ def _fill_slots(text: str, words: Mapping[str, str]) -> str:
     return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)
 
 
-# As in the paper: greedy, with room for a short answer only.
+# The paper decodes greedily and allows only a short answer.
 DEFAULTS = {"temperature": 0, "max_tokens": 32}
 
 

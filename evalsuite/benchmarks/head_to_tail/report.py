@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
+    list_published_tuning,
     make_published_tables,
     models,
     table_10,
@@ -75,9 +76,7 @@ def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
-    # The t intervals of soft rules may leave [0, 1].
-    estimates = [scored.estimate(rate) for rate in rates]
-    return [len(scored), *(each and each.within(0.0, 1.0) for each in estimates)]
+    return [len(scored), *(scored.share(rate) for rate in rates)]
 
 
 def _tabulate_by_verdict(lines: Sequence[LabelledCases]) -> Table:
@@ -173,6 +172,7 @@ def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
         compare_rules_with_judge(views),
         stability(views),
         prompts(views),
+        compare_models(views, shipped=shipped),
         tabulate_very_popular(views),
         predicates(views),
         tabulate_natural_questions(views, shipped=shipped),
@@ -220,9 +220,10 @@ def stability(views: Sequence[RunView]) -> Table | None:
             for row in tally.scored("accuracy"):
                 by_sample[row.sample].append(row)
             if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
-                differ = sum(len({_read_answer(view, row) for row in asked}) > 1 for asked in repeated)
-                verdicts = sum(len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated)
-                shares = [_compute_share(count, len(repeated)) for count in (differ, verdicts)]
+                differ = [len({_read_answer(view, row) for row in asked}) > 1 for asked in repeated]
+                verdicts = [len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated]
+                questions = Tally(tuple(asked[0] for asked in repeated))
+                shares = [questions.estimate_of(list(map(float, each))) for each in (differ, verdicts)]
                 rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
     columns = [Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count")]
     columns += _make_percentages("Answers differ", "Verdicts differ")
@@ -242,8 +243,8 @@ def prompts(views: Sequence[RunView]) -> Table | None:
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
                 part, base = (_select(each, "bucket", bucket) for each in (tally, first))
-                changes = [_compute_change(base, part, rate) for rate in ("accuracy", "hallucination")]
-                rows.append([view.label, bucket or "all", mode, *_make_rates(part), *changes])
+                changes = [None if tally == first else _compute_change(base, part, rate) for rate in _RATES[:2]]
+                rows.append([view.label, bucket or "all", mode, *_make_cells(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
     columns += _make_percentages(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
     note = (
@@ -256,6 +257,27 @@ def prompts(views: Sequence[RunView]) -> Table | None:
     return _make_run_table("Robustness of prompts", columns, rows, note)
 
 
+def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
+    """Compare runs with the first on the questions that both asked in the same mode (Table 7); None without any."""
+    rows: list[list[Cell]] = []
+    first = _by_mode(views[0])
+    for view in views[1:]:
+        own = _by_mode(view)
+        mode = next((each for each in (DEFAULT_MODE, *first) if each in first and each in own), None)
+        for bucket in (None, *BUCKETS) if mode is not None else ():
+            base, part = (_select(modes[mode or ""], "bucket", bucket) for modes in (first, own))
+            if any(changes := [_compute_change(base, part, rate) for rate in _RATES]):
+                rows.append([f"{view.label} against {views[0].label}", bucket or "all", *changes])
+    if rows and not shipped:
+        rows += list_published_tuning()
+    columns = [Column("Runs"), Column("Popularity"), *_make_percentages(*(f"{rate} against it" for rate in "AHM"))]
+    note = (
+        "Each run minus the first, on the same questions. With a base model as the first run and its instruction-tuned "
+        "model as the second, this is the paper's Table 7. The published differences are of 18,171 questions."
+    )
+    return Table("Models on the same questions", columns, rows, note) if rows else None
+
+
 def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
@@ -265,7 +287,7 @@ def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
             part, head = (_select(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
-            rows.append([line.label, domain or "all", *_make_rates(part), gain])
+            rows.append([line.label, domain or "all", *_make_cells(part), gain])
     columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_make_percentages("A against the head")]
     note = (
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
@@ -277,7 +299,7 @@ def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
 def predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on a predicate's own popularity (Table 6); None if it is unknown."""
     rows: list[list[Cell]] = [
-        [line.label, bucket, *_make_rates(line.tally.where(predicate=f"{bucket} predicate"))]
+        [line.label, bucket, *_make_cells(line.tally.where(predicate=f"{bucket} predicate"))]
         for line in _list_lines(views)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
@@ -320,10 +342,6 @@ def _default_mode(view: RunView) -> Tally:
 
 def _list_lines(views: Sequence[RunView]) -> list[LabelledCases]:
     return [line for view in views for line in lines_of(view, alone=False)]
-
-
-def _make_rates(tally: Tally) -> list[Cell]:
-    return [len(tally.scored("accuracy")), *(tally.estimate(rate) for rate in _RATES)]
 
 
 def _select(tally: Tally, tag: str, value: str | None) -> Tally:
@@ -372,33 +390,23 @@ def _read_answer(view: RunView, row: Row) -> str:
     return normalise(transcript.answer) if transcript else ""
 
 
-def _compute_share(count: int, whole: int) -> Estimate:
-    from evalsuite import stats
-
-    interval = stats.wilson_interval(count, whole)
-    return Estimate(count / whole, interval.low, interval.high, whole)
-
-
 def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on the questions of both modes; None if there are none."""
+    """Compute the paired change of a rate on the questions of both, with their entities as clusters; None without."""
     from evalsuite import stats
 
     before, after = (_map_by_question(tally, rate) for tally in (base, part))
-    shared = [question for question in before if question in after]
-    if base is part or base == part or not shared:
+    pairs = [(row, after[question]) for question, row in before.items() if question in after]
+    if not pairs:
         return None
-    names = [name for name, _ in shared]
+    clusters = [row.cluster for row, _ in pairs]
     change = stats.paired_difference(
-        [before[question] for question in shared], [after[question] for question in shared], clusters=names
+        [one.scores[rate] for one, _ in pairs], [other.scores[rate] for _, other in pairs], clusters=clusters
     )
-    # A single question has no interval, even if it was asked several times.
-    low, high = (change.low, change.high) if len(set(names)) > 1 else (None, None)
-    return Estimate(change.difference, low, high, len(shared))
+    # A single entity has no interval, even if it was asked about several times.
+    low, high = (change.low, change.high) if len(set(clusters)) > 1 else (None, None)
+    return Estimate(change.difference, low, high, len(pairs))
 
 
-def _map_by_question(tally: Tally, rate: str) -> dict[tuple[str, int], float]:
-    """Map question and epoch to scores; the question is the sample's id without the mode at its end."""
-    return {
-        (row.sample.removesuffix(f"-{row.tags.get('mode', '')}"), row.epoch): row.scores[rate]
-        for row in tally.scored(rate)
-    }
+def _map_by_question(tally: Tally, rate: str) -> dict[tuple[str, int], Row]:
+    """Map question, whatever its mode, and epoch to rows."""
+    return {(row.question[0], row.epoch): row for row in tally.scored(rate)}

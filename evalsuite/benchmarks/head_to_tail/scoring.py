@@ -76,6 +76,10 @@ class ByJudge:
 
     paper: PaperPrompts | None = None
 
+    def asks(self, sample: Sample, transcript: Transcript) -> bool:
+        """Tell whether the judge is asked about an answer; people label only such answers."""
+        return not is_answer_missing(sample, transcript)
+
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         missing = is_answer_missing(sample, transcript)
         correct = Score(0.0, "a missing answer") if missing else await self._make_verdict(sample, transcript, judge)

@@ -14,6 +14,7 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load,
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.text import as_texts
+from evalsuite.results.tally import whatever_the_mode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -295,3 +296,8 @@ def test_a_question_becomes_a_sentence_with_a_gap(question: str, sentence: str) 
 
 def test_a_question_that_no_rule_fits_has_no_gap() -> None:
     assert with_gap("Why?") is None
+
+
+def test_a_question_has_one_name_in_all_modes_of_a_run() -> None:
+    samples = load(Setup("m", modes=("few_shot", "paper:brief"))).samples
+    assert len({whatever_the_mode(sample.id, sample.tags["mode"]) for sample in samples}) * 2 == len(samples)

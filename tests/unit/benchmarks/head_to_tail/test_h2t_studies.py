@@ -9,6 +9,7 @@ import pytest
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
 from evalsuite.benchmarks.head_to_tail.report import (
+    compare_models,
     compare_rules_with_judge,
     predicates,
     prompts,
@@ -36,7 +37,7 @@ def row(
 ) -> Row:
     """A question that was answered; by the rules `right`, by a judge, if there is one, `judge`."""
     shown = {"mode": "few_shot", "domain": "movie", "bucket": "head"} | tags
-    sample = f"movie-{shown['bucket']}-{number}" + (f"-{shown['mode']}" if "mode" in tags else "")
+    sample = f"movie-{shown['bucket']}-{number}" + (f"-{shown['mode'].replace(':', '-')}" if "mode" in tags else "")
     by_rule = {f"{name}{rule}": right for name in ("accuracy",) for rule in ("", "_em", "_f1", "_rl")}
     wrong = {f"hallucination{rule}": 1 - right - missing for rule in ("", "_em", "_f1", "_rl")}
     scores = {"missing": missing} | by_rule | wrong
@@ -126,10 +127,14 @@ def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_
     answers = {(f"movie-head-{n}", epoch): said[n][epoch - 1] for n in said for epoch in (1, 2)}
     table = stability([view([*rows, row(9, 1.0)], answers=answers)])
     assert cells(table) == [["few_shot", 4, 2, 0.5, 0.25]]
+    one_entity = [row(n, 1.0, epoch=epoch, cluster="e") for n in said for epoch in (1, 2)]
+    clustered = stability([view(one_entity, answers=answers)])
+    assert clustered is not None
+    assert clustered.rows[0][3] == Estimate(0.5, n=4)
     assert table is not None
     assert isinstance(interval := table.rows[0][3], Estimate)
-    # Wilson's interval of 2 of 4 at 95%.
-    assert (interval.low, interval.high) == pytest.approx((0.1500, 0.8500), abs=1e-4)
+    # Clopper and Pearson's interval of 2 of 4 at 95%.
+    assert (interval.low, interval.high) == pytest.approx((0.0676, 0.9324), abs=1e-4)
 
 
 def test_a_single_epoch_says_nothing_about_stability() -> None:
@@ -152,6 +157,42 @@ def test_a_change_of_a_single_question_has_no_interval() -> None:
     table = prompts([view(rows)])
     assert table is not None
     assert table.rows[1][-2] == Estimate(1.0, n=1)
+
+
+def test_questions_about_one_entity_are_one_cluster_of_a_paired_change() -> None:
+    rows = [
+        row(n, float(n < right), mode=mode, cluster=f"e{n // 5}")
+        for mode, right in (("few_shot", 3), ("paper:zero_shot", 6))
+        for n in TEN
+    ]
+    table = prompts([view(rows)])
+    assert table is not None
+    change = table.rows[1][-2]
+    assert isinstance(change, Estimate)
+    # Two entities with changes of 0.4 and 0.2: t with one degree of freedom.
+    assert (change.value, change.low, change.high) == pytest.approx((0.3, 0.3 - 1.2706, 0.3 + 1.2706), abs=1e-3)
+
+
+def test_a_model_is_held_against_the_first_on_the_questions_of_both() -> None:
+    base = view([row(n, float(n < 5), bucket=bucket) for n in TEN for bucket in ("head", "tail")], "base")
+    tuned = view(
+        [row(n, float(n < 3), missing=float(n > 7), mode="few_shot") for n in TEN]
+        + [row(n, 1.0, mode="zero_shot") for n in TEN],
+        "tuned",
+    )
+    table = compare_models([base, tuned], shipped=True)
+    # The tail was asked in the first run alone.
+    changes = [pytest.approx(-0.2), pytest.approx(0.0), pytest.approx(0.2)]
+    assert cells(table) == [["tuned against base", part, *changes] for part in ("all", "head")]
+    published = cells(compare_models([base, tuned], shipped=False))
+    assert len(published) == 2 + 4 * 4
+    falcon = next(line for line in published if line[0] == "Falcon-Instruct (40B) against Falcon (40B) (published)")
+    assert falcon[1] == "all"
+
+
+def test_models_asked_in_different_modes_are_not_compared() -> None:
+    runs = [view([row(n, 1.0, mode=mode) for n in TEN], mode) for mode in ("few_shot", "zero_shot")]
+    assert compare_models(runs, shipped=True) is None
 
 
 def test_a_single_mode_says_nothing_about_prompts() -> None:
