@@ -104,7 +104,7 @@ class BatchBackend:
         self._arrived = asyncio.Event()
         self._under_way: dict[int, BatchState | None] = {}
         self._since: dict[int, float] = {}
-        # What earlier sessions sent.
+        # Batches that earlier sessions sent.
         self._earlier: set[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         pending.add(self)

@@ -246,5 +246,5 @@ def _explain_failure(state: BatchState, about: str) -> Exception:
     hopeless = _is_about_the_model(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return Hopeless(about)
-    # What was not answered was not billed.
+    # Requests without an answer were not billed.
     return Transient(about)

@@ -98,7 +98,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
         tags={"basis": " and ".join(criteria.get("reward_basis") or ["nothing"])},
         metadata={
             "knows": knowledge,
-            # Only the agent's actions, because in some tasks the customer has tools, too.
+            # Count only the agent's actions, because in some tasks the customer has tools, too.
             "actions": [
                 action
                 for action in criteria.get("actions") or []

@@ -11,7 +11,7 @@ from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
-    from argparse import _ActionsContainer  # What parsers and their groups have in common.
+    from argparse import _ActionsContainer  # The method that parsers and their groups share.
     from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 
     from evalsuite.core.settings import Settings

@@ -41,7 +41,7 @@ class RayCluster:
             import ray
         except ImportError as error:
             raise BackendUnavailable("evalsuite ray needs Ray: pip install 'evalsuite[ray]'") from error
-        # Its types are patchy.
+        # Ray's types are incomplete.
         self._ray: Any = ray
         self._cpus = cpus
         environment: dict[str, Any] = {"working_dir": str(root), "excludes": LEFT_BEHIND}
@@ -80,7 +80,7 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # It holds records of nodes that may die, so it runs on this node.
+        # The actor holds records of nodes that may die, so it runs on this node.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_run_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}

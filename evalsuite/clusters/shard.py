@@ -62,7 +62,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
 
 def _list_command(job: ShardJob, folder: Path) -> list[str]:
     return [
-        # It must not go on and pay for calls after the node's worker has died.
+        # The session must not continue to pay for calls after the node's worker has died.
         *(sys.executable, "-m", "evalsuite.clusters.tethered"),
         *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),

@@ -123,7 +123,7 @@ class Gateway:
         except EvalsuiteError:
             raise
         except Exception as error:
-            # The same message in every process, and no asker is left waiting.
+            # Every process gets the same message, and no caller is left waiting.
             raise InternalError(
                 f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
             ) from error
@@ -270,7 +270,7 @@ class Gateway:
     ) -> Completion:
         """Make one call: reserve the most it may cost before, and book what it cost after."""
         UNBOUNDED.set(request)
-        # Only where money is limited, as the bound could cut off an answer.
+        # Add the bound only if money is limited, because it could cut off an answer.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
         answer = answer_bound(sent)
         text = prompt_text(sent)
@@ -408,7 +408,7 @@ class Store(Protocol):
 
     @property
     def tool_calls(self) -> ToolCalls:
-        """What cases called besides models."""
+        """The calls of cases besides those of models."""
 
     def get(self, key: str) -> Completion | None:
         """Read the completion stored under a key, if there is one."""

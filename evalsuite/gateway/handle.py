@@ -1,4 +1,4 @@
-"""What one case calls: models by handles, and tools, each call of which happens once.
+"""The calls of one case: models by handles, and tools, each call of which happens once.
 
 Both take the same path: the process that runs the case asks the gateway, which has the journal.
 """

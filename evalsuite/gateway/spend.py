@@ -1,4 +1,4 @@
-"""What a run has spent, prices of models, and the spend limit."""
+"""The spend of a run, prices of models, and the spend limit."""
 
 from __future__ import annotations
 

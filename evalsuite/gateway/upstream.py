@@ -121,7 +121,7 @@ class Upstream:
 
     def _report(self, error: Exception, call: PacedCall) -> None:
         if isinstance(error, CallFailed):
-            # Nothing was sent.
+            # The request was not sent.
             return
         if isinstance(error, Outage):
             least = FIRST_CONNECTION if isinstance(error, Unreachable) else 0.0

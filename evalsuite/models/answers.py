@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import BackendUnavailable, ReplayMiss, RequestRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
@@ -57,6 +57,15 @@ class ReadyAnswers:
         """List the lines that bring a sample's input along."""
         fitting = (line for (name, _), line in self._by_key.items() if name in {"", benchmark})
         return [line for line in fitting if "input" in line]
+
+    def list_unused(self, asked: Collection[tuple[str, str]]) -> list[str]:
+        """List the ids of lines that no pair of a benchmark and an id asks for."""
+        names = {name for _, name in asked}
+        return [
+            name
+            for benchmark, name in self._by_key
+            if (benchmark, name) not in asked and (benchmark or name not in names)
+        ]
 
     def find(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
         """Find the line with the answer to a sample under the first of its ids that the file contains."""

@@ -34,7 +34,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
         ]
     body |= {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     if body.get("stream"):
-        # Without it a stream says nothing about tokens, and so about cost.
+        # Without this option a stream does not report its tokens.
         body.setdefault("stream_options", {"include_usage": True})
     return body | dict(request.params.get("extra_body") or {})
 

@@ -39,7 +39,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_kinds()}")
     target = find_target("evalsuite.models", kind) if colon else None
     if target is None:
-        # Also `ft:gpt-4o-mini:...` and the like: a colon alone makes no kind.
+        # A colon alone is not a kind: `ft:gpt-4o-mini:...` is an OpenAI model.
         from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 

@@ -61,7 +61,7 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long the parts of a call may take, in seconds."""
+    """Time limits for the parts of a call, in seconds."""
 
     connect: float = 30.0  # Seconds until the connection is established.
     silence: float = 600.0  # Seconds between two bytes of the answer, and before the first byte.
@@ -70,7 +70,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a server may be reached."""
+    """The rules for reaching a server."""
 
     key: Secret | None = None  # The key for the server; None if the server needs none.
     key_name: str = OPENAI_KEY  # The environment variable that the key came from, or would come from.
@@ -94,7 +94,7 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is."""
+    """The address of a server."""
 
     shown: str  # The address without secrets, for messages and for keys in the store.
     root: str  # Scheme, host and path.

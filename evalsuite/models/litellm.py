@@ -45,7 +45,7 @@ class LitellmBackend:
         async with self._importing:
             if self._package is None:
                 self.check()
-                # This takes many seconds, during which others go on.
+                # The import takes many seconds; other calls continue meanwhile.
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
@@ -92,7 +92,7 @@ def _hush() -> None:
 
 def _import_litellm() -> Any:
     _hush()
-    # Else it fetches a table of prices from the network, and waits long where there is none.
+    # Otherwise litellm fetches a table of prices, and waits long without a network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 

@@ -84,7 +84,7 @@ class LlamaCppBackend:
         """Ask the server; the first call starts it."""
         async with self._starting:
             if self._client is None:
-                # It is in this process: no proxy is involved, and it needs no key.
+                # The server is in this process: no proxy is involved, and it needs no key.
                 self._client = OpenAIBackend(await asyncio.to_thread(self._start), Access(proxies=False))
         return await self._client.complete(request)
 
@@ -101,7 +101,7 @@ class LlamaCppBackend:
         params.warmup = False
         # Earlier turns of a conversation are not processed again.
         params.cache_ram_mib = 512
-        # Its log does not reach the terminal.
+        # Keep the server's log off the terminal.
         params.verbosity = -1
         try:
             self._server = xllamacpp.Server(params)
@@ -113,7 +113,7 @@ class LlamaCppBackend:
         if self._client is not None:
             await self._client.aclose()
         self._client = None
-        # Its destructor stops the server and waits for its threads.
+        # The destructor stops the server and waits for the server's threads.
         self._server = None
 
 

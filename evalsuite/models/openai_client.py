@@ -117,7 +117,7 @@ def call_headers(address: Address, access: Access) -> dict[str, Any]:
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
         "Accept-Encoding": ACCEPTED,
-        # What the package says about its retries and time-outs; to add it takes longer than to leave it out.
+        # The package's headers about retries and time-outs; omitting them saves time.
         "x-stainless-retry-count": Omit(),
         "x-stainless-read-timeout": Omit(),
     }

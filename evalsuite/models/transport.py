@@ -152,7 +152,7 @@ def _make_socket(address: Any) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
-        # Not every system has all of them.
+        # Not every system has all of these options.
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     made.setblocking(False)
@@ -161,7 +161,7 @@ def _make_socket(address: Any) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is behind an exception."""
+    """The cause of an exception."""
 
     ours: Exception | None  # An exception of evalsuite that the package wrapped.
     response: httpx2.Response | None  # The server's response, if it sent one.

@@ -29,7 +29,7 @@ LAST = "last"  # Stands for the newest run. Unnamed runs of selected cases (`-k`
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """What a run decided before all of its cases had run."""
+    """The decisions of a run before all of its cases had run."""
 
     cases: Count
     planned: Count
@@ -39,7 +39,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """How many cases and samples of a benchmark there were to choose from, and how many were chosen."""
+    """Numbers of a benchmark's cases and samples: available and chosen."""
 
     cases: Count
     selected: Count
@@ -49,7 +49,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """How a run became a baseline."""
+    """The promotion of a run to a baseline."""
 
     run: str
     by: str

@@ -84,7 +84,7 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
 
 @dataclass(frozen=True, slots=True)
 class StoredBenchmark:
-    """What `summary.json` stores of a benchmark, for readers without its code."""
+    """A benchmark's entry in `summary.json`, for readers without its code."""
 
     cases: int
     metrics: dict[str, Estimate | None]

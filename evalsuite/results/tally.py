@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 ASSERTS = "asserts"  # the fact that says whether a case's test may fail; without it, it may
+UNMEASURED = "unmeasured"  # the fact that says, per metric, why a case lacks the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,6 @@ class Estimate:
         if math.isnan(value):
             return None
         return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
-
-    def within(self, low: float, high: float) -> Estimate:
-        """Limit the interval to the metric's range, which a t interval may exceed."""
-        if self.low is None or self.high is None:
-            return self
-        return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
 Question = tuple[str, str]  # a sample's id without its mode, then the mode
@@ -85,7 +80,7 @@ class Row:
 
     @property
     def cluster(self) -> str:
-        """What this case shares with related cases: the value of its tag `cluster`, else its sample's id."""
+        """The cluster that related cases share: the value of the tag `cluster`, else the sample's id."""
         return self.tags.get("cluster", self.sample)
 
     @property

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.types import Usage
 
-MODE = 0o600  # Only the owner reads who asked what.
+MODE = 0o600  # Only the file's owner may read the log of requests.
 
 
 class AuditLog:

@@ -1,4 +1,4 @@
-"""Where a gateway service is, and what may be sent there: tokens and prompts leave this host encrypted only."""
+"""The address of a gateway service, and what may be sent there: tokens and prompts leave this host encrypted only."""
 
 from __future__ import annotations
 

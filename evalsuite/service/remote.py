@@ -43,14 +43,14 @@ class RemoteBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Ask once; the service tries as often as makes sense."""
-        # As this process would find it: the service's own environment may name another.
+        # Resolve the address here, because the service's environment may name another.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
         number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)
         answer = await self._post(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
-            # Its store is out of reach, which may pass, and cost nothing.
+            # The service's store is out of reach; this is temporary and costs nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 

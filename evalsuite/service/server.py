@@ -33,7 +33,7 @@ MOST_MODELS = 100  # names of models in metrics; clients choose them, and each i
 
 
 class Counts:
-    """What was answered, by client and model."""
+    """Counts of answers by client and model."""
 
     def __init__(self) -> None:
         self.answers: Counter[tuple[str, str]] = Counter()
@@ -198,7 +198,7 @@ class GatewayServer:
             request[CLIENT] = client
             ASKING.set(client)
         if request.method == "POST" and request.content_type != "application/json":
-            # What a web page can send to any address without asking.
+            # A web page can send these content types to any address without permission.
             return _plain(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):

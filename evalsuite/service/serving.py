@@ -41,7 +41,7 @@ FRESH_START = 60  # Beats after which a model that was given up, for lack of cre
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What somebody who starts a gateway says."""
+    """The settings of whoever starts a gateway."""
 
     settings: Settings  # Limits, prices and time-outs.
     host: str  # Address to listen at.

@@ -1,4 +1,4 @@
-"""What a gateway service needs of its store besides what every gateway needs, and the one place that chooses it."""
+"""The additional methods of a gateway service's store, and the one place that chooses the store."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class LossTest:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How often the verdict fails candidates whose true loss is known, made from the pairs themselves.
+    """Rates at which the verdict fails candidates of known loss, which are made from the pairs.
 
     Attributes:
         equal_fails: the share of equal candidates that fail, in [0, 1].

@@ -1,4 +1,4 @@
-"""What preferences between two answers say: Bradley-Terry ratings, and win rates at equal lengths."""
+"""Statistics of preferences between two answers: Bradley-Terry ratings, and win rates at equal lengths."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, is_fin
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
-from evalsuite.judges.forms import Aspect, ScoresForm
+from evalsuite.judges.forms import Likert, ScoresForm
 from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.prompts import mark_sections
 
@@ -210,7 +210,7 @@ def _call_text(call: Mapping[str, Any]) -> str:
     return f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"
 
 
-_FORM = ScoresForm((Aspect("Score"),))
+_FORM = ScoresForm((Likert("", 1, 10, name="Score"),))
 
 _CRITERIA = {
     "intent": """\

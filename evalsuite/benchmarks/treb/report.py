@@ -99,7 +99,7 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-# For gates (`treb.overall_judge`), because a plain mean over cases would weight subtasks by their size.
+# Gates need these (`treb.overall_judge`), because a plain mean over cases would weight subtasks by their size.
 OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
 
 

@@ -26,13 +26,13 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import beginning
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import ask_until_parsed
-from evalsuite.judges.forms import Aspect, read_score
+from evalsuite.judges.forms import Likert, read_score
 from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.parsing import remove_thoughts
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, segment, stem_words
-from evalsuite.solvers.boxed import last_boxed_answer, plain_words
+from evalsuite.solvers.program_text import last_boxed_answer, plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +145,7 @@ def read_mark(text: str) -> float:
     boxed = last_boxed_answer(text)
     if boxed is None and re.search(r"score|mark|rating", text, re.IGNORECASE):
         with suppress(ValueError):
-            return read_score(text, Aspect("score", low=0, high=BEST))
+            return read_score(text, Likert("", 0, BEST, name="score"))
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:

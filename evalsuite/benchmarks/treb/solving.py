@@ -20,7 +20,7 @@ from evalsuite.core.phrases import beginning
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox, TableFile
-from evalsuite.solvers.boxed import unbox
+from evalsuite.solvers.program_text import unbox
 from evalsuite.solvers.programs import interleaved, program_of_thought
 
 if TYPE_CHECKING:

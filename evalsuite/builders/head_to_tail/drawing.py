@@ -67,7 +67,7 @@ class Drawn:
     exhausted: bool
 
 
-# By template, then by bucket.
+# The outer key is the template, the inner key the bucket.
 Draw = dict[QuestionTemplate, "Mapping[str, Drawn]"]
 
 
@@ -319,7 +319,7 @@ class DumpSource(QuestionSource):
 class Selection:
     """The chosen questions; each template has the same number of questions in every bucket."""
 
-    # By template and bucket; a template has equally many in each bucket.
+    # The keys are template and bucket; a template has equally many questions in each bucket.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
     empty: Mapping[QuestionTemplate, Sequence[str]]  # The buckets without a question, by template without questions.

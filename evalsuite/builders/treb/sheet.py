@@ -77,7 +77,7 @@ class Sheet:
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _names_a_code(name) or _are_codes(self.columns[name]):
             return True
-        # At most two values, such as 0 and 1.
+        # The column has at most two values, such as 0 and 1.
         if len({cell for cell in cells if cell is not None}) <= MOST_FLAGS:
             return not _names_an_amount(name)
         counts_rows = len(cells) > 1 and cells in ([*range(len(cells))], [*range(1, len(cells) + 1)])

@@ -13,15 +13,14 @@ import sqlite3
 import warnings
 from contextlib import closing
 from datetime import datetime, time
-from itertools import chain
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from zipfile import BadZipFile, ZipFile
 
 from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.builders.sheets import decode, find_delimiter
 from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_fault, is_number
 from evalsuite.core.errors import DatasetError
+from evalsuite.samples.files import list_tables, open_database, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 MOST_BYTES = 4 * LONGEST  # of a text file: a character has at most four
-# Most bytes of a workbook's parts and of a database's cell; most cells, of which the empty ones have no characters.
-MOST_UNPACKED, MOST_CELL, MOST_CELLS = 32 << 20, 1 << 20, 1 << 20
+# Most bytes of a workbook's parts; most cells, of which the empty ones have no characters.
+MOST_UNPACKED, MOST_CELLS = 32 << 20, 1 << 20
 TOO_LONG = f"it has more than {LONGEST} characters of content"
 
 
@@ -147,14 +146,10 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
 
 
 def _read_database(path: Path) -> Iterator[TablePart]:
-    with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as database:
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
-        found = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-        for (name,) in database.execute(f"{found} ORDER BY name").fetchall():
-            table = '"' + name.replace('"', '""') + '"'
+    with open_database(path) as database:
+        for name in list_tables(database):
             try:
-                cursor = database.execute(f"SELECT * FROM {table}")  # noqa: S608 - an identifier, quoted
-                rows = _collect(chain([[column[0] for column in cursor.description]], cursor))
+                rows = _collect(read_rows(database, name))
             except sqlite3.Error as error:
                 rows = str(error)
             yield name, rows, ","

@@ -115,7 +115,7 @@ def _find_margin(run: Run, subject: ComparedMetric, against: Against) -> float:
     if own is not None:
         return own
     low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
-    return against.rules.margin * (high - low)
+    return against.rules.share_of(subject.benchmark) * (high - low)
 
 
 def summarise_benchmark(measured: Measured) -> dict[str, Any]:

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.stats import kendall, spearman
-from evalsuite.stats.correlation import RankCoefficient, without_each_cluster
+from evalsuite.stats import kendall, pearson, spearman
+from evalsuite.stats.correlation import Coefficient, without_each_cluster
 
 SCORES = st.lists(
     st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2 / 3, 3.0]), st.integers(0, 5)), min_size=6, max_size=40
 )
 
 
-@pytest.mark.parametrize("coefficient", ["spearman", "kendall"])
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
 @settings(max_examples=60, deadline=None)
 @given(cases=SCORES)
-def test_the_values_are_scipys(coefficient: RankCoefficient, cases: list[tuple[int, float, int]]) -> None:
-    measure = spearman if coefficient == "spearman" else kendall
+def test_the_values_are_scipys(coefficient: Coefficient, cases: list[tuple[int, float, int]]) -> None:
+    measure = {"pearson": pearson, "spearman": spearman, "kendall": kendall}[coefficient]
     x, y, clusters = (list(column) for column in zip(*cases, strict=True))
     whole, left = without_each_cluster(x, y, clusters, coefficient)
     assert whole == pytest.approx(measure(x, y).statistic, nan_ok=True)
