@@ -25,6 +25,7 @@ class CommandForm(NamedTuple):
 
 MODULES = {
     "attack": "commands.attack",
+    "benchmark": "commands.score_benchmark",
     "build": "builders",
     "cases": "commands.export",
     "doctor": "commands.suites",
@@ -99,6 +100,9 @@ COMMANDS = {
     "score": {
         "": CommandForm("score", "score existing outputs"),
         "traces": CommandForm("traces", "score traces and chat logs with a suite's benchmarks", takes_more=True),
+        "benchmark": CommandForm(
+            "benchmark", "compare a benchmark's scores with the verdicts of its own checker, read from files"
+        ),
         "metrics": CommandForm("metaeval", "compare metrics with human ratings, and with known changes of tables"),
     },
     "build": {"": CommandForm("build", "make a benchmark's data from its sources")},
@@ -118,7 +122,7 @@ COMMANDS = {
 }
 """Each command with its forms; the word after the command's name selects a form, and no word selects the first."""
 
-EARLIER = {
+EARLIER = {"verify-benchmark": "score benchmark"} | {
     form.name: f"{command} {word}"
     for command, forms in COMMANDS.items()
     for word, form in forms.items()

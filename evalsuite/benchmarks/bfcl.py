@@ -163,12 +163,13 @@ class OneTurn:
         conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
         completion = await model.chat(conversation, tools=functions, temperature=0, max_tokens=self.max_tokens)
-        events = tuple(map(_make_event, completion.tool_calls))
+        events = tuple(map(make_event, completion.tool_calls))
         answer = Message("assistant", completion.text, completion.tool_calls)
         return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
 
 
-def _make_event(call: ToolCall) -> dict[str, Any]:
+def make_event(call: ToolCall) -> dict[str, Any]:
+    """Make the event of a call that is recorded and not run."""
     try:
         arguments, after = parse_arguments(call.arguments or "{}")
         faults = ["unparseable"] if after else []
@@ -187,17 +188,34 @@ class Correct:
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Score the calls of one turn; if no function applies, making no call is correct."""
         calls = tool_uses(transcript)
-        if any("unparseable" in event["faults"] for event in transcript.events):
-            return {"correct": Score(0.0, "the arguments of a call cannot be read")}
-        if sample.metadata["any_call"]:
-            return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
         expected = [
-            ToolUse(name, partial(accepts, accepted))
+            ToolUse(name, partial(_accepts_call, accepted, _find_schema(sample, name)))
             for call in sample.metadata["calls"]
             for name, accepted in call.items()
         ]
+        if any("unparseable" in event["faults"] for event in transcript.events):
+            # The leaderboard counts an answer that it cannot decode as one without calls.
+            is_right = not expected and not sample.metadata["any_call"]
+            return {"correct": Score(float(is_right), "the arguments of a call cannot be read")}
+        if sample.metadata["any_call"]:
+            return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
         right = agrees("any_order", expected, calls)
         return {"correct": Score(float(right), "" if right else _write_note(sample, expected, calls))}
+
+
+def _find_schema(sample: Sample, name: str) -> Mapping[str, Any]:
+    functions = (entry["function"] for entry in sample.metadata["functions"])
+    return next((function["parameters"] for function in functions if function["name"] == name), {})
+
+
+def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Tell whether a call has all required parameters, documented ones only, and accepted values."""
+    documented = schema.get("properties")
+    return (
+        set(schema.get("required", ())) <= arguments.keys()
+        and (documented is None or arguments.keys() <= documented.keys())
+        and accepts(accepted, arguments)
+    )
 
 
 def _write_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+AGREEMENT = "agreement.json"
+"""The file in a benchmark's data folder that keeps how many verdicts of its own checker the scorers here repeat."""
 NAMES = {
     dict: "an object",
     list: "a list",

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.dataset_files import AGREEMENT
 from evalsuite.core.declarations import place_of
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Metric, Sample
-from evalsuite.engine.scoring import SortedScorers, check_parts, sort_scorers
+from evalsuite.engine.scoring import SortedScorers, check_parts, scorers_fingerprint, sort_scorers
 from evalsuite.gateway.faults import Faults
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
@@ -81,16 +82,17 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     with _naming(benchmark, "scorers"):
         scorers = benchmark.scorers(setup)
     check_parts(benchmark.name, solver, scorers)
+    sorted_scorers = sort_scorers(scorers)
     return Bound(
         declaration,
         setup,
         epochs,
         nodeid,
         place_of(benchmark, nodeid),
-        dataset,
+        _add_agreement(dataset, setup.data, sorted_scorers),
         solver,
         scorers,
-        sort_scorers(scorers),
+        sorted_scorers,
         _make_declared_metrics(benchmark, scorers),
         Faults.read([*settings.inject, *declaration.faults], settings.seed),
     )
@@ -144,6 +146,18 @@ def _load(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
     if not isinstance(dataset.samples, SampleStream):
         check_ids(benchmark.name, dataset.samples)
     return dataset
+
+
+def _add_agreement(dataset: Dataset, folder: Path | None, scorers: SortedScorers) -> Dataset:
+    """Add to the description how far the scorers agree with the benchmark's own checker, if that was measured."""
+    if folder is None or not (folder / AGREEMENT).is_file():
+        return dataset
+    from evalsuite.benchmarks.checkers import Agreement
+
+    measured = Agreement.read(folder)
+    now = scorers_fingerprint([*scorers.rules, *scorers.asynchronous])
+    earlier = "" if measured.scorers == now else " (with other scorers or arguments)"
+    return replace(dataset, source=f"{dataset.source}; scoring {measured.describe()}{earlier}")
 
 
 def _take_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:

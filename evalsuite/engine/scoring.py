@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
+from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import JudgedScorer, ModelScorer
 from evalsuite.core.threads import is_async
 from evalsuite.core.types import Score
@@ -15,11 +19,14 @@ from evalsuite.engine.signals import is_from_user
 from evalsuite.judges.judgements import COUNTED_APART
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalsuite.core.protocols import NamedScores, Scorer
     from evalsuite.core.types import Sample, Transcript
 
 LONGEST_NOTE = 200  # Characters of a scorer's note that a score shows.
 ROUNDING = 1e-9  # Share of a metric's range by which rounding may carry a score beyond it.
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # an object's address in memory, which differs from process to process
 A_SCORER = "a scorer takes (sample, transcript)"
 
 
@@ -218,3 +225,58 @@ def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Map
         if is_from_user():
             raise
         raise ScoringError("a scorer raised KeyboardInterrupt; it should raise an exception") from error
+
+
+def scorers_fingerprint(scorers: Iterable[Any]) -> str:
+    """Hash scorers with their arguments and their versions."""
+    return digest(sorted(map(_write_scorer, scorers)))
+
+
+def _write_scorer(scorer: Any) -> str:
+    kind = scorer if inspect.isfunction(scorer) else type(scorer)
+    cells = [stable_text(_make_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
+    arguments = "" if kind is scorer else stable_text(scorer)
+    # A scorer of evalsuite's own stays the same scorer when its file moves.
+    module = "evalsuite" if _is_shipped(kind) else kind.__module__
+    return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
+
+
+def stable_text(value: Any) -> str:
+    """Return a value's repr, made the same in every process: members of sets are sorted, addresses are left out.
+
+    The order of a set depends on the process's hash seed, and workers have seeds of their own.
+    """
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(stable_text, value)))}}}"
+    if type(value) in {list, tuple}:
+        return f"[{', '.join(map(stable_text, value))}]"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{stable_text(key)}: {stable_text(inner)}' for key, inner in value.items())}}}"
+    if is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.repr:  # type: ignore[attr-defined]
+        shown = [f"{field.name}={stable_text(getattr(value, field.name))}" for field in fields(value) if field.repr]
+        return f"{type(value).__qualname__}({', '.join(shown)})"
+    return ADDRESS.sub("", repr(value))
+
+
+def _make_content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # The cell is not filled yet, because the function refers to itself.
+        return None
+
+
+def _write_version(scorer: Any, kind: Any) -> str:
+    # A scorer's own version, evalsuite's version for shipped scorers, and the source code of all others.
+    if (own := getattr(scorer, "version", None)) is not None:
+        return str(own)
+    if _is_shipped(kind):
+        return version("evalsuite")
+    try:
+        return digest(inspect.getsource(kind))
+    except (OSError, TypeError):
+        return "unknown"
+
+
+def _is_shipped(kind: Any) -> bool:
+    return str(kind.__module__).partition(".")[0] == "evalsuite"

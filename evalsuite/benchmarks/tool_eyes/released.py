@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.core.types import Message, Score
+from evalsuite.core.types import Message, Score, Transcript
 from evalsuite.solvers.episode import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.execution import ASK_TO_USER, FINISH
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Completion, Sample, Transcript
+    from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.execution import ToolDocument
 
 
@@ -163,6 +163,26 @@ def _make_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
         return part.value.id, True
     shown = ast.unparse(part)[:60]
     raise DatasetError(path, f"function {function}", shown, f"one of the fields {', '.join(sorted(_FIELDS))}")
+
+
+GIVEN_UP = "I cannot handle the task."
+REASONS = ("trying too many times", "During execution, an error occurs.")
+"""The marks of the turn that the runner adds in the model's name to an unfinished conversation."""
+
+
+def read_conversation(turns: Sequence[Mapping[str, Any]]) -> Transcript:
+    """Make the transcript of a conversation in the authors' files."""
+    written = [str(turn["value"]) for turn in turns if turn.get("from") == "assistant"]
+    last = written[-1] if written else ""
+    is_given_up = GIVEN_UP in last and any(reason in last for reason in REASONS)
+    events: list[Mapping[str, Any]] = []
+    for number, text in enumerate(written[: len(written) - is_given_up], 1):
+        turn = read_turn(text)
+        events.append({"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault})
+        events += [
+            {"kind": "call", "turn": number, "tool": call.name, "arguments": call.arguments} for call in turn.calls
+        ]
+    return Transcript("", events=tuple(events), facts={"ended": "turn limit" if is_given_up else FINISH.name})
 
 
 THOUGHT, ACTION, INPUT = "Thought:", "Action:", "Action Input:"

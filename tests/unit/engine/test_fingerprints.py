@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evalsuite import contains
-from evalsuite.engine.fingerprints import stable_text
+from evalsuite.engine.scoring import stable_text
 
 WORDS = ["finish", "ask_to_user", "book", "cancel", "search", "pay", "look", "wait"]
 SORTED = "{" + ", ".join(sorted(map(repr, WORDS))) + "}"

@@ -18,6 +18,7 @@ from evalsuite.benchmarks.tool_eyes.released import (
     shown_answer,
     split_message,
 )
+from evalsuite.cli import main
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Score
@@ -281,3 +282,39 @@ def test_code_of_the_authors_is_read_and_never_run(repository: Path) -> None:
 )
 def test_the_judge_sees_the_answer_as_the_released_evaluator_shows_it(written: str, shown: str) -> None:
     assert shown_answer(written) == shown
+
+
+def test_the_authors_verdicts_are_repeated(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their files hold the format's score, an unfinished episode, and reality times match as tool selection."""
+    given_up = "Thought: No.\nAction: finish\nAction Input: I cannot handle the task. (trying too many times)"
+    episodes = [[LOOK, FINISH], [LOOK.replace("where", "when"), "Hello", FINISH], [LOOK, given_up]]
+    verdicts, outputs = [], []
+    for name, written, alignment, finished, selection in zip(
+        "abc", episodes, (1, 2 / 3, 0.5), (1, 1, 0), (0.6, 0, 0.6), strict=True
+    ):
+        turns = [{"from": "user", "value": "Where is it?"}, *({"from": "assistant", "value": one} for one in written)]
+        outputs.append({"id": name, "path": "./Tool_Library/Place/Finder", "conversations": turns})
+        parts = {"tool_reality": 0, "valid_TS_mean": 0.6, "Ans_pass": finished}
+        composition = [{part: {"score for criteria": value}} for part, value in parts.items()]
+        fields = {"FA": alignment, "TS": selection, "AO": 0.5}
+        scored = {key: {"score for criteria": mark, "score composition": composition} for key, mark in fields.items()}
+        verdicts.append({"id": name, **scored})
+    for file, lines in (("tmp/m_res.jsonl", outputs), ("jsonl/m_structured_data.jsonl", verdicts)):
+        path = tmp_path / "given" / file
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tool_eyes").symlink_to(repository, target_is_directory=True)
+    command = [
+        "score",
+        "benchmark",
+        "tool_eyes",
+        "--against",
+        str(tmp_path / "given"),
+        "--data",
+        str(tmp_path / "data"),
+    ]
+    assert main(command) == 0
+    assert capsys.readouterr().out == "tool_eyes: agrees in 9 of 9 verdicts of the benchmark's own checker\n"

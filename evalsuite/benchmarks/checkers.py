@@ -1,0 +1,202 @@
+"""Verdicts of benchmarks' own checkers, read from the files that these checkers write; their code is never run.
+
+`evalsuite score benchmark` scores the same outputs with the benchmark's scorers here, and counts equal verdicts.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.bfcl import callable_name, make_event
+from evalsuite.benchmarks.dataset_files import AGREEMENT, expect, read_json, read_json_lines, read_text, take
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.phrases import number_of
+from evalsuite.core.types import ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from evalsuite.core.types import Sample
+
+TOLERANCE = 1e-6  # Largest difference of two equal scores; checkers write rounded numbers.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckerVerdict:
+    """One output of a model and the scores that the benchmark's own checker gave it."""
+
+    sample: str  # The sample's id.
+    transcript: Transcript  # The output, as a solver would have returned it.
+    scores: Mapping[str, float]  # The checker's scores under the names of the scores here.
+    place: str  # The file and the line.
+
+
+def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+    """Read BFCL's folders `result` and `score`; a score file lists the wrong answers only."""
+    for results in sorted((folder / "result").rglob("BFCL_v*_result.json")):
+        name = results.name.replace("_result.json", "_score.json")
+        model = results.relative_to(folder / "result").parts[0]
+        scored = next(iter(sorted((folder / "score" / model).rglob(name))), folder / "score" / model / name)
+        head, *wrong = (line for _, line in read_json_lines(scored))
+        outputs = list(read_json_lines(results))
+        if head.get("total_count") != len(outputs):
+            raise DatasetError(
+                scored, "line 1", f"total_count {head.get('total_count')}", f"{len(outputs)}, as results"
+            )
+        failed = {take(line, "id", str, scored, "a line") for line in wrong}
+        for place, line in outputs:
+            id_ = take(line, "id", str, results, place)
+            transcript = Transcript("", events=tuple(map(make_event, _read_bfcl_calls(line.get("result")))))
+            yield CheckerVerdict(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
+
+
+def _read_bfcl_calls(result: Any) -> list[ToolCall]:
+    """Read the calls of an output: a list of functions with their arguments, or a text in Python's syntax."""
+    if isinstance(result, list):
+        pairs = [pair for entry in result if isinstance(entry, dict) for pair in entry.items()]
+        return [
+            ToolCall("", callable_name(name), written if isinstance(written, str) else json.dumps(written))
+            for name, written in pairs
+        ]
+    text = str(result).strip("`\n ")
+    try:
+        tree = ast.parse(f"{'[' * (text[:1] != '[')}{text}{']' * (text[-1:] != ']')}", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    calls = tree.elts if isinstance(tree, ast.List) else []
+    if not all(isinstance(call, ast.Call) for call in calls):
+        return []
+    return [
+        ToolCall(
+            "",
+            callable_name(ast.unparse(call.func)),
+            json.dumps({word.arg: _read_literal(word.value) for word in call.keywords if word.arg}, default=str),
+        )
+        for call in calls
+        if isinstance(call, ast.Call)
+    ]
+
+
+def _read_literal(value: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError):
+        return ast.unparse(value)
+
+
+def read_tool_eyes(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
+    """Read `tmp/MODEL_res.jsonl` and `jsonl/MODEL_structured_data.jsonl` of the authors' evaluation.
+
+    The evaluator leaves its field `tool_reality` at 0, so reality is its score of tool selection divided by that of
+    match.
+    """
+    from evalsuite.benchmarks.tool_eyes.released import read_conversation
+
+    by_query = {(sample.input, sample.metadata["subject"]): sample for sample in samples.values()}
+    for path in sorted((folder / "tmp").glob("*_res.jsonl")):
+        scored = folder / "jsonl" / path.name.replace("_res.jsonl", "_structured_data.jsonl")
+        verdicts = {str(line.get("id")): line for _, line in read_json_lines(scored)}
+        for place, line in read_json_lines(path):
+            verdict = verdicts.get(str(line.get("id")))
+            turns = take(line, "conversations", list, path, place)
+            query = next((turn["value"] for turn in turns if turn.get("from") == "user"), "")
+            subject = "/".join(take(line, "path", str, path, place).split("/")[-2:])
+            sample = by_query.get((query, subject))
+            if verdict is None or sample is None:
+                yield CheckerVerdict(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
+                continue
+            parts = {name: part for key in ("TS", "AO") for entry in verdict[key]["score composition"]
+                     for name, part in entry.items()}  # fmt: skip
+            match = parts["valid_TS_mean"]["score for criteria"]
+            scores = {
+                "format_alignment": verdict["FA"]["score for criteria"],
+                "finished": parts["Ans_pass"]["score for criteria"],
+                **({"reality": verdict["TS"]["score for criteria"] / match} if match else {}),
+            }
+            yield CheckerVerdict(sample.id, read_conversation(turns), scores, f"{path}, {place}")
+
+
+TREB_MODES = {"TCoT": "tcot", "TCoT_md": "tcot_markdown", "TCoT_html": "tcot_html", "PoT": "pot", "ICoT": "icot"}
+TREB_SCORES = {
+    "ROUGE": ("rouge_l_released", 1),
+    "BLEU": ("bleu_released", 100),
+    "EM": ("exact_match_released", 1),
+    "follow_score": ("instruction_following", 100),
+}
+"""Our names of the scores in TReB's files, and their largest values there."""
+
+
+def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+    """Read the files `MODE--SUBTASK--round1--judge.jsonl` that the step `judge` of TReB's code writes."""
+    for path in sorted(folder.rglob("*--judge.jsonl")):
+        written = path.name.partition("--")[0]
+        for place, line in read_json_lines(path):
+            answer = str(line.get("code_run_result" if written == "PoT" else "text_result", ""))
+            marks = take(line, "judge_scores", dict, path, place)
+            scores = {TREB_SCORES[name][0]: marks[name] / TREB_SCORES[name][1] for name in TREB_SCORES if name in marks}
+            name = f"{take(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
+            yield CheckerVerdict(name, Transcript(answer), scores, f"{path}, {place}")
+
+
+def read_wiki(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+    """Read predictions `NAME.tsv` (an id and its values) and the output of `evaluator.py` for them, `NAME.txt`."""
+    for path in sorted(folder.glob("*.tsv")):
+        lines = [line.split("\t") for line in read_text(path.with_suffix(".txt")).splitlines()]
+        verdicts = {line[0]: line[1] for line in lines if len(line) > 1 and line[1] in {"True", "False"}}
+        for number, line in enumerate(read_text(path).splitlines(), 1):
+            id_, *values = line.split("\t")
+            known = {"denotation": float(verdicts[id_] == "True")} if id_ in verdicts else {}
+            yield CheckerVerdict(id_, Transcript("\n".join(values)), known, f"{path}, line {number}")
+
+
+def read_plain(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+    """Read JSON lines `{id, answer, scores: {name: value}}`, which a script of the user's may write."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for place, line in read_json_lines(path):
+            scores = take(line, "scores", dict, path, place)
+            answer = Transcript(take(line, "answer", str, path, place))
+            yield CheckerVerdict(
+                take(line, "id", str, path, place),
+                answer,
+                {name: float(expect(value, float, path, place)) for name, value in scores.items()},
+                f"{path}, {place}",
+            )
+
+
+READERS: Mapping[str, Callable[[Path, Mapping[str, Sample]], Iterator[CheckerVerdict]]] = {
+    "bfcl": read_bfcl,
+    "tool_eyes": read_tool_eyes,
+    "treb": read_treb,
+    "wikitablequestions": read_wiki,
+}
+MODES = {"tool_eyes": ["released"], "treb": ["auto", "published"]}
+"""Modes in which a benchmark has the scores of its own checker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How many verdicts of a checker the scorers here repeat."""
+
+    scorers: str  # Fingerprint of the scorers.
+    verdicts: int
+    agree: int
+
+    @classmethod
+    def read(cls, folder: Path) -> Agreement:
+        """Read the file that `write` wrote."""
+        path = folder / AGREEMENT
+        plain = read_json(path, dict)
+        verdicts, agree = (take(plain, name, int, path, "the file") for name in ("verdicts", "agree"))
+        return cls(take(plain, "scorers", str, path, "the file"), verdicts, agree)
+
+    def write(self, folder: Path) -> None:
+        """Keep the figure beside the benchmark's data."""
+        (folder / AGREEMENT).write_text(f"{json.dumps(asdict(self))}\n", "utf-8")
+
+    def describe(self) -> str:
+        """Write the figure for a report."""
+        return f"agrees in {self.agree:,} of {number_of(self.verdicts, 'verdict')} of the benchmark's own checker"

@@ -1,0 +1,105 @@
+"""`evalsuite score benchmark`: compare the scores of a benchmark with the verdicts of its own checker."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain
+from evalsuite.commands import write_lines
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.phrases import number_of
+from evalsuite.core.types import Score
+from evalsuite.engine.bound import bind
+from evalsuite.engine.declaration import Declaration, find_benchmark
+from evalsuite.engine.scoring import name_of, read_scores, score_by_rule, scorers_fingerprint
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.engine.bound import Bound
+    from evalsuite.engine.scoring import SortedScorers
+
+EPILOG = (
+    "DIR holds for bfcl the folders `result` and `score`; for tool_eyes the folders `tmp` and `jsonl` of the authors' "
+    "evaluation; for treb files *--judge.jsonl; for wikitablequestions predictions NAME.tsv and the output of "
+    "evaluator.py for them, NAME.txt; for others JSON lines {id, answer, scores: {name: value}}. No code of the "
+    "checker is run. Later runs with this data print the figure beside the data's source."
+)
+
+
+def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the benchmark, its data, and the folder of verdicts."""
+    parser.add_argument("name", metavar="NAME", help="a benchmark of evalsuite or of an installed package")
+    parser.add_argument(
+        "--against", type=Path, required=True, metavar="DIR", help="outputs and the checker's verdicts on them"
+    )
+    parser.add_argument("--data", required=True, metavar="DIR", help="the folder that holds the benchmark's data")
+    parser.add_argument(
+        "--shown", type=int, default=10, metavar="N", help="number of differences to print (default: 10)"
+    )
+    parser.epilog = EPILOG
+
+
+def run_benchmark(options: argparse.Namespace) -> int:
+    """Print how many verdicts agree, and the first differences; the exit status is 1 if there are any."""
+    chosen = [f"{options.name}={mode}" for mode in MODES.get(options.name, ())]
+    settings = read_settings({"data": options.data, "mode": chosen})
+    bound = bind(Declaration(find_benchmark(options.name)), settings, "none", Path.cwd(), options.name)
+    if bound.setup.data is None:
+        raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
+    own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]
+    compared = asyncio.run(_compare(options, bound))
+    if not compared.verdicts:
+        raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
+    measured = Agreement(scorers_fingerprint(own), compared.verdicts, compared.verdicts - len(compared.differences))
+    measured.write(bound.setup.data)
+    left_out = f"; left out {number_of(compared.unknown, 'output')}"
+    sys.stdout.write(f"{options.name}: {measured.describe()}{left_out if compared.unknown else ''}\n")
+    write_lines(f"  {difference}" for difference in compared.differences[: options.shown])
+    if more := len(compared.differences[options.shown :]):
+        sys.stdout.write(f"  and {more:,} more\n")
+    return int(bool(compared.differences))
+
+
+@dataclass(slots=True)
+class _Comparison:
+    verdicts: int = 0
+    unknown: int = 0  # Outputs without a verdict, or on a question that the data does not have.
+    differences: list[str] = field(default_factory=list)
+
+
+async def _compare(options: argparse.Namespace, bound: Bound) -> _Comparison:
+    samples = {sample.id: sample for sample in bound.dataset.samples}
+    compared = _Comparison()
+    for verdict in READERS.get(options.name, read_plain)(options.against, samples):
+        sample = samples.get(verdict.sample)
+        if sample is None or not verdict.scores:
+            compared.unknown += 1
+            continue
+        scores = await _score(sample, verdict.transcript, bound.sorted_scorers)
+        for name in sorted(verdict.scores.keys() & scores.keys()):
+            score, theirs = scores[name], verdict.scores[name]
+            ours, note = (score.value, score.note) if isinstance(score, Score) else (float(score), "")
+            compared.verdicts += 1
+            if abs(ours - theirs) > TOLERANCE:
+                reason = f" ({note})" if note else ""
+                compared.differences.append(
+                    f"{sample.id}, {name}: {ours:g} here{reason}, {theirs:g} there; {verdict.place}"
+                )
+    return compared
+
+
+async def _score(sample: Sample, transcript: Transcript, scorers: SortedScorers) -> Mapping[str, float | Score]:
+    scores: dict[str, float | Score] = {}
+    for scorer in scorers.rules:
+        scores |= score_by_rule(scorer, sample, transcript)
+    for scorer in scorers.asynchronous:
+        scores |= read_scores(await scorer(sample, transcript), name_of(scorer))
+    return scores
