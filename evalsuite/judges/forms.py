@@ -53,10 +53,10 @@ _WINS = (
 
 
 def _answer_pattern(words: str) -> str:
-    return rf"(?:the )?(?:{_NOUN}[ _-]?)?(?:{words})(?: {_NOUN}| one)?"
+    return rf"(?:the )?(?:{_NOUN}[ _#-]{{0,2}})?(?:{words})(?: {_NOUN}| one)?"
 
 
-_FIRST, _SECOND = _answer_pattern("1|a|one|first"), _answer_pattern("2|b|two|second")
+_FIRST, _SECOND = _answer_pattern("1|a|one|first|1st"), _answer_pattern("2|b|two|second|2nd")
 _TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
 CANNOT_TELL_PATTERN = (
     r"(?:i )?(?:can(?:not|['\u2019]t| not)|(?:am )?unable to) (?:tell|decide|say|judge)|undecided|"

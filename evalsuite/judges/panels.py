@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
+Stage = Literal["talk", "judgement", "secret ballot"]
 SEATED = "{prompt} You sit on a panel and are called {name}. {office}"
 TASK = "The task of the panel: {task} Do not let the order of the answers sway you.\n"
 TALK = (
@@ -101,6 +102,42 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """Writes a panel's prompts."""
+
+    form: Form
+
+    def describe(self, debater: DebaterRole) -> str:
+        """Write who the debater is; this text is the system message of its prompts."""
+        return SEATED.format(prompt=debater.prompt, name=debater.name, office=OFFICE)
+
+    def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
+        """Write a prompt for one debater.
+
+        Args:
+            heard: the speeches that the debater sees, each with its speaker.
+        """
+        sections = mark_sections([*subject.parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
+        task = "" if stage == "secret ballot" else TASK.format(task=self.form.task())
+        judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.request("End")
+        request = task + (TALK.format(name=debater.name) if stage == "talk" else judgement)
+        return [
+            Message("system", self.describe(debater)),
+            Message("user", f"{sections}\n\n{request}", parts=subject.media),
+        ]
+
+    def ask_for_summary(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
+        """Write the prompt of the summarizer."""
+        text = mark_sections([*subject.parts(), *((f"said by {speaker}", text) for speaker, text in spoken)])
+        return [Message("system", SUM_UP), Message("user", text, parts=subject.media)]
+
+    def list_sentences(self) -> Sequence[str]:
+        """List the sentences of the prompts, for the judge's signature."""
+        task, request = self.form.task(), self.form.request("End")
+        return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Debaters who speak in turns; in the last turn, each gives a judgement.
 
@@ -121,6 +158,7 @@ class Panel:
     seed: int = 0  # The seed that shuffles simultaneous speeches.
     # Whether each debater also casts a secret ballot after each turn except the last, to show who changes their mind.
     interim: bool = False
+    wording: Wording | None = field(default=None, repr=False)  # The prompts; None for this project's own.
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
@@ -133,15 +171,19 @@ class Panel:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.compares and self.swap else (False,)
-        debates = [Debate(self, subject, model, swapped) for swapped in orders]
+        exchanged = replace(subject, answers=subject.answers[::-1])
+        debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
         rounds = await wait_for_all(debate.hold() for debate in debates)
         assessment = settle_rounds(self.form, rounds, self.quorum)
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
     def prompts(self) -> Sequence[str]:
-        task, request = self.form.task(), self.form.request("End")
-        return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
+        return self.find_wording().list_sentences()
+
+    def find_wording(self) -> Wording:
+        """Return the given wording, or this project's own."""
+        return self.wording or Wording(self.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +197,8 @@ class Speech(Generic[T]):
     log: Log
 
     def part(self) -> Part:
-        """Return the section that the other debaters see."""
-        return (f"said by {self.speaker}", self.text)
+        """Return the speaker and the text that the other debaters see."""
+        return (self.speaker, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +214,7 @@ class Debate:
     """The state of a debate in one order of the answers."""
 
     panel: Panel  # The panel's rules.
-    subject: JudgedInput  # The answers to judge.
+    subject: JudgedInput  # The answers to judge, in this order.
     model: Model  # The judge model.
     swapped: bool  # Whether the second answer is shown first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
@@ -185,10 +227,10 @@ class Debate:
 
     def __post_init__(self) -> None:
         """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
-        shown = self.subject.shown(swapped=self.swapped)
-        self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": shown}))
+        self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": self.subject.shown()}))
         for debater in () if self.swapped else self.panel.debaters:
-            self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _write_system(debater)}))
+            described = {"role": "system", "content": self.panel.find_wording().describe(debater)}
+            self.log.append(self._log_entry(debater.name, 0, described))
 
     async def hold(self) -> Round:
         """Hold the debate; a debate that fails has no ballots."""
@@ -209,18 +251,16 @@ class Debate:
             if turn < self.panel.turns:
                 self.shown += await self._summarize_or_shuffle(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
-            ballots = await wait_for_all(self._judge(debater, turn) for debater in self.panel.debaters)
+            ballots = await wait_for_all(self._judge(debater, turn, "secret ballot") for debater in self.panel.debaters)
             self.interim += [{"turn": turn, **self._ballot(speech).plain()} for speech in self._log_speeches(ballots)]
 
     async def _speak(self, debater: DebaterRole, turn: int) -> Speech[Any] | Silence:
-        task = TASK.format(task=self.panel.form.task())
         if turn == self.panel.turns:
-            return await self._judge(debater, turn, task)
-        return await self._ask(debater, turn, task + TALK.format(name=debater.name), read_speech, read_cut_off=True)
+            return await self._judge(debater, turn, "judgement")
+        return await self._ask(debater, turn, "talk", read_speech, read_cut_off=True)
 
-    async def _judge(self, debater: DebaterRole, turn: int, task: str = "") -> Speech[Opinion] | Silence:
-        request = JUDGEMENT.format(name=debater.name) + REASONS + self.panel.form.request("End")
-        return await self._ask(debater, turn, task + request, self.panel.form.parse)
+    async def _judge(self, debater: DebaterRole, turn: int, stage: Stage) -> Speech[Opinion] | Silence:
+        return await self._ask(debater, turn, stage, self.panel.form.parse)
 
     def _keep(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
         """Log the contributions, count those of the last turn as ballots, and return what the others see."""
@@ -232,10 +272,9 @@ class Debate:
 
     async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
-            return shuffle_parts(parts, self.panel.seed, turn, self.subject.shown(swapped=self.swapped))
+            return shuffle_parts(parts, self.panel.seed, turn, self.subject.shown())
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
-        text = mark_sections([*self.subject.parts(swapped=self.swapped), *self.spoken])
-        prompt = [Message("system", SUM_UP), Message("user", text, parts=self.subject.media)]
+        prompt = self.panel.find_wording().ask_for_summary(self.subject, self.spoken)
         summary = await self._ask_model("summary", model, prompt, turn, read_speech, read_cut_off=True)
         if isinstance(summary, Silence):
             raise JudgeError(summary.problem, (*self.log, *summary.log))
@@ -253,12 +292,10 @@ class Debate:
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
     async def _ask(
-        self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], T], **options: Any
+        self, debater: DebaterRole, turn: int, stage: Stage, parse: Callable[[str], T], **options: Any
     ) -> Speech[T] | Silence:
         model = self.model.peer(debater.model) if debater.model else self.model
-        sections = mark_sections([*self.subject.parts(swapped=self.swapped), *self.shown])
-        asked = Message("user", f"{sections}\n\n{request}", parts=self.subject.media)
-        prompt = [Message("system", _write_system(debater)), asked]
+        prompt = self.panel.find_wording().ask(debater, self.subject, self.shown, stage)
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(
@@ -278,10 +315,6 @@ class Debate:
     def _log_entry(self, speaker: str, turn: int, message: Mapping[str, Any], model: str = "") -> dict[str, Any]:
         order = "swapped" if self.swapped else "as given"
         return {"speaker": speaker, "model": model, "order": order, "turn": turn, **message}
-
-
-def _write_system(debater: DebaterRole) -> str:
-    return SEATED.format(prompt=debater.prompt, name=debater.name, office=OFFICE)
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:

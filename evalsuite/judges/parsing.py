@@ -40,7 +40,7 @@ LEAD = (
 """Words that may precede a label, as in `My final score: 8`."""
 LEADING = re.compile(LEAD, re.IGNORECASE)
 SEPARATOR = r"\s{0,3}(?:[:=|]|->|→|\bis\b:?|(?<=\])|(?<= )[-\u2013\u2014](?= ))\s{0,3}"
-OPENING = r"[\[({<\"'$]{0,3}(?:\\boxed\{)?"
+OPENING = r"(?:[\[({\"'$]|<(?=[^<>\n]{1,40}>)){0,3}(?:\\boxed\{)?"
 REMARK = r"(?:\s?\([^()\n]{1,60}\))"
 CLOSING = r"[\])}>\"'$]{0,4}"
 REASON = (
@@ -52,16 +52,19 @@ BETWEEN = rf"{REMARK}?(?:[,;.|]{{1,2}}\s{{0,3}}(?:and )?|\s{{1,3}}and |\s{{1,3}}
 """The end of one of several statements in a line."""
 
 HEDGE = re.compile(
-    r"\W*(?:\w+\W+)?(?:but|if|unless|or|no(?=,)|less|minus|plus|wait|actually|al?though|however|except|perhaps|maybe|rather|well|to)\b",
+    r"\W*(?:(?:\w+\W+)?(?:but|if|unless|or|no(?=,)|less|minus|plus|wait|actually|al?though|however|except|perhaps|maybe|"
+    r"rather)|well|to|up to|sa(?:id|ys)|claims?|according)\b",
     re.IGNORECASE,
 )
-"""The beginning of a reason that retracts the value."""
-RECONSIDERED = re.compile(
-    r"\b(?:wait|actually|on reflection|second thoughts?|reconsider\w*|correction|let me re\w+|therefore|thus|"
-    r"in conclusion|overall|final(?:ly)?|(?:should|must|ought to) be|changed?|instead)\b",
-    re.IGNORECASE,
+"""The beginning of a reason that retracts the value or quotes it."""
+RETRACTION = (
+    r"wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|let me re\w+|"
+    r"(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
 )
-"""Words after the first line that suggest that the judge has changed its verdict."""
+RETRACTED = re.compile(rf"\b(?:{RETRACTION})\b", re.IGNORECASE)
+"""Words after the last statement that suggest that the judge has changed a value."""
+CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall|final(?:ly)?)\b", re.IGNORECASE)
+"""Words that suggest that another verdict follows."""
 
 
 Item = tuple["str | Mapping[str, Any]", bool]  # a line or a JSON object of an answer, and whether it is a quotation
@@ -163,13 +166,16 @@ class AnswerForm(Generic[T]):
         """Read the value of each field."""
         items = self._split(remove_thoughts(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
-        if len(self._fields) == 1 and items:
+        single = len(self._fields) == 1
+        if single and items:
             found[0] = found[0] or self._read_alone(items[0][0], is_last=len(items) == 1)
             found[-1] = found[-1] or self._read_alone(items[-1][0], is_last=True)
-            begins, ends = (found[at] and not items[at][1] for at in (0, -1))
-            after = "\n".join(item for item, _ in items[1:] if isinstance(item, str))
-            if not ends and (not begins or RECONSIDERED.search(after)):
+            if not any(found[at] and not items[at][1] for at in (0, -1)):
                 raise NoStatementError(*self._fields)
+        last = max((at for at, statements in enumerate(found) if statements), default=-1)
+        after = [item for item, _ in items[last + 1 :] if isinstance(item, str)]
+        if any((CONCLUDED if single else RETRACTED).search(line) or self._begun.match(line) for line in after):
+            raise NoStatementError(*self._fields)
         values: dict[str, T] = {}
         for name, value in (statement for statements in found for statement in statements):
             if values.setdefault(name, value) != value:

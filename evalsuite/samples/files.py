@@ -216,16 +216,20 @@ def _read_json(file: Path) -> Iterator[SourceItem]:
     return _read_list(value, file)
 
 
-def _read_yaml(file: Path) -> Iterator[SourceItem]:
+def parse_yaml(text: str, file: Path) -> Any:
+    """Parse YAML; the package pyyaml is optional."""
     try:
         import yaml
     except ImportError as error:
         raise SettingsError(f"{file}: reading YAML needs the package pyyaml: pip install pyyaml") from error
     try:
-        value = yaml.safe_load("".join(_read_lines(file)))
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise DatasetError(str(file), "", f"invalid YAML ({error})", "a list of objects") from error
-    return _read_list(value, file)
+        raise DatasetError(str(file), "", f"invalid YAML ({error})", "a file of YAML") from error
+
+
+def _read_yaml(file: Path) -> Iterator[SourceItem]:
+    return _read_list(parse_yaml("".join(_read_lines(file)), file), file)
 
 
 def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:

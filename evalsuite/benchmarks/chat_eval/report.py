@@ -77,8 +77,20 @@ def _make_preface(views: Sequence[RunView]) -> Passage:
         "What is measured",
         f"The model under test is the judge; people's verdicts and ratings are the right answers. {UNPARSED}"
         + (f" Samples: {sources}." if sources else "")
+        + _name_prompts(views)
         + f"\n\n{PUBLISHED_NOTE}",
     )
+
+
+def _name_prompts(views: Sequence[RunView]) -> str:
+    """Say whose prompts the `paper:` modes used: the authors' files, or this project's own words."""
+    used = dict.fromkeys(
+        f"{row.tags['mode']}, {row.tags['task']}: {row.facts['prompts']}"
+        for view in views
+        for row in view.tally
+        if "prompts" in row.facts
+    )
+    return f" Prompts of `paper:` modes: {'; '.join(used)}." if used else ""
 
 
 def _tabulate_pairs(judges: Sequence[JudgeSetting]) -> Table | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from evalsuite.benchmarks.chat_eval.authors import choose_settings, make_aspect_panels, read_settings
 from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown
@@ -26,6 +27,7 @@ from evalsuite.metrics.text import bleu, rouge_l
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting
     from evalsuite.core.protocols import Model, NamedScores, Setup
     from evalsuite.core.types import Sample
     from evalsuite.judges.judgements import Assessment, Form, Judge
@@ -39,7 +41,7 @@ MODES = {
     "mec": "3 judgements with reasons, pairs in both orders, averaged (FairEval)",
     "weighted": "expected scores from the probabilities of tokens (G-Eval)",
     "weighted:steps": "like weighted, after the judge has written evaluation steps (as in G-Eval)",
-    "paper:single": "one referee with the paper's template: reasons, then scores; append :same_role to change the role",
+    "paper:single": "one referee without a role: reasons, then scores",
     "paper:one_by_one": f"the paper's debate, whose last turn is the judgement; {PAPER}",
     "paper:simultaneous": f"the paper's debate, where each sees the earlier turns, shuffled; {PAPER}",
     "paper:simultaneous_summarizer": f"the paper's debate, where each sees summaries of all earlier speeches; {PAPER}",
@@ -70,7 +72,6 @@ SIMPLE: Mapping[str, JudgingMode] = {
     "weighted": JudgingMode("weighted"),
     "weighted:steps": JudgingMode("weighted", steps=True),
     "paper:single": JudgingMode("paper", turns=1),
-    "paper:single:same_role": JudgingMode("paper", turns=1, same_role=True),
 }
 
 
@@ -106,6 +107,7 @@ class Modes(Mapping[str, str]):
 
 
 NO_VERDICT = "no verdict"
+OWN_WORDS = "this project's own words"
 ROOM_TO_REASON = 512
 PARAMS: Mapping[str, Mapping[str, Any]] = {
     "single": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
@@ -125,6 +127,7 @@ class AsJudge:
     seed: int = 0  # The seed that shuffles simultaneous speeches.
     # The folder of an encoder for BERTScore of dialogue responses, which needs the extra `neural`.
     bert_score: str | Path | None = None
+    released: Sequence[AuthorsSetting] = ()  # The prompts that the authors released.
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Judge one sample; an unreadable answer is a failure of the model, not an error."""
@@ -132,6 +135,9 @@ class AsJudge:
         facts = await asyncio.to_thread(self._collect_facts, sample, subject)
         mode = read_mode(sample.tags["mode"])
         judge = self.judge(mode, sample.tags["task"])
+        if mode.kind == "paper":
+            chosen = choose_settings(self.released, mode, sample.tags["task"])
+            facts["prompts"] = ", ".join(setting.file for setting in chosen.values()) or OWN_WORDS
         # The signature leaves out the model under test, so models with the same prompts share a signature.
         facts["signature"] = judge_signature(judge, [])
         try:
@@ -148,7 +154,7 @@ class AsJudge:
     def judge(self, mode: JudgingMode, task: str) -> Judge:
         params = {**PARAMS[mode.kind], **self.params}
         if mode.kind == "paper":
-            return self._make_panel(mode, task, params)
+            return self._make_papers_judge(mode, task, params)
         form: Form = ChoiceForm() if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if mode.kind == "mec":
             scored = PairedScores() if task == "pairs" else form
@@ -167,28 +173,29 @@ class AsJudge:
             facts[OVERLAP] = dict(overlap(subject.answers[0], reference, encoder))
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
-    def _make_panel(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Panel:
-        """Make the paper's panel; the paper's single judge is a panel with one role and one turn."""
+    def _make_papers_judge(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Judge:
+        """Make the paper's judge, with the authors' prompts if their files have the mode's setting."""
+        options: dict[str, Any] = {"attempts": self.attempts, "seed": self.seed, "interim": mode.ballots}
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
-        return Panel(
-            form,
-            make_debaters(mode.roles, same_role=mode.same_role),
-            mode.strategy or "one_by_one",
-            mode.turns,
-            attempts=self.attempts,
-            params=params,
-            seed=self.seed,
-            interim=mode.ballots,
-        )
+        if chosen := choose_settings(self.released, mode, task):
+            if task == "dialogues":
+                return make_aspect_panels(chosen, self.params, **options)
+            return chosen[""].make_panel(form, self.params, **options)
+        if mode.strategy is None:
+            return Sampled(form, reasons=True, attempts=self.attempts, params=params)
+        debaters = make_debaters(mode.roles, same_role=mode.same_role)
+        return Panel(form, debaters, mode.strategy, mode.turns, params=params, **options)
 
 
 def as_judge(setup: Setup) -> AsJudge:
     """Make the solver with the fields of `AsJudge` and the generation parameters that the benchmark declares."""
-    own = [field.name for field in fields(AsJudge)]
+    own = [field.name for field in fields(AsJudge) if field.name != "released"]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
     options = {name: value for name, value in setup.args.items() if name in own}
     params = {name: value for name, value in setup.args.items() if name not in own} | setup.args.get("params", {})
-    return AsJudge(**{"seed": setup.seed, **options, "params": params})
+    papers = any(read_mode(mode).kind == "paper" for mode in setup.modes)
+    released = read_settings(setup.data) if papers else ()
+    return AsJudge(**{"seed": setup.seed, **options, "params": params, "released": released})
 
 
 def judged_input(sample: Sample) -> JudgedInput:

@@ -46,7 +46,6 @@ QUESTIONS, RESPONSES = 8, 6
 
 ROLES = ("general public", "critic", "psychologist", "news author", "scientist")
 SUFFIXED = (
-    "paper:single:same_role",
     "paper:one_by_one:3roles",
     "paper:one_by_one:4roles:3turns",
     "paper:one_by_one:2roles:2turns:same_role",
@@ -138,6 +137,8 @@ def test_everybody_hears_what_the_strategy_says_in_its_order(judged: Any, mode: 
 
 def names(mode: JudgingMode) -> list[str]:
     """The seats, in the order of speaking."""
+    if mode.strategy is None:
+        return ["judge"]
     if not mode.same_role:
         return list(ROLES[: mode.roles])
     return ["annotator"] if mode.roles == 1 else [f"annotator {at}" for at in range(1, mode.roles + 1)]

@@ -1,0 +1,207 @@
+"""Reads the prompts that ChatEval's authors released: the files `config.yaml` of their repository, per setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
+from evalsuite.benchmarks.dataset_files import expect, read_text, take
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.types import Message
+from evalsuite.judges.asking import wait_for_all
+from evalsuite.judges.forms import ScoresForm
+from evalsuite.judges.judgements import Assessment, Opinion, mean_scores
+from evalsuite.judges.panels import DebaterRole, Panel, Strategy, Wording
+from evalsuite.samples.files import parse_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from evalsuite.core.protocols import Model
+    from evalsuite.judges.judgements import Form
+    from evalsuite.judges.panels import Stage
+    from evalsuite.judges.prompts import JudgedInput, Part
+
+FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.
+SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
+SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
+OTHER_FORM = "direct_pair_comparison"  # The folders of settings that request a verdict in place of scores.
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The templates in one file."""
+
+    template: str
+    final: Mapping[str, str]  # The form of the judgement, by the debater's name.
+    summary: str = ""  # The template of the summarizer's prompt.
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorsWording(Wording):
+    """Writes prompts by the authors' templates, as one message of the user without marks."""
+
+    prompts: Prompts
+
+    def describe(self, debater: DebaterRole) -> str:
+        return debater.prompt
+
+    def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
+        first, *others = subject.answers
+        slots = {
+            "agent_name": debater.name,
+            "env_description": "",
+            "role_description": debater.prompt,
+            "source_text": subject.question,
+            "reference_text": subject.background,
+            "generated_text": first,
+            "compared_text_one": first,
+            "compared_text_two": "".join(others),
+            "final_prompt": "" if stage == "talk" else self.prompts.final[debater.name],
+            "chat_history": "\n".join(f"[{_name_speaker(speaker)}]: {text}" for speaker, text in heard),
+        }
+        return [Message("user", Template(self.prompts.template).safe_substitute(slots), parts=subject.media)]
+
+    def ask_for_summary(self, _: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
+        lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in spoken)
+        return [Message("user", Template(self.prompts.summary).safe_substitute(summary="", new_lines=lines))]
+
+    def list_sentences(self) -> Sequence[str]:
+        return (self.prompts.template, *self.prompts.final.values(), self.prompts.summary)
+
+
+def _name_speaker(speaker: str) -> str:
+    return "Summarizer" if speaker == "summary" else speaker
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorsSetting:
+    """The setting in one file: debaters, strategy, turns and prompts."""
+
+    file: str  # Relative to the folder of all files.
+    debaters: tuple[DebaterRole, ...]
+    strategy: Strategy
+    turns: int
+    prompts: Prompts
+    params: Mapping[str, Any]  # The temperature and the limit on tokens.
+
+    @property
+    def same_role(self) -> bool:
+        """Whether the debaters' roles differ in their names only."""
+        return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
+
+    def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
+        """Make the setting's panel; the given parameters override those of the file."""
+        options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self.prompts)}
+        return Panel(form, self.debaters, self.strategy, self.turns, **options)
+
+
+def read_settings(folder: Path | None) -> list[AuthorsSetting]:
+    """Read the settings of all files that compare answers by scores, or that score dialogue responses."""
+    files = sorted((folder / FOLDER).rglob("config.yaml")) if folder else []
+    named = [file for file in files if OTHER_FORM not in file.parts and file.relative_to(folder or file).parts]
+    found = [_read_setting(file, file.relative_to(folder).as_posix()) for file in named if folder]
+    return [setting for setting in found if any(_has_slots(setting, task) for task in SLOTS)]
+
+
+def _has_slots(setting: AuthorsSetting, task: str) -> bool:
+    return all(f"${{{slot}}}" in setting.prompts.template for slot in SLOTS[task])
+
+
+def _read_setting(path: Path, name: str) -> AuthorsSetting:
+    config = expect(parse_yaml(read_text(path), path), dict, path, "")
+    environment = take(config, "environment", dict, path, "")
+    agents = [expect(agent, dict, path, "agents") for agent in take(config, "agents", list, path, "")]
+    if not agents:
+        raise DatasetError(path, "agents", "no agent", "at least one agent")
+    rule = take(environment, "rule", dict, path, "environment")
+    at_once = take(rule, "order", dict, path, "rule").get("type") == "concurrent"
+    summary = _find_mapping(agents[0], "memory_manipulator").get("summary_template")
+    turns = take(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
+    debaters = [
+        DebaterRole(take(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
+        for agent in agents
+    ]
+    prompts = Prompts(
+        take(agents[0], "prompt_template", str, path, "agents"),
+        {role.name: str(agent.get("final_prompt_to_use") or "") for role, agent in zip(debaters, agents, strict=True)},
+        str(summary or ""),
+    )
+    if not at_once:
+        strategy: Strategy = "one_by_one"
+    else:
+        strategy = "simultaneous_summarizer" if summary else "simultaneous"
+    llm = _find_mapping(agents[0], "llm")
+    params = {name: llm[name] for name in ("temperature", "max_tokens") if name in llm}
+    return AuthorsSetting(name, tuple(debaters), strategy, max(turns, 1), prompts, params)
+
+
+def _find_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = agent.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:
+    """Choose the settings of a `paper:` mode by the aspect they score; comparisons have the single aspect ''.
+
+    The result is empty if an aspect has no setting with the mode's strategy, roles and turns. Of several, settings of
+    the paper's data without a role come first, then those whose file is first in the alphabet.
+    """
+    fitting = [setting for setting in settings if _has_slots(setting, task) and _fits(setting, mode)]
+    fitting.sort(key=lambda setting: (f"/{SETS[task]}/" not in setting.file, _has_role(setting), setting.file))
+    aspects = ASPECT_NAMES if task == "dialogues" else ("",)
+    by_aspect = {
+        aspect: setting for aspect in reversed(aspects) for setting in reversed(fitting) if _scores(setting, aspect)
+    }
+    return {aspect: by_aspect[aspect] for aspect in aspects} if len(by_aspect) == len(aspects) else {}
+
+
+def _fits(setting: AuthorsSetting, mode: Any) -> bool:
+    if mode.strategy is None:
+        return len(setting.debaters) == setting.turns == 1
+    size = (setting.strategy, len(setting.debaters), setting.turns)
+    return size == (mode.strategy, mode.roles, mode.turns) and (mode.roles == 1 or setting.same_role == mode.same_role)
+
+
+def _has_role(setting: AuthorsSetting) -> bool:
+    return len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
+
+
+def _scores(setting: AuthorsSetting, aspect: str) -> bool:
+    """Tell whether a setting scores an aspect, which is the name of one of the file's folders."""
+    return not aspect or aspect in setting.file.split("/")
+
+
+@dataclass(frozen=True, slots=True)
+class AspectPanels:
+    """Judges each aspect of a dialogue response by a panel of its own, as the authors do."""
+
+    panels: tuple[Panel, ...]
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        found = await wait_for_all(panel(subject, model) for panel in self.panels)
+        by_debater: dict[str, list[Any]] = {}
+        for ballot in (ballot for assessment in found for ballot in assessment.ballots):
+            by_debater.setdefault(ballot.judge, []).append(ballot)
+        ballots = [
+            replace(own[0], opinion=Opinion(mean_scores(ballot.opinion for ballot in own)))
+            for own in by_debater.values()
+        ]
+        opinion = Opinion(mean_scores(assessment.opinion for assessment in found))
+        return Assessment(opinion, tuple(ballots), tuple(entry for one in found for entry in one.log))
+
+    def prompts(self) -> Sequence[str]:
+        return [sentence for panel in self.panels for sentence in panel.prompts()]
+
+
+def make_aspect_panels(
+    settings: Mapping[str, AuthorsSetting], params: Mapping[str, Any], **options: Any
+) -> AspectPanels:
+    """Make the panel of each aspect."""
+    return AspectPanels(
+        tuple(settings[aspect.name].make_panel(ScoresForm((aspect,)), params, **options) for aspect in HUMAN_ASPECTS)
+    )
