@@ -15,13 +15,9 @@ nothing. Everything else has a namespace: `solvers`, `scorers`, `judges`, `tools
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-import lazy_loader
+from evalsuite.core.renaming import attach_names
 
 __version__ = "0.1.0"
-_find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _MOVED = {
     "applications": "BlockingModel CaseModel Endpoint",
@@ -41,15 +37,9 @@ _MOVED = {
     "tools": "McpServer Persona Scripted World tool",
 }
 """Names that were at top level before they had a namespace; they keep working, with a warning."""
-_RENAMED = {"calls": "tool_calls", "functions": "tool_loop"}  # new names of those that were renamed in their namespace
-
-
-def __getattr__(name: str) -> Any:
-    for namespace, names in _MOVED.items():
-        if name in names.split():
-            import warnings
-
-            current = _RENAMED.get(name, name)
-            warnings.warn(f"evalsuite.{name} is now evalsuite.{namespace}.{current}", DeprecationWarning, stacklevel=2)
-            return getattr(import_module(f"evalsuite.{namespace}"), current)
-    return _find(name)
+_RENAMED = {"calls": "scorers.tool_calls", "functions": "solvers.tool_loop"}
+__getattr__, __dir__, __all__ = attach_names(
+    __name__,
+    __file__,
+    {name: f"{namespace}.{name}" for namespace, names in _MOVED.items() for name in names.split()} | _RENAMED,
+)

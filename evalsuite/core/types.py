@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge
@@ -187,29 +188,14 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Add the usage of both."""
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-            self.estimated + other.estimated,
-            self.cached_tokens + other.cached_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-        )
+        return Usage(*map(add, _amounts(self), _amounts(other)))
 
     def __sub__(self, part: Usage) -> Usage:
-        """Subtract a part of the usage."""
-        return Usage(
-            self.calls - part.calls,
-            self.prompt_tokens - part.prompt_tokens,
-            self.completion_tokens - part.completion_tokens,
-            max(0.0, self.cost - part.cost),
-            self.estimated - part.estimated,
-            self.cached_tokens - part.cached_tokens,
-            self.cache_write_tokens - part.cache_write_tokens,
-            self.reasoning_tokens - part.reasoning_tokens,
-        )
+        """Subtract a part of the usage; rounding never leaves a negative cost."""
+        return Usage(*(max(0, whole - taken) for whole, taken in zip(_amounts(self), _amounts(part), strict=True)))
+
+
+_amounts = attrgetter(*(amount.name for amount in fields(Usage)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import Outcome, Record, Score, Usage
+from evalsuite.engine.fingerprints import planned_fingerprints
 from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
 from evalsuite.gateway.faults import TAG, tag_of
 from evalsuite.journal.planned import same_ask
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evalsuite.applications.case_model import BlockingModel, CaseModel
+    from evalsuite.applications.case_model import BlockingModel
     from evalsuite.core.protocols import NamedScores
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.bound import Bound
     from evalsuite.engine.cases import Case
-    from evalsuite.engine.solving import Solved
+    from evalsuite.engine.solving import Models, Solved
 
 LONGEST_GROUP = 40  # characters of metadata by which cases can be grouped; a longer text is a sample's own
 NOT_RUN = "async def functions are not natively supported"
@@ -134,6 +135,11 @@ class CaseFindings:
         self.cause = None if is_missed else type(error).__name__
         return is_missed
 
+    def keep(self, case: Case, name: str, settings: Settings, model: str) -> KeptRecord:
+        """Make the case's record for the run."""
+        fingerprints = planned_fingerprints(case, settings, model)
+        return KeptRecord.of(self.record(case, name, model, fingerprints), case.bound.declared_metrics)
+
     def record(
         self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
@@ -185,25 +191,28 @@ class CaseFindings:
 
 @contextmanager
 def lend(
-    model: CaseModel, loop: AbstractEventLoop, findings: CaseFindings | None, *, is_judge: bool = False
+    models: Models, loop: AbstractEventLoop, case: Case | None, name: str, findings: CaseFindings | None, *, judge: bool
 ) -> Iterator[BlockingModel]:
-    """Lend a test a model, and note afterwards what the test asked.
+    """Lend a test the model or the judge, and note afterwards what the test asked.
 
     Args:
-        findings: the case's; None if the test is not a case.
+        case: None if the test is not a case, as its findings.
+        name: the test's name, under which a test that is not a case keeps its draws.
     """
     from evalsuite.applications.case_model import BlockingModel
 
+    meter = models.meter(f"{case.scope if case else name}, fixture {'judge' if judge else 'model'}")
+    model = (models.demand_judge if judge else models.model)(case.epoch if case else 1, meter)
     lent = BlockingModel(model, loop)
     try:
         yield lent
     finally:
         lent.finish()
         if findings is not None:
-            findings.used += model.meter.usage
-            findings.asked = {**model.meter.fingerprints, **findings.asked}
-            if is_judge:
-                findings.judge_used += model.meter.usage
+            findings.used += meter.usage
+            findings.asked = {**meter.fingerprints, **findings.asked}
+            if judge:
+                findings.judge_used += meter.usage
             elif model.log.calls:
                 findings.conversation = model.log.transcript()
 

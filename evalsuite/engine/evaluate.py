@@ -12,10 +12,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, in_words
@@ -25,7 +25,7 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS
 from evalsuite.engine.assertions import describe_assertion
 from evalsuite.engine.bound import bind
-from evalsuite.engine.case_record import CaseFindings, KeptRecord, find_excuse, lend
+from evalsuite.engine.case_record import CaseFindings, find_excuse, lend
 from evalsuite.engine.cases import Deal, make_cases, put_in_order
 from evalsuite.engine.checks import (
     check_before_cases,
@@ -45,11 +45,11 @@ from evalsuite.results.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from contextlib import AbstractContextManager
 
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.verdict import Status, Verdict
     from evalsuite.engine.cases import Case
-    from evalsuite.output.reports.section import Section
     from evalsuite.output.reports.write import RunReport
 
 FIXTURES = ("sample", "transcript", "scores", "model", "judge", "endpoint")
@@ -224,16 +224,14 @@ class _Evaluation:
         settings, model = self._settings, self._model
         plan = [plan_case(case, _name_of(case), planned_fingerprints(case, settings, model)) for case in self.cases]
         order = [planned.case for planned in plan] if settings.may_end_early else []
-        live = {self._nodeid: benchmark}
         try:
             return OpenRun(
                 self._spec,
                 plan,
                 order,
                 selection={"narrowed": False, "collected": {self.cases[0].bound.name: self._count_collected()}},
-                live=live,
+                live={self._nodeid: benchmark},
                 stop=self.stop,
-                watchers=_NoWatchers(),
             )
         except OSError as error:
             raise RunError(f"the run cannot begin: {in_words(error)}") from error
@@ -274,9 +272,9 @@ class _Evaluation:
         solvable = [case if case.bound.solver is not None else None for case in self.cases]
         queue = CaseQueue(solvable)
         prefetcher = Prefetcher(background, models, queue, window_of(self._settings))
-        notices = self.run.access.gateway.notices
+        notices, shown = self.run.access.gateway.notices, 0
         try:
-            with _Progress(self.cases[0].bound.name, len(self.cases)) as progress:
+            with _make_bar(self.cases[0].bound.name, len(self.cases)) as bar:
                 for position, case in enumerate(self.cases):
                     if self._stopped:
                         return
@@ -284,7 +282,11 @@ class _Evaluation:
                     prefetcher.begin(solvable[position])
                     self._run_case(case, prefetcher, models)
                     self.done += 1
-                    progress.advance(notices)
+                    if bar is not None:
+                        for notice in notices[shown:]:
+                            bar.write(notice, file=sys.stderr)
+                        shown = len(notices)
+                        bar.update()
         finally:
             background.run(prefetcher.aclose())
 
@@ -296,9 +298,8 @@ class _Evaluation:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
             self._note(error, case, findings)
-        fingerprints = planned_fingerprints(case, self._settings, self._model)
-        record = findings.record(case, _name_of(case), self._model, fingerprints)
-        self.run.keep(record.case, KeptRecord.of(record, case.bound.declared_metrics))
+        name = _name_of(case)
+        self.run.keep(name, findings.keep(case, name, self._settings, self._model))
 
     def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models) -> None:
         if case.bound.solver is not None:
@@ -329,11 +330,8 @@ class _Evaluation:
             return findings.transcript_of(case)
         if fixture == "scores":
             return findings.scores_of(case)
-        is_judge = fixture == "judge"
-        meter = models.meter(f"{case.scope}, fixture {'judge' if is_judge else 'model'}")
-        model = (models.demand_judge if is_judge else models.model)(case.epoch, meter)
         loop = self.run.access.background.loop
-        asked = lent.enter_context(lend(model, loop, findings, is_judge=is_judge))
+        asked = lent.enter_context(lend(models, loop, case, case.id, findings, judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
     def _note(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
@@ -345,48 +343,10 @@ class _Evaluation:
             findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
 
 
-class _NoWatchers:
-    """Watches nothing: the hooks are pytest's."""
-
-    faults = ()
-
-    def record(self, line: str) -> None:
-        """Pass."""
-
-    def sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:  # noqa: ARG002 - part of the protocol
-        """Add nothing."""
-        return ()
-
-    def verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Pass."""
-
-
-class _Progress:
-    """A progress bar by tqdm, if it is installed and somebody looks: in a terminal or a notebook."""
-
-    def __init__(self, name: str, total: int) -> None:
-        self._bar = _make_bar(name, total)
-        self._shown = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def advance(self, notices: Sequence[str]) -> None:
-        """Count a case, and show what the gateway has reported since."""
-        if self._bar is not None:
-            for notice in notices[self._shown :]:
-                self._bar.write(notice, file=sys.stderr)
-            self._shown = len(notices)
-            self._bar.update()
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
-def _make_bar(name: str, total: int) -> Any:
+def _make_bar(name: str, total: int) -> AbstractContextManager[Any]:
+    """Make a progress bar by tqdm, if it is installed and somebody looks: in a terminal or a notebook."""
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
-        return None
+        return nullcontext()
     try:
         import warnings
 
@@ -395,8 +355,9 @@ def _make_bar(name: str, total: int) -> Any:
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:
-        return None
-    return tqdm(total=total, desc=name, unit="case")
+        return nullcontext()
+    bar: AbstractContextManager[Any] = tqdm(total=total, desc=name, unit="case")
+    return bar
 
 
 def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:

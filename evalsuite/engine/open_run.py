@@ -70,6 +70,7 @@ class OpenRun:
 
     Args:
         order: names of all items of the session, in the order in which their results count for an early end.
+        watchers: None if nobody watches.
 
     Attributes:
         folder: the run's folder.
@@ -93,7 +94,7 @@ class OpenRun:
         selection: Mapping[str, Any],
         live: Mapping[str, Benchmark],
         stop: Callable[[str], None],
-        watchers: Watchers,
+        watchers: Watchers | None = None,
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
@@ -202,7 +203,8 @@ class OpenRun:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
         self._places.add(kept.declared)
         self.journal.record(case, kept.same, kept.line)
-        self._watchers.record(kept.line)
+        if self._watchers is not None:
+            self._watchers.record(kept.line)
         if self._spans is not None:
             self._spans.add_record(kept.line)
         if not (self._gates or self.early.possible):
@@ -258,7 +260,7 @@ class OpenRun:
 
     def conclude(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
         """End the run: write records, report and summary, and decide."""
-        from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
+        from evalsuite.output.reports.write import append_step_output, append_step_summary, nothing_more, write_run
 
         usage = self.access.usage()
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
@@ -283,13 +285,15 @@ class OpenRun:
         export_records(self.journal, self.folder.path)
         self._write_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
-        self.report = write_run(self.folder, declarations, self._watchers.sections)
+        watchers = self._watchers
+        self.report = write_run(self.folder, declarations, watchers.sections if watchers else nothing_more)
         self.verdict = self.report.verdict
-        self._watchers.verdict(self.verdict, self.folder.path)
+        if watchers is not None:
+            watchers.verdict(self.verdict, self.folder.path)
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
         unsent = self._spans.finish() if self._spans is not None else ""
-        self.aside = "\n".join(filter(None, [*on_github, *self._watchers.faults, unsent]))
+        self.aside = "\n".join(filter(None, [*on_github, *(watchers.faults if watchers else ()), unsent]))
 
     def _note_unused(self) -> Iterator[str]:
         file = self._spec.settings.answers

@@ -21,19 +21,17 @@ from evalsuite.gateway.handle import Effects, Meter
 from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Score, Transcript, Usage
+    from evalsuite.engine.bound import Bound
     from evalsuite.engine.cases import Case
     from evalsuite.gateway.handle import CaseAsker
+    from evalsuite.gateway.loop import BackgroundLoop
 
     Scoring = Callable[[], Awaitable[Mapping[str, float | Score]]]
-    from collections.abc import Callable, Iterator
-
-    from evalsuite.engine.bound import Bound
-    from evalsuite.gateway.loop import BackgroundLoop
 
 T = TypeVar("T")
 
@@ -106,8 +104,9 @@ class Models:
 async def solve(case: Case, models: Models) -> Solved:
     """Solve a case and have it judged. Never raises: failures are part of the result."""
     started, meter = time.monotonic(), models.meter(case.scope)
-    of_judge, transcript, scored = Meter(meter), None, NOTHING_AHEAD
+    of_judge, transcript = Meter(meter), None
     error: BaseException | None = None
+    results: Sequence[tuple[Mapping[str, float | Score] | None, BaseException | None]] = ()
     model = models.model(case.epoch, meter, case.scope)
     model.faults = case.bound.faults
     try:
@@ -116,15 +115,18 @@ async def solve(case: Case, models: Models) -> Solved:
         solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
             judge_of = partial(models.judge, case.epoch, of_judge)
-            scored = await _score_ahead(case, transcript, judge_of, models.model(case.epoch, meter))
+            scorings = _list_waiting(case, transcript, judge_of, models.model(case.epoch, meter))
+            results = await asyncio.gather(*map(_find_attempt, scorings))
     finally:
         model.close_endpoints()
     await model.finish()
+    errors = [failure for _, failure in results if failure is not None]
+    unread = [failure for failure in errors if isinstance(failure, JudgeError) and failure.log]
     return Solved(
         transcript,
-        scored.scores,
-        error or scored.error,
-        scored.logs,
+        [scores for scores, _ in results if scores is not None],
+        error or next(iter(errors), None),
+        {f"judge that failed{f' {at}' if at > 1 else ''}": failure.log for at, failure in enumerate(unread, 1)},
         meter.usage,
         of_judge.usage,
         model.players.usage,
@@ -135,37 +137,17 @@ async def solve(case: Case, models: Models) -> Solved:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredAhead:
-    """The results of the scorers that have to wait for something."""
-
-    scores: Sequence[Mapping[str, float | Score]]  # The scores of each scorer that succeeded.
-    error: BaseException | None  # The first failure, in the order of the scorers.
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed.
-
-
-NOTHING_AHEAD = ScoredAhead((), None, {})
-
-
-async def _score_ahead(
+def _list_waiting(
     case: Case, transcript: Transcript, judge_of: Callable[[str], CaseModel | None], model: CaseModel
-) -> ScoredAhead:
+) -> list[Scoring]:
+    """List the scorings that have to wait for a judge, another model or other input."""
     _, asynchronous, judged, asking = case.bound.sorted_scorers
     waiting: list[tuple[object, Scoring]] = [
         *((scorer, partial(_score, scorer, case, transcript)) for scorer in asynchronous),
         *((scorer, partial(_judge, scorer, case, transcript, judge_of(own_judge(scorer)))) for scorer in judged),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
-    if not waiting:
-        return NOTHING_AHEAD
-    results = await asyncio.gather(*(_find_attempt(partial(_check, scoring, scorer)) for scorer, scoring in waiting))
-    errors = [error for _, error in results if error is not None]
-    unread = [error for error in errors if isinstance(error, JudgeError) and error.log]
-    return ScoredAhead(
-        [scores for scores, _ in results if scores is not None],
-        errors[0] if errors else None,
-        {f"judge that failed{f' {at}' if at > 1 else ''}": error.log for at, error in enumerate(unread, 1)},
-    )
+    return [partial(_check, scoring, scorer) for scorer, scoring in waiting]
 
 
 async def _judge(

@@ -72,12 +72,10 @@ def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
 def _lend(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
     from evalsuite.engine.case_record import lend
 
-    process, case = request.config.stash[PROCESS], case_of(request.node)
-    make = process.models.demand_judge if judge else process.models.model
-    findings = findings_of(request.node) if case else None
-    scope = f"{case.scope if case else request.node.nodeid}, fixture {'judge' if judge else 'model'}"
-    lent = make(case.epoch if case else 1, process.models.meter(scope))
-    with lend(lent, process.background.loop, findings, is_judge=judge) as model:
+    process, item = request.config.stash[PROCESS], request.node
+    case = case_of(item)
+    findings = findings_of(item) if case else None
+    with lend(process.models, process.background.loop, case, item.nodeid, findings, judge=judge) as model:
         yield model
 
 

@@ -197,14 +197,8 @@ def is_looking_closer(config: pytest.Config) -> bool:
 
 
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
-    from evalsuite.engine.case_record import KeptRecord
-    from evalsuite.engine.fingerprints import planned_fingerprints
-
     process = item.config.stash[PROCESS]
-    model = process.model_name or ""
-    fingerprints = planned_fingerprints(case, process.settings, model)
-    record = findings_of(item).record(case, item.nodeid, model, fingerprints)
-    kept = KeptRecord.of(record, case.bound.declared_metrics)
+    kept = findings_of(item).keep(case, item.nodeid, process.settings, process.model_name or "")
     # A plain tuple, because execnet serialises no other.
     setattr(report, RECORD, (*kept, item.stash.get(FAILURES, 0)))
     # Transcripts are large, and pytest keeps its items until the end. An item that is rerun starts afresh.

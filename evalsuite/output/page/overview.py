@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.comparison import find_declaration, own_margin
+from evalsuite.decisions.comparison import common_questions, find_declaration, own_margin
 from evalsuite.decisions.gates import gates_of
 from evalsuite.decisions.measured import PASS_RATE
 from evalsuite.decisions.verdict import estimate_of
@@ -168,10 +168,9 @@ def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[d
     for first, second in pairs:
         base, other = runs[first].benchmarks, runs[second].benchmarks
         for name in sorted(set(base) & set(other)):
+            questions = common_questions(base[name].tally, other[name].tally)
             for metric in dict.fromkeys((*other[name].tally.metrics(), PASS_RATE)):
-                found = compare_parts(
-                    base[name].tally, other[name].tally, metric, ranges.get(f"{name}.{metric}"), len(pairs)
-                )
+                found = compare_parts(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
                 rows += [
                     {"benchmark": name, "metric": metric, "first": first, "second": second, "part": part}
                     | plain_cell(pair.difference)

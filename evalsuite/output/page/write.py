@@ -104,7 +104,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
             tables.append(stack.enter_context(CaseTable()))
             _read(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
-            chunks.add_pieces(f"index-{number}", table.columns())
+            chunks.add_pieces(f"index-{number}", table.pieces())
         inside = list(chunks.finish())
     replace_text(file, page(title, {**overview, "bytes": size}, inside))
     return file

@@ -172,17 +172,15 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     ]
     metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
     ranges, comparisons = metric_ranges(runs), math.comb(len(tallies), 2)
-    rows: list[list[Cell]] = []
-    for metric in _list_primary_first(metrics, _find_bench(runs, name).primary):
-        rows += [
-            [
-                other,
-                base,
-                metric,
-                *_make_cells(compare_pair(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)),
-            ]
-            for (base, before), (other, after) in itertools.combinations(tallies, 2)
-        ]
+    paired = [
+        (other, base, common_questions(before, after))
+        for (base, before), (other, after) in itertools.combinations(tallies, 2)
+    ]
+    rows: list[list[Cell]] = [
+        [other, base, metric, *_make_cells(compare_pair(both, metric, ranges.get(f"{name}.{metric}"), comparisons))]
+        for metric in _list_primary_first(metrics, _find_bench(runs, name).primary)
+        for other, base, both in paired
+    ]
     columns = [
         Column("run"),
         Column("against"),

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.measured import PASS_RATE, score_of
-from evalsuite.results.tally import Estimate, Tally
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evalsuite.results.tally import Question, Row
+    from evalsuite.decisions.comparison import Common, Pair
 
 MOST_VALUES = 60  # a tag with more values identifies cases and does not group them
 
@@ -29,69 +28,40 @@ class PairedRuns:
     pvalue: float | None = None  # two-sided p-value of no difference; None for fewer than two questions
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """One question that both runs scored, with its epochs averaged."""
-
-    cluster: str
-    before: float
-    after: float
-    tags: Mapping[str, str]
-
-
 def compare_pair(
-    base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
+    questions: Common, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> PairedRuns:
     """Compare two runs over all questions that both scored.
 
     Args:
-        other: the second run's cases.
         bounds: the metric's declared range, if it has one.
     """
-    return _compare(list(_match(base, other, metric)), bounds, comparisons)
+    return _compare(questions.pairs(metric), bounds, comparisons)
 
 
 def compare_parts(
-    base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
+    questions: Common, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> Iterator[tuple[str, PairedRuns]]:
     """Yield the comparison over all questions under "", then over each tag value under `tag:value`."""
-    matches = list(_match(base, other, metric))
-    parts: dict[str, dict[str, list[_Match]]] = {}
-    for match in matches:
-        for tag, value in match.tags.items():
-            parts.setdefault(tag, {}).setdefault(value, []).append(match)
-    yield "", _compare(matches, bounds, comparisons)
+    pairs = questions.pairs(metric)
+    parts: dict[str, dict[str, list[Pair]]] = {}
+    for pair in pairs:
+        for tag, value in pair.row.tags.items():
+            parts.setdefault(tag, {}).setdefault(value, []).append(pair)
+    yield "", _compare(pairs, bounds, comparisons)
     for tag, values in sorted(parts.items()):
         if len(values) <= MOST_VALUES:
             for value, part in sorted(values.items()):
                 yield f"{tag}:{value}", _compare(part, bounds, comparisons)
 
 
-def _match(base: Tally, other: Tally, metric: str) -> Iterator[_Match]:
-    before = {question: score for question, _, score in _by_question(base, metric)}
-    for question, row, score in _by_question(other, metric):
-        if question in before:
-            yield _Match(row.cluster, before[question], score, row.tags)
-
-
-def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, Row, float]]:
-    """Yield each question with its first case and its mean over epochs."""
-    epochs: dict[Question, tuple[Row, list[float]]] = {}
-    for row in tally:
-        score = score_of(row, metric)
-        if score is not None and (metric != PASS_RATE or row.outcome != "skipped"):
-            epochs.setdefault(row.question, (row, []))[1].append(score)
-    for question, (row, scores) in epochs.items():
-        yield question, row, math.fsum(scores) / len(scores)
-
-
-def _compare(matches: Sequence[_Match], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
+def _compare(pairs: Sequence[Pair], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
     from evalsuite import stats
 
-    if len(matches) < 2:
-        return PairedRuns(len(matches))
-    before, after = [match.before for match in matches], [match.after for match in matches]
-    clusters = [match.cluster for match in matches]
+    if len(pairs) < 2:
+        return PairedRuns(len(pairs))
+    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
+    clusters = [pair.row.cluster for pair in pairs]
     repeated = len(set(clusters)) < len(clusters)
     shares = set(before) | set(after) <= {0.0, 1.0}
     low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
@@ -111,9 +81,9 @@ def _compare(matches: Sequence[_Match], bounds: tuple[float, float] | None, comp
             # include zero.
             ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedRuns(
-        len(matches),
+        len(pairs),
         math.fsum(before) / len(before),
         math.fsum(after) / len(after),
-        Estimate(found.difference, *ends, len(matches)),
+        Estimate(found.difference, *ends, len(pairs)),
         min(1.0, comparisons * pvalue),
     )

@@ -50,8 +50,8 @@ function caseParts(row, runs, epochs) {
     record?.error ? el("div", { class: `said-error ${row.outcome}` }, el("strong", {}, record.cause ?? OUTCOME_WORDS[row.outcome]), text(record.error)) : null,
     scoreTable(runs),
     tagLine(row),
-    record ? casePart("Question", withTables(record.input, "question")) : casePart("Question", row.text("asked")),
-    runs.length > 1 ? sideBySide(runs) : answerAndTarget(record ?? { transcript: { answer: row.text("answered") }, target: row.text("expected") }),
+    record ? casePart("Question", withTables(record.input, "question")) : casePart("Question", row.part("asked")),
+    runs.length > 1 ? sideBySide(runs) : answerAndTarget(record ?? { transcript: { answer: row.part("answered") }, target: row.part("expected") }),
     epochs.length ? epochPart(epochs, row) : null,
     record ? judgePart(record) : null,
     record ? conversationPart(record) : null,
@@ -117,7 +117,7 @@ function sideBySide(runs) {
   const first = answerOf(runs[0].record);
   return el("section", {}, target ? casePart("Target", withTables(target, "target")) : null,
     el("div", { class: "pair" }, runs.map(({ row, record, label }, place) => {
-      const answer = record ? answerOf(record) : row.text("answered");
+      const answer = record ? answerOf(record) : row.part("answered");
       const diff = place ? wordDiff(first, answer) : target ? wordDiff(target, answer) : null;
       return el("div", {}, el("h3", {}, label, " ", el("span", { class: `mark ${row.outcome}` }, OUTCOME_MARKS[row.outcome])),
         diff ? el("div", { class: "text", dir: "auto" }, marked(diff.after, "ins", place ? "other than in the first" : "not in the target")) : text(answer),
@@ -126,7 +126,7 @@ function sideBySide(runs) {
 }
 
 function scoreTable(runs) {
-  const metrics = [...new Set(runs.flatMap(({ row }) => Object.keys(row.block.scores).filter((metric) => row.score(metric) !== null)))];
+  const metrics = [...new Set(runs.flatMap(({ row }) => Object.keys(row.part("scores")).filter((metric) => row.score(metric) !== null)))];
   if (!metrics.length) return null;
   const notes = runs[0].record?.notes ?? {};
   const primary = metricOf(runs[0].row, state);
@@ -149,7 +149,7 @@ function epochPart(epochs, own) {
   return casePart(`Epochs of ${own.sample}`, el("div", { class: "pair" }, epochs.map(({ row, record }) =>
     el("div", { class: row.case === own.case ? "current" : null },
       el("h4", {}, el("span", { class: `mark ${row.outcome}` }, OUTCOME_MARKS[row.outcome]), ` epoch ${row.epoch}: ${scoreCell(row)}`),
-      text(record ? answerOf(record) || record.error : row.text("answered"))))));
+      text(record ? answerOf(record) || record.error : row.part("answered"))))));
 }
 
 function judgePart(record) {
@@ -241,8 +241,8 @@ function stepOf(event) {
 
 function usagePart(row, record) {
   const usage = record?.usage;
-  const pairs = [["Seconds", fixed(row.number("seconds"), 2)], ["Tokens", usage ? `${whole(usage.prompt_tokens)} read, ${whole(usage.completion_tokens)} written${usage.estimated ? `, estimated for ${whole(usage.estimated)} of the calls` : ""}` : whole(row.number("tokens"))],
-    ["Calls", usage ? whole(usage.calls) : ABSENT], ["Cost", money(row.number("cost"))], ["Model", record?.model ?? ABSENT], ["Samples", record?.source ?? ABSENT]];
+  const pairs = [["Seconds", fixed(row.part("seconds"), 2)], ["Tokens", usage ? `${whole(usage.prompt_tokens)} read, ${whole(usage.completion_tokens)} written${usage.estimated ? `, estimated for ${whole(usage.estimated)} of the calls` : ""}` : whole(row.part("tokens"))],
+    ["Calls", usage ? whole(usage.calls) : ABSENT], ["Cost", money(row.part("cost"))], ["Model", record?.model ?? ABSENT], ["Samples", record?.source ?? ABSENT]];
   return el("section", {}, el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
 }
 

@@ -1,4 +1,4 @@
-// The cases of each run, as rows over columns, and the whole record of one.
+// The cases of each run, one row each, and the whole record of one.
 
 const OUTCOMES = ["passed", "failed", "error", "skipped"];
 const OUTCOME_WORDS = { passed: "passed", failed: "below threshold", error: "error", skipped: "skipped" };
@@ -6,40 +6,51 @@ const OUTCOME_WORDS = { passed: "passed", failed: "below threshold", error: "err
 const countedOutcome = (count, outcome) => `${whole(count)} ${outcome === "error" && count !== 1 ? "errors" : OUTCOME_WORDS[outcome]}`;
 const OUTCOME_MARKS = { passed: "\u2713", failed: "\u2717", error: "!", skipped: "\u2013" };
 
+/** A member that the record itself has, not one that every object inherits. */
+const own = (object, name) => (Object.hasOwn(object, name) ? object[name] : null);
+
 class Row {
-  constructor(run, block, place) {
+  constructor(run, parts) {
     this.run = run;
-    this.block = block;
-    this.place = place;
+    this.parts = parts;
+  }
+
+  part(name) {
+    return this.parts[this.run.place[name]];
   }
 
   get case() {
-    return this.block.prefix + this.block.case[this.place];
+    return this.part("case");
   }
 
   get benchmark() {
-    return this.block.benchmark;
+    return this.part("benchmark");
   }
 
   get sample() {
-    return this.block.sample[this.place];
+    return this.part("sample");
   }
 
   get epoch() {
-    return this.block.epoch[this.place];
+    return this.part("epoch");
   }
 
   get outcome() {
-    return OUTCOMES[this.block.outcome[this.place]];
+    return OUTCOMES[this.part("outcome")];
   }
 
   /** How many epochs of its sample must pass; null where each case stands for itself. */
   get needed() {
-    return this.block.needed?.[this.place] ?? null;
+    return this.part("needed");
   }
 
   get cause() {
-    return word(this.block.cause, this.place);
+    return this.part("cause");
+  }
+
+  /** Chunk and line of its record; null where the page holds only its scores. */
+  get at() {
+    return this.part("at");
   }
 
   /** What the case is called for short: what is between the brackets of its id. */
@@ -58,46 +69,33 @@ class Row {
   }
 
   tag(name) {
-    const column = this.block.tags[name];
-    return column ? word(column, this.place) : null;
+    return own(this.part("tags"), name);
   }
 
   tags() {
-    return Object.keys(this.block.tags)
-      .map((name) => [name, this.tag(name)])
-      .filter(([, value]) => value !== null);
+    return Object.entries(this.part("tags"));
   }
 
   /** A score; errors have none. */
   score(metric) {
     if (this.outcome === "error") return null;
     if (metric === "pass_rate") return { passed: 1, failed: 0 }[this.outcome] ?? null;
-    return this.block.scores[metric]?.[this.place] ?? null;
+    return own(this.part("scores"), metric);
   }
-
-  text(column) {
-    return this.block[column][this.place];
-  }
-
-  number(column) {
-    return this.block[column][this.place];
-  }
-}
-
-function word(column, place) {
-  const code = column.codes[place];
-  return code < 0 ? null : column.words[code];
 }
 
 class Cases {
-  constructor(number, blocks) {
+  constructor(number, names, rows) {
     this.number = number;
-    this.rows = [];
+    this.place = Object.fromEntries(names.map((name, place) => [name, place]));
+    this.rows = rows.map((parts) => new Row(this, parts));
     this.benchmarks = new Map();
-    for (const block of blocks) {
-      this.benchmarks.set(block.benchmark, block);
-      for (let place = 0; place < block.case.length; place++) this.rows.push(new Row(this, block, place));
-    }
+    for (const row of this.rows) this.wordsOf(row.benchmark).add(row);
+  }
+
+  wordsOf(benchmark) {
+    if (!this.benchmarks.has(benchmark)) this.benchmarks.set(benchmark, new Words(benchmark));
+    return this.benchmarks.get(benchmark);
   }
 
   /** Rows by their case's id; made when it is first asked for, as is the next. */
@@ -117,19 +115,38 @@ class Cases {
   }
 
   rowAt(chunk, line) {
-    this.rowOfPlace ??= new Map(this.rows.map((row) => [row.block.chunk[row.place] * 1e6 + row.block.line[row.place], row]));
+    this.rowOfPlace ??= new Map(this.rows.filter((row) => row.at).map((row) => [row.at[0] * 1e6 + row.at[1], row]));
     return this.rowOfPlace.get(chunk * 1e6 + line);
   }
 
   /** How many chunks hold its records. */
   get chunks() {
     let most = -1;
-    for (const block of this.benchmarks.values()) for (const chunk of block.chunk) if (chunk > most) most = chunk;
+    for (const { at } of this.rows) if (at && at[0] > most) most = at[0];
     return most + 1;
   }
 
   metrics(benchmark) {
-    return Object.keys(this.benchmarks.get(benchmark)?.scores ?? {});
+    return [...(this.benchmarks.get(benchmark)?.metrics ?? [])];
+  }
+}
+
+/** The words that the rows of a benchmark have: causes of errors, values of each tag, names of metrics. */
+class Words {
+  constructor(benchmark) {
+    this.benchmark = benchmark;
+    this.causes = new Set();
+    this.tags = new Map();
+    this.metrics = new Set();
+  }
+
+  add(row) {
+    if (row.cause !== null) this.causes.add(row.cause);
+    for (const metric of Object.keys(row.part("scores"))) this.metrics.add(metric);
+    for (const [tag, value] of row.tags()) {
+      if (!this.tags.has(tag)) this.tags.set(tag, new Set());
+      this.tags.get(tag).add(value);
+    }
   }
 }
 
@@ -150,15 +167,16 @@ function byQuestion(rows) {
 
 /** The cases of a run by its number. */
 async function readCases(number) {
-  return new Cases(number, JSON.parse(await textOf(`index-${number}`)));
+  const [names, ...rows] = JSON.parse(await textOf(`index-${number}`));
+  return new Cases(number, names, rows);
 }
 
 /** A case's whole record; null where the page holds only its scores. */
 async function readRecord(row) {
-  const { chunk, line } = row.block;
-  if (chunk[row.place] < 0) return null;
-  const text = await chunkText(`r${row.run.number}-${chunk[row.place]}`);
-  return parseRecord(text.split("\n")[line[row.place]]);
+  if (!row.at) return null;
+  const [chunk, line] = row.at;
+  const text = await chunkText(`r${row.run.number}-${chunk}`);
+  return parseRecord(text.split("\n")[line]);
 }
 
 function parseRecord(line) {

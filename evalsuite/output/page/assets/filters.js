@@ -135,7 +135,7 @@ function sortKey(name, state, other) {
   if (name in simple) return simple[name];
   if (name.startsWith("tag:")) return (row) => row.tag(name.slice(4));
   if (name.startsWith("score:")) return (row) => row.score(name.slice(6));
-  return (row) => row.block[name]?.[row.place] ?? null;
+  return (row) => row.part(name) ?? null;
 }
 
 /** This score minus the other run's. */

@@ -9,21 +9,21 @@ const COLUMNS = {
   score: { title: "score", width: "78px", number: true, cell: (row) => scoreCell(row) },
   before: { title: "before", width: "78px", number: true, cell: (row) => fixed(otherRow(row)?.score(metricOf(row, state))) },
   change: { title: "change", width: "78px", number: true, cell: (row) => changeCell(row) },
-  asked: { title: "question", width: "minmax(140px, 2fr)", cell: (row) => row.text("asked") },
-  answered: { title: "answer", width: "minmax(140px, 2fr)", cell: (row) => row.text("answered") },
-  expected: { title: "target", width: "minmax(90px, 1fr)", cell: (row) => row.text("expected") },
+  asked: { title: "question", width: "minmax(140px, 2fr)", cell: (row) => row.part("asked") },
+  answered: { title: "answer", width: "minmax(140px, 2fr)", cell: (row) => row.part("answered") },
+  expected: { title: "target", width: "minmax(90px, 1fr)", cell: (row) => row.part("expected") },
   cause: { title: "error", width: "130px", cell: (row) => row.cause ?? "" },
   epoch: { title: "epoch", width: "64px", number: true, cell: (row) => row.epoch },
   tokens: { title: "tokens", width: "74px", number: true, cell: (row) => tokensCell(row) },
-  cost: { title: "cost", width: "84px", number: true, cell: (row) => money(row.number("cost")) },
-  seconds: { title: "seconds", width: "74px", number: true, cell: (row) => fixed(row.number("seconds"), 1) },
+  cost: { title: "cost", width: "84px", number: true, cell: (row) => money(row.part("cost")) },
+  seconds: { title: "seconds", width: "74px", number: true, cell: (row) => fixed(row.part("seconds"), 1) },
 };
 
 const list = { rows: [], cases: null, other: null, chosen: 0, searched: null, searching: null };
 
 function tokensCell(row) {
-  const calls = row.number("estimated");
-  return el("span", { title: calls ? `estimated for ${whole(calls)} of its calls: the server did not count` : null }, `${calls ? "~" : ""}${whole(row.number("tokens"))}`);
+  const calls = row.part("estimated");
+  return el("span", { title: calls ? `estimated for ${whole(calls)} of its calls: the server did not count` : null }, `${calls ? "~" : ""}${whole(row.part("tokens"))}`);
 }
 
 function scoreCell(row) {
@@ -144,7 +144,7 @@ function showFilters() {
 function filterFields() {
   const { cases } = list;
   const benchmarks = [...cases.benchmarks.keys()];
-  const causes = wordsOf((block) => block.cause.words);
+  const causes = wordsOf((words) => [...words.causes]);
   const gates = (OVERVIEW.verdict?.gates ?? []).map((gate, number) => [String(number), gate.text]);
   return el("div", { class: "fields", role: "search" },
     el("label", { class: "search" }, el("span", {}, "Search"),
@@ -162,9 +162,9 @@ function filterFields() {
     columnField());
 }
 
-function wordsOf(words) {
-  const blocks = [...list.cases.benchmarks.values()].filter((block) => !state.benchmark || block.benchmark === state.benchmark);
-  return [...new Set(blocks.flatMap(words))].sort();
+function wordsOf(select) {
+  const shown = [...list.cases.benchmarks.values()].filter((words) => !state.benchmark || words.benchmark === state.benchmark);
+  return [...new Set(shown.flatMap(select))].sort();
 }
 
 function metricsShown() {
@@ -211,8 +211,8 @@ function rangeField(name, title) {
 }
 
 function tagField() {
-  const pairs = wordsOf((block) => Object.entries(block.tags).filter(([, column]) => column.words.length <= 60)
-    .flatMap(([tag, column]) => column.words.map((value) => `${tag}:${value}`)));
+  const pairs = wordsOf((words) => [...words.tags].filter(([, values]) => values.size <= 60)
+    .flatMap(([tag, values]) => [...values].map((value) => `${tag}:${value}`)));
   if (!pairs.length) return null;
   return el("label", {}, el("span", {}, "Tag"),
     el("select", { id: "filter-tag", onchange: (event) => event.target.value && change({ tag: [...state.tag, event.target.value] }, { step: true }) },
@@ -222,7 +222,7 @@ function tagField() {
 function columnField() {
   const shown = state.columns.length ? state.columns : defaultColumns();
   const names = [...Object.keys(COLUMNS).filter((name) => list.other || !["before", "change"].includes(name)),
-    ...wordsOf((block) => Object.keys(block.tags).map((tag) => `tag:${tag}`)), ...metricsShown().map((metric) => `score:${metric}`)];
+    ...wordsOf((words) => [...words.tags.keys()].map((tag) => `tag:${tag}`)), ...metricsShown().map((metric) => `score:${metric}`)];
   const title = (name) => (name === "outcome" ? "outcome" : columnOf(name).title);
   return el("details", { class: "menu", id: "column-menu", open: document.getElementById("column-menu")?.open }, el("summary", {}, "Columns"),
     el("div", {}, names.map((name) => el("label", {},

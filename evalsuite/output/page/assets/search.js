@@ -80,7 +80,7 @@ function holdsAll(text, terms) {
 }
 
 function shortText(row) {
-  return `${row.name}\n${row.text("asked")}\n${row.text("answered")}\n${row.text("expected")}`;
+  return `${row.name}\n${row.part("asked")}\n${row.part("answered")}\n${row.part("expected")}`;
 }
 
 /** The fields of a record that a reader sees as text when the case is open. */
