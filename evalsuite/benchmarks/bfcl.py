@@ -1,17 +1,18 @@
 """BFCL: does a model call the right functions with the right arguments, in one turn?
 
-Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. Its published files are read from `--data`:
-the single-turn categories with Python functions; none is shipped. Answers are scored by the rules of its AST
-evaluation.
+Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. Its published files are read from `--data`: the
+categories with Python functions; none is shipped. Calls of one turn are scored by the rules of the leaderboard's AST
+evaluation, those of several turns by the states and results that they lead to (`bfcl_multi_turn`).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurn, find_modules
 from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.core.protocols import Model, Scorer, Setup, Solver
+    from evalsuite.core.protocols import Model, Setup, Solver
     from evalsuite.core.types import ToolCall
 
 
@@ -35,6 +36,7 @@ CATEGORIES = (
     "live_relevance",
 )  # fmt: skip
 """Single-turn categories; version 3 calls the first one `simple`."""
+SEVERAL_TURNS = tuple(f"multi_turn_{kind}" for kind in ("base", "miss_func", "miss_param", "long_context"))
 NO_CALL = ("irrelevance", "live_irrelevance")  # Categories in which no function applies, so none should be called.
 ANY_CALL = "live_relevance"  # The category in which any call is right.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
@@ -45,11 +47,18 @@ class BfclOptions:
     """The arguments of `@benchmark("bfcl", ...)`."""
 
     categories: Sequence[str] | None = None  # The categories to ask; None for all that the folder has.
+    # The importable package with the classes of the multi-turn categories, which are left out without it.
+    classes: str | None = None
     max_tokens: int = 1024
 
     @classmethod
     def of(cls, setup: Setup) -> BfclOptions:
         return read_options("BFCL", cls, setup.args)
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """The categories that can be asked."""
+        return (*CATEGORIES, *SEVERAL_TURNS) if self.classes else CATEGORIES
 
 
 def load(setup: Setup) -> Dataset:
@@ -57,16 +66,27 @@ def load(setup: Setup) -> Dataset:
     options = BfclOptions.of(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
-    files = _make_files(setup.data, options.categories)
-    samples = [sample for category, path in files.items() for sample in _list_samples(path, category)]
+    files = _make_files(setup.data, options)
+    samples: list[Sample] = []
+    for category, path in files.items():
+        several = options.classes and category in SEVERAL_TURNS
+        samples += (
+            _list_conversations(path, category, options.classes or "") if several else _list_samples(path, category)
+        )
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
-def _make_files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
-    if wrong := [name for name in asked or () if name not in CATEGORIES]:
-        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(CATEGORIES)}")
+def _make_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
+    asked = options.categories
+    if wrong := [name for name in asked or () if name not in options.available]:
+        if wrong[0] in SEVERAL_TURNS:
+            raise SettingsError(
+                f"bfcl: the functions of {wrong[0]} are Python classes of the authors; name their package, which is "
+                "then imported: @benchmark('bfcl', classes='bfcl_eval.eval_checker.multi_turn_eval.func_source_code')"
+            )
+        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(options.available)}")
     newest = {}
-    for category in asked or CATEGORIES:
+    for category in asked or options.available:
         paths = sorted(folder.glob(f"BFCL_v[0-9]_{category}.json"))
         if paths:
             newest[category] = paths[-1]
@@ -96,6 +116,47 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
                 "any_call": category == ANY_CALL,
             },
         )
+
+
+def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sample]:
+    """Read the samples of several turns."""
+    truth = {
+        take(record, "id", str, path, place): take(record, "ground_truth", list, path, place)
+        for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
+    }
+    modules = find_modules(package)
+    read_documents = cache(partial(_read_documents, path.parent / "multi_turn_func_doc"))
+    for place, record in read_json_lines(path):
+        name = take(record, "id", str, path, place)
+        classes = take(record, "involved_classes", list, path, place)
+        if unknown := [kind for kind in classes if kind not in modules]:
+            raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
+        if name not in truth:
+            raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
+        turns = [
+            [Message.from_openai(message) for message in turn] for turn in take(record, "question", list, path, place)
+        ]
+        functions = {
+            function["function"]["name"]: function for kind in classes for function in read_documents(modules[kind])
+        }
+        yield Sample(
+            id=name,
+            input=turns[0],
+            tags={"category": category, "origin": "written"},
+            metadata={
+                "functions": list(functions.values()),
+                "calls": truth[name],
+                "turns": turns,
+                "classes": classes,
+                "initial_config": record.get("initial_config") or {},
+                "missed": record.get("missed_function") or {},
+            },
+        )
+
+
+def _read_documents(folder: Path, module: str) -> list[dict[str, Any]]:
+    path = folder / f"{module}.json"
+    return [_make_function(function, path, place) for place, function in read_json_lines(path)]
 
 
 def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
@@ -168,6 +229,17 @@ class OneTurn:
         return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
 
 
+@dataclass(frozen=True, slots=True)
+class OneOrSeveralTurns:
+    """Chooses the solver by the sample's category."""
+
+    one: OneTurn
+    several: MultiTurn | None
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        return await (self.several if self.several and "turns" in sample.metadata else self.one)(sample, model)
+
+
 def make_event(call: ToolCall) -> dict[str, Any]:
     """Make the event of a call that is recorded and not run."""
     try:
@@ -187,6 +259,8 @@ class Correct:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Score the calls of one turn; if no function applies, making no call is correct."""
+        if "turns" in sample.metadata:
+            return {}
         calls = tool_uses(transcript)
         expected = [
             ToolUse(name, partial(_accepts_call, accepted, _find_schema(sample, name)))
@@ -265,11 +339,14 @@ def _normalise(text: str) -> str:
 
 
 def _make_solver(setup: Setup) -> Solver:
-    return OneTurn(BfclOptions.of(setup).max_tokens)
+    options = BfclOptions.of(setup)
+    several = MultiTurn(options.classes, options.max_tokens) if options.classes else None
+    return OneOrSeveralTurns(OneTurn(options.max_tokens), several)
 
 
-def _list_scorers(setup: Setup) -> Sequence[Scorer]:  # noqa: ARG001 - as of every benchmark
-    return [Correct()]
+def _list_scorers(setup: Setup) -> Sequence[Any]:
+    package = BfclOptions.of(setup).classes
+    return [Correct(), *([CorrectTurns(package)] if package else [])]
 
 
 BFCL = Benchmark(

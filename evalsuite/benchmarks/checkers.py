@@ -35,7 +35,7 @@ class CheckerVerdict:
     place: str  # The file and the line.
 
 
-def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
     """Read BFCL's folders `result` and `score`; a score file lists the wrong answers only."""
     for results in sorted((folder / "result").rglob("BFCL_v*_result.json")):
         name = results.name.replace("_result.json", "_score.json")
@@ -50,8 +50,20 @@ def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
         failed = {take(line, "id", str, scored, "a line") for line in wrong}
         for place, line in outputs:
             id_ = take(line, "id", str, results, place)
-            transcript = Transcript("", events=tuple(map(make_event, _read_bfcl_calls(line.get("result")))))
+            several = "turns" in samples[id_].metadata if id_ in samples else False
+            events = (
+                _list_turns(line.get("result")) if several else map(make_event, _read_bfcl_calls(line.get("result")))
+            )
+            transcript = Transcript("", events=tuple(events))
             yield CheckerVerdict(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
+
+
+def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
+    """List the events of an output of several turns: for each a list of steps."""
+    for steps in result if isinstance(result, list) else ():
+        yield {"kind": "user"}
+        for step in steps:
+            yield from map(make_event, _read_bfcl_calls(step))
 
 
 def _read_bfcl_calls(result: Any) -> list[ToolCall]:

@@ -42,16 +42,23 @@ def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", required=True, metavar="DIR", help="the folder that holds the benchmark's data")
     parser.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=TEXT", help="an argument of @benchmark; may be repeated"
+    )
+    parser.add_argument(
         "--shown", type=int, default=10, metavar="N", help="number of differences to print (default: 10)"
     )
     parser.epilog = EPILOG
+    parser.set_defaults(parser=parser)
 
 
 def run_benchmark(options: argparse.Namespace) -> int:
     """Print how many verdicts agree, and the first differences; the exit status is 1 if there are any."""
+    if wrong := [text for text in options.arg if "=" not in text]:
+        options.parser.error(f"--arg {wrong[0]}: write NAME=TEXT")
     chosen = [f"{options.name}={mode}" for mode in MODES.get(options.name, ())]
+    arguments = dict(text.split("=", 1) for text in options.arg)
     settings = read_settings({"data": options.data, "mode": chosen})
-    bound = bind(Declaration(find_benchmark(options.name)), settings, "none", Path.cwd(), options.name)
+    bound = bind(Declaration(find_benchmark(options.name), args=arguments), settings, "none", Path.cwd(), options.name)
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import re
 import sys
@@ -251,8 +252,10 @@ class PythonFunction:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """Calls the function; whatever it raises becomes the failure that the model reads."""
-        values = self.signature.read(arguments) if self.signature else dict(arguments)
+        """Call the function; whatever it raises becomes the failure that the model reads."""
+        # A function may keep an argument and change it later; the record's arguments must stay as they were.
+        own = copy.deepcopy(dict(arguments))
+        values = self.signature.read(own) if self.signature else own
         try:
             async with asyncio.timeout(self.seconds) as limit:
                 return await self._call(values)

@@ -175,3 +175,15 @@ def with_hidden_type(x: Model) -> int:
 def test_a_function_that_no_document_can_describe_is_refused(function: Any, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         tool(function)
+
+
+def test_a_tool_that_changes_its_arguments_does_not_change_the_call() -> None:
+    @tool
+    def extend(names: list[str]) -> int:
+        """Adds a name."""
+        names.append("Ada")
+        return len(names)
+
+    given = {"names": ["Bob"]}
+    assert asyncio.run(extend.executor.run(extend.document, given, None)) == 2  # type: ignore[arg-type]
+    assert given == {"names": ["Bob"]}

@@ -1,0 +1,216 @@
+"""BFCL's multi-turn categories: several requests in a row to an agent with stateful functions.
+
+The functions are methods of the authors' Python classes. They are imported from the package that the user names, such
+as that of `pip install --no-deps bfcl-eval`; nothing of them is shipped.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import json
+import pkgutil
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import Message, Score
+from evalsuite.gateway.handle import Effects
+from evalsuite.solvers.episode import Episode
+from evalsuite.solvers.tool_protocols import tool_loop
+from evalsuite.tools.declare import DeclaredTool, PythonFunction
+from evalsuite.tools.execution import Registry, ToolDocument
+from evalsuite.tools.worlds import World, open_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.tools.execution import CallFault
+
+MOST_STEPS = 21  # Messages of the model for one request; the leaderboard stops after the 21st that calls a function.
+MORE_FUNCTIONS = "You have more functions now. Please try again with them."
+
+
+@cache
+def find_modules(package: str) -> Mapping[str, str]:
+    """Find the module of each class in a package by parsing its files, without importing them."""
+    try:
+        folders = list(import_module(package).__path__)
+    except (ImportError, AttributeError) as error:
+        raise SettingsError(
+            f"bfcl: classes={package!r} cannot be imported as a package ({error}); install it, for example with "
+            "`pip install --no-deps bfcl-eval`"
+        ) from error
+    modules: dict[str, str] = {}
+    for folder in folders:
+        for module in pkgutil.iter_modules([folder]):
+            path = Path(folder) / f"{module.name}.py"
+            tree = ast.parse(path.read_text("utf-8")) if path.is_file() else ast.Module([], [])
+            modules |= {node.name: module.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    return modules
+
+
+class FunctionWorld:
+    """The objects of one sample by their classes; a subclass has a tool per documented function."""
+
+    def __init__(self, instances: Mapping[str, Any]) -> None:
+        self.instances = instances
+
+
+def make_world(package: str, sample: Sample) -> FunctionWorld:
+    """Make the objects of a sample in their initial state."""
+    modules, about = find_modules(package), sample.metadata
+    instances = {}
+    for name in about["classes"]:
+        if name not in modules:
+            raise SettingsError(f"bfcl: the package {package} has no class {name!r}, which {sample.id} needs")
+        made = instances[name] = getattr(import_module(f"{package}.{modules[name]}"), name)()
+        if hasattr(made, "_load_scenario"):
+            config = copy.deepcopy(about["initial_config"].get(name, {}))
+            made._load_scenario(config, long_context="long_context" in sample.tags["category"])  # noqa: SLF001 - theirs
+    documents = [ToolDocument(**function["function"]) for function in about["functions"]]
+    tools = {
+        document.name: DeclaredTool(document, PythonFunction(_make_method(document.name))) for document in documents
+    }
+    kind: type[FunctionWorld] = type("FunctionWorld", (FunctionWorld,), tools)
+    return kind(instances)
+
+
+def _make_method(name: str) -> Callable[..., str]:
+    def method(self: FunctionWorld, **arguments: Any) -> str:
+        return run_call(self.instances, name, (), arguments)
+
+    return method
+
+
+def run_call(instances: Mapping[str, Any], name: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
+    """Call a function and write its result, or its error, as the leaderboard's checker does."""
+    owner = next((made for made in reversed(instances.values()) if hasattr(made, name)), None)  # type: ignore[call-overload]
+    try:
+        if owner is None or name.startswith("_"):
+            raise NameError(f"name {name!r} is not defined")
+        result = getattr(owner, name)(*values, **named)
+    except Exception as error:  # noqa: BLE001 - whatever a class of the authors raises
+        return f"Error during execution: {error}"
+    if not isinstance(result, dict):
+        return str(result)
+    try:
+        return json.dumps(result)
+    except (TypeError, ValueError):
+        return str(result)
+
+
+def run_text(instances: Mapping[str, Any], text: str) -> str:
+    """Run a call of the right answer, such as `mv(source='a', destination='b')`, whose arguments are literals."""
+    try:
+        call = ast.parse(text, mode="eval").body
+        if not isinstance(call, ast.Call):
+            raise TypeError("it is not a call")
+        values = [ast.literal_eval(value) for value in call.args]
+        named = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, TypeError, ValueError) as error:
+        raise ScoringError(f"bfcl: the right call {text[:200]!r} cannot be read: {error}") from error
+    return run_call(instances, ast.unparse(call.func), values, named)
+
+
+class _AnyArguments(Registry):
+    """Passes the arguments of known functions on as they are, because the authors' classes check them."""
+
+    def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
+        return (dict(arguments), ()) if name in self else super().check(name, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiTurn:
+    """Sends the requests one after another; for each the model calls functions until it answers in text."""
+
+    package: str
+    max_tokens: int
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        effects: Effects = getattr(model, "effects", None) or Effects()
+        world = World(partial(make_world, self.package), outside=False)
+        loop = tool_loop(
+            [world],
+            system="",
+            ending="text",
+            max_turns=MOST_STEPS,
+            patience=1,
+            temperature=0,
+            max_tokens=self.max_tokens,
+        )
+        async with open_tools([world], sample, effects) as opened:
+            episode = Episode(loop, dataclasses.replace(sample, input=()), model, opened, effects)
+            for number, messages in enumerate(sample.metadata["turns"]):
+                later = {name for at, names in sample.metadata["missed"].items() if int(at) > number for name in names}
+                episode.registry = _AnyArguments(tool for tool in opened.tools if tool.document.name not in later)
+                episode.messages += messages or [Message("user", MORE_FUNCTIONS)]
+                episode.events.append({"kind": "user", "text": episode.messages[-1].content})
+                episode.malformed, before = 0, episode.turns
+                if await episode.reply() is None and episode.turns - before == MOST_STEPS:
+                    break
+            return await episode.transcript()
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectTurns:
+    """Scores `correct` for a sample of several turns, by the state of the objects and the results of the calls."""
+
+    package: str
+
+    async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, Score]:
+        """Repeat the calls of each turn beside the right calls; empty for a sample of one turn."""
+        if "turns" not in sample.metadata:
+            return {}
+        fault = await in_thread(self.find_fault, sample, split_turns(transcript))
+        return {"correct": Score(float(not fault), fault)}
+
+    def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
+        """Return what is wrong with the calls; empty if nothing is.
+
+        After each turn, all public attributes must equal those after the right calls, and every result of the turn's
+        right calls must be among the results so far. A turn without right calls is not compared.
+        """
+        right_turns = sample.metadata["calls"]
+        if len(turns) != len(right_turns):
+            return f"the model was stopped in turn {len(turns)} of {len(right_turns)}"
+        made, right = (make_world(self.package, sample).instances for _ in range(2))
+        results: Counter[str] = Counter()
+        for number, (calls, texts) in enumerate(zip(turns, right_turns, strict=True), 1):
+            results.update(run_call(made, name, (), copy.deepcopy(arguments)) for name, arguments in calls)
+            wanted = Counter(run_text(right, text) for text in texts)
+            if texts and not calls:
+                return f"turn {number}: nothing was called"
+            if not texts:
+                continue
+            if differing := list(_list_differing(made, right)):
+                return f"turn {number}: the state differs in {', '.join(differing)}"[:500]
+            if missing := wanted - results:
+                return f"turn {number}: no call returned {next(iter(missing))}"[:500]
+        return ""
+
+
+def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any]]]]:
+    """List the calls of each turn; a call whose arguments cannot be read was not made."""
+    turns: list[list[tuple[str, Mapping[str, Any]]]] = []
+    for event in transcript.events:
+        if event["kind"] == "user":
+            turns.append([])
+        elif event["kind"] == "call" and "unparseable" not in event["faults"]:
+            turns[-1].append((event["tool"], event["arguments"]))
+    return turns
+
+
+def _list_differing(made: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
+    for kind, instance in right.items():
+        for name, value in vars(instance).items():
+            if not name.startswith("_") and getattr(made[kind], name) != value:
+                yield f"{kind}.{name}"
