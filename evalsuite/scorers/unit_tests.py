@@ -36,7 +36,10 @@ _BEGIN = (
 )
 # Code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
-NOT_PLAIN = "not plain"
+PASSED, NOT_PLAIN = "passed", "not plain"
+# Names by which a test reaches output, input, files or source code of the answer's process.
+BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
+BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
 NO_PROGRAM = "the answer contains no program"
 
 
@@ -55,13 +58,39 @@ class UnitTests:
             tree, before = ast.parse(check), _parse_or_nothing(self.before)
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
-        names = unbound_names(tree) - bound_names(before) | ({self.entry_point} - {""})
-        return sorted(names - _list_used_modules(tree))
+        names = unbound_names(tree) - bound_names(before) - _list_used_modules(tree)
+        if not names and not self.entry_point:  # MBPP has a task whose function is named `sum`.
+            calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+            inner = [call for call in calls if not any(isinstance(part, ast.Call) for part in list(ast.walk(call))[1:])]
+            names = _list_names(inner[0].func) if inner else set()
+        return sorted(names | ({self.entry_point} - {""}))
+
+    def runs_beside(self, check: str) -> bool:
+        """Check whether a test needs the answer's process, for example because it captures printed text."""
+        wanted = set(self.functions(check))
+        for node in ast.walk(ast.parse(check)):
+            name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
+            if name in BESIDE:
+                return True
+            if isinstance(node, ast.Attribute):
+                owner = node.value
+                uses = node.attr.startswith("__") and isinstance(owner, ast.Name) and owner.id in wanted
+            else:
+                users = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+                users += node.bases if isinstance(node, ast.ClassDef) else []
+                uses = any(_list_names(user) & wanted for user in users)
+            if uses:
+                return True
+        return False
 
     def with_imports(self, check: str) -> str:
         """Add imports of standard library modules that a check uses but expects from the answer."""
         missing = unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
+
+
+def _list_names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _parse_or_nothing(code: str) -> ast.Module:
@@ -98,7 +127,7 @@ class PassesTests:
 
     async def _list_checks(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
-            verdict = await self._check(code, tests, check)
+            verdict = None if tests.runs_beside(check) else await self._check(code, tests, check)
             if verdict is None:
                 verdict = await self._check_in_one_process(code, tests.with_imports(check))
             if verdict:
@@ -131,7 +160,7 @@ class PassesTests:
             while execution.error is None:
                 kind, *rest = json.loads(sent)
                 if kind != "call":
-                    return None if kind == NOT_PLAIN else "".join(rest)
+                    return None if kind == NOT_PLAIN else "" if kind == PASSED else rest[0]
                 execution, result = await run(answer, f"_answer.call({token!r}, {rest[0]!r})")
                 if execution.error is not None or execution.variables_lost or not result:
                     return _last_line(execution)
@@ -182,8 +211,9 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
     epochs, pass@k and pass^k are computed from this score.
 
     Assertions run in a second process that never sees the answer's code. Only plain values pass between the two
-    processes, so an answer cannot pass by changing how Python compares or parses. Checks that give their own functions
-    or objects to the answer run in the answer's process, because such values cannot pass between processes.
+    processes, so an answer cannot pass by changing how Python compares or parses. A check runs in the answer's process
+    if it gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's
+    output, input, files or source code. The check alone decides this, never the answer.
 
     The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
 

@@ -113,6 +113,19 @@ ATTACKS = {
     "    __hash__ = int.__hash__\nif __name__ == 'answer':\n    raise Exception('x\\nnot plain')\n"
     "def add(a, b):\n    return All(0)",
     "a call that ends the loop over the tests": "def add(a, b):\n    raise StopIteration",
+    "an exception whose class has no name": "def add(a, b):\n    raise type('', (Exception,), {})()",
+    "an exception whose class has a blank for a name": "def add(a, b):\n    raise type(' :', (Exception,), {})(' ')",
+    "methods that all agree": "class All:\n    def __getattr__(self, name): return lambda *a: True\n"
+    "def add(a, b):\n    return All()",
+    "a thread that prints verdicts": "import os, threading\n"
+    "threading.Thread(target=lambda: [os.write(1, b'[\"passed\"]') for _ in range(99)]).start()\n"
+    "def add(a, b):\n    return 0",
+    "a tracer": "import sys\nsys.settrace(lambda frame, event, arg: frame.f_locals.clear())\n"
+    "def add(a, b):\n    return 0",
+    "objects of the collector": "import gc\ndef add(a, b):\n"
+    "    for each in gc.get_objects():\n"
+    "        if type(each) is dict and '_requests' in each: each['_requests'].put(['passed'])\n    return 0",
+    "a fork that ends well": "import os\nos.fork() or os._exit(0)\ndef add(a, b):\n    return 0",
     "a type of data that does not exist": "import json\njson.dumps = lambda *a, **k: "
     '\'["result", {"type": "os", "value": 1}, [null, null]]\'\ndef add(a, b):\n    return 0',
 }
@@ -160,6 +173,30 @@ class Stack:
     def pop(self):
         return self.items.pop()
 """
+MANAGER = """
+class Manager:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        self.closed = True
+"""
+CAPTURED = """
+import contextlib, io
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    f(1)
+assert printed.getvalue() == "1\\n"
+"""
+PATCHED = "from unittest import mock\nwith mock.patch('builtins.input', return_value='3'):\n    assert f() == 3"
+FRAME = """
+import pandas
+pandas.testing.assert_frame_equal(f([2, 1]), pandas.DataFrame({"a": [2, 1]}, index=[2, 1]))
+assert f([2]).shape == (1, 1) and f([2]).to_dict() == {"a": {2: 2}}
+"""
+SERIES = """
+import pandas
+frame = pandas.DataFrame({"a": ["x", "y", "x"], "b": [1.5, None, 2]})
+pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0}, name="b").rename_axis("a"))
+"""
 
 
 @pytest.mark.parametrize(
@@ -178,6 +215,19 @@ class Stack:
         ("import math\ndef f(x):\n    return math.pi", "assert math.isclose(f(0), 3.14, abs_tol=0.01)"),
         (PAIR, "assert f([Pair(5, 24), Pair(15, 25)], 2) == 29"),
         (STACK, "stack = Stack()\nstack.push(1)\nassert stack.pop() == 1 and stack.items == []"),
+        ("async def f(x):\n    return x + 1", "import asyncio\nassert asyncio.run(f(1)) == 2"),
+        ("def sum(a, b):\n    return a - b", "assert sum(5, 3) == 2"),
+        ("import re\ndef f(x):\n    return re.match('a+', x)", "assert f('aab').group() == 'aa' and not f('b')"),
+        ("def f(stream):\n    return stream.read()", "import io\nassert f(io.StringIO('a')) == 'a'"),
+        ("def f(x):\n    print(x)", CAPTURED),
+        ("def f():\n    return int(input())", PATCHED),
+        ("def f(x):\n    return open(x).read()", "open('a', 'w').write('b')\nassert f('a') == 'b'"),
+        ("def f(x):\n    'Doubles.'", "assert f.__doc__ == 'Doubles.' and f.__name__ == 'f'"),
+        ("class A:\n    def f(self): return self.g()", "class B(A):\n    def g(self): return 1\nassert B().f() == 1"),
+        (MANAGER, "with Manager() as manager:\n    pass\nassert manager.closed"),
+        (f"{STACK}def f(x):\n    stack = Stack()\n    stack.push(x)\n    return stack", "assert f(1).pop() == 1"),
+        ("import pandas\ndef f(x):\n    return pandas.DataFrame({'a': x}, index=x)", FRAME),
+        ("def f(frame):\n    return frame.groupby('a').b.sum()", SERIES),
         ("def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0", "assert f(lambda x: x + 1, 1) == 2"),
     ],
 )

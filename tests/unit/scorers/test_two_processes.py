@@ -185,6 +185,7 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
             ["passed"],
         ),
         (FOOL, "assert f(1) == 3", ["failed", "AssertionError"]),
+        ("def f(x): raise type(' ', (Exception,), {})()", "f(1)", ["failed", "an exception"]),
         (FOOL, "assert abs(f(1) - 3) < 1e-6", ["failed", UNSUPPORTED.format("-", "Remote", "int")]),
         (FOOLISH_PAIR, "assert abs(Pair(1).run() - 3) < 1e-6", ["failed", UNSUPPORTED.format("-", "Remote", "int")]),
         (FOOLISH_PAIR, "Pair(1)\nassert abs(3 - f(1)) < 1e-6", ["failed", UNSUPPORTED.format("-", "int", "Remote")]),
@@ -193,7 +194,10 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         (
             FOOL,
             "assert f(1).startswith('a')",
-            ["failed", "TypeError: a method of the answer's object is called only if the tests name its class"],
+            [
+                "failed",
+                "TypeError: a method that plain values have is called only if the tests name the object's class",
+            ],
         ),
     ],
 )
