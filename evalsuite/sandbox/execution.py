@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import pickle
@@ -123,6 +124,19 @@ def _pack(
         return "pickle", 0, pickle.dumps(source, protocol=5)
     kind = type(source).__name__
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
+
+
+def find_version(source: TableSource) -> object:
+    """Return a value that is equal for two tables only if they have the same content."""
+    if isinstance(source, (str, Path)):
+        source = TableFile(Path(source))
+    if not isinstance(source, TableFile):
+        return object()  # A DataFrame may change.
+    if isinstance(source.content, bytes):
+        return source.header_rows, hashlib.sha256(source.content).digest()
+    with _telling_path(source.content):
+        status = source.content.stat()
+    return source.header_rows, source.content, status.st_mtime_ns, status.st_size
 
 
 @contextlib.contextmanager

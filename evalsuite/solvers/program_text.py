@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import textwrap
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -32,16 +33,20 @@ _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
 # A fence anywhere in a line, marked as Python, up to the next fence or the end. Its line may go on after the language,
 # and the closing fence may be followed by anything.
 _LENIENT = re.compile(
-    _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
+    _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
 # Signs of the end that chat templates leave in an answer, reversed: a search for the end would be quadratic in blanks.
-_END_SIGNS = re.compile(r"(?:\s|>\|[a-z_]{1,20}\|<|>s/<|>soe<|>nrut_fo_dne<)*+")
+_END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
+_START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
-_FIRST_LINE = re.compile(r"^(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=])", re.MULTILINE)
+_PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: |$)", re.MULTILINE)
+_FIRST_LINE = re.compile(
+    r"^(?P<margin>[ \t]*+)(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=]|>>> )", re.MULTILINE
+)
 LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
 """Characters of an answer, blocks of an answer that are looked at, and lines after which bare code is cut off."""
 
@@ -67,6 +72,8 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
         text = f"{text[: -signs.end()]}\n"
+    if signs := _START_SIGNS.match(text):
+        text = text[signs.end() :] if "|" in signs[0] else text
     fallback: FoundProgram | None = None
     for written, form in _list_candidates(text, defines, bare=bare):
         code, tree = _parse(written)
@@ -129,7 +136,7 @@ def _without_margin(code: str, margin: str) -> str:
 def _bare_parts(text: str) -> Iterator[str]:
     """Cut code out of prose: from the first line that looks like code to the last that parses."""
     first = _FIRST_LINE.search(text)
-    lines = text[first.start() :].split("\n") if first else []
+    lines = _without_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
         code = "\n".join(lines)
         if not code.strip():
@@ -152,10 +159,13 @@ def _read(code: str) -> ast.Module:
 
 
 def _parse(written: str) -> tuple[str, ast.Module | None]:
-    """Parse code, if need be without the commands of a notebook; the code itself if it does not parse."""
+    """Parse code, if need be without a notebook's commands, margin or prompts; return it unchanged if none parses."""
     # An indented command may be alone in its block, which must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
-    for code in (written, kept_blocks, _MAGIC.sub("", written)):
+    commands_removed = _MAGIC.sub("", written)
+    typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]
+    dedented = textwrap.dedent(commands_removed.replace("\N{NO-BREAK SPACE}", " "))
+    for code in dict.fromkeys((written, kept_blocks, commands_removed, dedented, "\n".join(typed) or written)):
         try:
             return code, _read(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -167,7 +177,8 @@ def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -
     """Check whether a program defines what is asked for, or prints."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not calls_only:
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and not calls_only:
         return True
     # A bare word or number is Python, too, so code without a fence has to call `print`.
     return any(

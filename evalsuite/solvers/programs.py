@@ -6,9 +6,10 @@ Program of thought is by Chen et al., "Program of Thoughts Prompting" (arXiv 221
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxError
@@ -17,7 +18,8 @@ from evalsuite.core.phrases import both_ends
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox
-from evalsuite.sandbox.execution import as_event
+from evalsuite.sandbox.execution import as_event, find_version
+from evalsuite.sandbox.sandbox import TIMEOUT
 from evalsuite.solvers.program_text import find_program, last_boxed_answer
 
 if TYPE_CHECKING:
@@ -62,14 +64,14 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-async def _write_description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
-    """Describe what can be imported, and the tables by the output of `describe`; empty if that is None."""
-    if describe is None:
-        return ""
+async def _write_description(
+    sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
+) -> str:
+    """Describe what can be imported, and the tables by the output of `describe`."""
     installed = f"Programs run in {sandbox.environment.mentioned}; nothing can be installed."
     if not tables:
         return installed
-    execution = await sandbox.run(describe(list(tables)), tables)
+    execution = await sandbox.run(describe(list(tables)), tables, seconds)
     if execution.error is not None:
         raise SandboxError(f"the tables {', '.join(tables)} could not be described: {execution.error}")
     described = execution.stdout.rstrip("\n")
@@ -120,12 +122,25 @@ class ProgramSolver:
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
+    # For each event loop and set of tables: a lock, and the description once it is written.
+    descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
         """Return a sample's tables and the first messages."""
         tables = await in_thread(self.tables, sample)
-        description = await _write_description(self.sandbox, tables, self.describe)
+        description = await self._describe(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
+
+    async def _describe(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
+        """Describe tables once for all samples that ask about them."""
+        versions = await in_thread(lambda: [find_version(source) for source in tables.values()])
+        key = (asyncio.get_running_loop(), *tables, *versions)
+        lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
+        async with lock:
+            if not written:
+                seconds = max(TIMEOUT, self.timeout)
+                written.append(await _write_description(self.sandbox, tables, describe, seconds))
+        return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
         """Collect a transcript's facts about a program: its ending, the sandbox's tier, and how it was found."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Up to this many bytes in all, tables are written to files before the program runs; larger ones when it opens them.
 MOST_WRITTEN = 16 << 20
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
+BINARY = "binary"
 _UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
 
 
@@ -28,19 +29,20 @@ class TableFiles:
 
     Args:
         contents: comma-separated values by variable name; None if only the frame exists.
+        frames: functions that load a table anew, because the program may change its variables.
     """
 
-    def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Any]) -> None:
-        # Copies, because the program may change its variables.
+    def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Callable[[], Any]]) -> None:
+        self._originals = contents
         self._contents = {name: content and _in_utf8(content) for name, content in contents.items()}
-        self._frames = {name: frame.copy() for name, frame in frames.items()}
+        self._frames = frames
         self._open = builtins.open
         self._exists = os.path.exists
         self._assigned: dict[str, str] = {}
         self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
-        """Write the tables under their own names, and replace `open`, `os.path.exists` and `pandas.read_excel`."""
+        """Write the tables under their own names, and replace the functions that open files or look for them."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
@@ -48,16 +50,24 @@ class TableFiles:
                     self._beforehand[f"{name}.csv"] = self._state(f"{name}.csv")
         builtins.open = io.open = self.open
         os.path.exists = os.path.isfile = self.exists
+        Path.exists = Path.is_file = lambda path, **_: self.exists(path)  # type: ignore[method-assign]
         pandas: Any = sys.modules.get("pandas")
         if pandas is not None:
             pandas.read_excel = self._read_any_sheet(pandas.read_excel)
+        numpy_files: Any = sys.modules.get("numpy.lib._datasource")
+        if numpy_files is not None:
+            numpy_files._file_openers._file_openers[None] = self.open  # noqa: SLF001 - for `numpy.loadtxt`
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         """Open a file as `builtins.open` does; a missing file may be a table under another name.
 
         A table is provided in the requested encoding, because the question may claim that the file has this encoding.
+        In binary mode, its bytes are the original ones, except for pandas, which decodes UTF-8 from bytes.
         """
-        encoding = "" if "b" in mode else str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
+        encoding = str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
+        if "b" in mode:
+            caller = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - the program or a package
+            encoding = "" if str(caller).startswith("pandas") else BINARY
         plain = re.sub(r"[\W_]", "", encoding).lower()
         reads = set(mode) <= set("rbtU")
         try:
@@ -106,7 +116,7 @@ class TableFiles:
             if kind in WORKBOOKS:
                 self._write_workbook(name, target)
             elif kind == JSON:
-                self._frames[name].to_json(target, orient="records", force_ascii=False)
+                self._frames[name]().to_json(target, orient="records", force_ascii=False)
             else:
                 self._write_text(name, target, "\t" if kind in TABULATED else ",", encoding)
         return target
@@ -133,7 +143,13 @@ class TableFiles:
 
     def _write_text(self, name: str, target: str, delimiter: str, encoding: str) -> None:
         content = self._contents[name]
-        text = self._frames[name].to_csv(index=False) if content is None else _decode(content, encoding)
+        original = self._originals[name]
+        if encoding == BINARY and delimiter == "," and original is not None:
+            with self._open(target, "wb") as file:
+                file.write(original)
+            return
+        encoding = "" if encoding == BINARY else encoding
+        text = self._frames[name]().to_csv(index=False) if content is None else _decode(content, encoding)
         with self._open(target, "w", encoding=encoding or "utf-8", errors="replace", newline="") as stream:
             if delimiter == ",":
                 stream.write(text)
@@ -141,7 +157,7 @@ class TableFiles:
                 csv.writer(stream, delimiter=delimiter).writerows(csv.reader(io.StringIO(text)))
 
     def _write_workbook(self, name: str, target: str) -> None:
-        frame = self._frames[name]
+        frame = self._frames[name]()
         written = f"{target}.draft.xlsx"
         # pandas writes columns of several levels only together with the index.
         frame.to_excel(written, index=frame.columns.nlevels > 1)

@@ -26,6 +26,7 @@ import tempfile
 import threading
 import traceback
 import types
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import kernel
@@ -191,6 +192,8 @@ class Program:
         if "plt" in self._code and "plt" not in self._names and "matplotlib" not in self._code:
             with contextlib.suppress(ImportError):
                 self._names["plt"] = importlib.import_module("matplotlib.pyplot")
+        if "IPython" in self._code or "get_ipython" in self._code:
+            _imitate_notebook(self._names)
         final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         self._evaluate(tree, "exec")
         if isinstance(final, ast.Expr):
@@ -221,6 +224,24 @@ class Program:
 def _display(*values: Any) -> None:
     for value in values:
         print(value)  # noqa: T201 - the program's output
+
+
+def _imitate_notebook(names: dict[str, Any]) -> None:
+    """Provide what programs import from IPython if it is not installed; commands of a notebook do nothing."""
+
+    class Shell:
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            return lambda *_, **_options: None
+
+    names["get_ipython"] = Shell
+    try:
+        import IPython  # type: ignore[import-not-found] # noqa: F401
+    except ImportError:
+        package: Any = types.ModuleType("IPython")
+        package.display = display = types.ModuleType("IPython.display")
+        vars(display).update(display=_display, clear_output=lambda **_: None, HTML=str, Markdown=str)
+        package.get_ipython = Shell
+        sys.modules.update({"IPython": package, "IPython.display": display})
 
 
 def _ignore_installations() -> None:
@@ -270,13 +291,15 @@ def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     header = json.loads(os.pread(PAYLOAD, size, 8))
     at = 8 + size
     files: dict[str, bytes | None] = {}
+    frames: dict[str, Callable[[], Any]] = {}
     for table in header["tables"]:
-        content = os.pread(PAYLOAD, table["size"], at)
-        names[table["name"]] = _frame(content, table["format"], table["header_rows"])
-        files[table["name"]] = content if table["format"] == "csv" else None
+        content, name = os.pread(PAYLOAD, table["size"], at), table["name"]
+        frames[name] = partial(_frame, content, table["format"], table["header_rows"])
+        names[name] = frames[name]()
+        files[name] = content if table["format"] == "csv" else None
         at += table["size"]
     if files:
-        TableFiles(files, {name: names[name] for name in files}).install()
+        TableFiles(files, frames).install()
     if header["stdin"] is not None:
         _provide_stdin(os.pread(PAYLOAD, header["stdin"], at))
     return str(header["code"]), list(header["earlier"]), bool(header["last"])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 from evalsuite.sandbox import TableFile, tiers
@@ -59,6 +60,7 @@ def test_a_program_prints_what_it_prints_in_plain_python(tier_lab: Lab, program:
         'd = pd.read_csv("table.tsv", sep="\\t")\nprint(d["a"].sum())',
         'import csv\nprint(sum(int(r["a"]) for r in csv.DictReader(open("/tmp/x/y.csv"))))',
         'from pathlib import Path\nprint(sum(int(l[0]) for l in Path("t.csv").read_text().split()[1:]))',
+        'import numpy\nprint(int(numpy.loadtxt("t.csv", delimiter=",", skiprows=1, usecols=0).sum()))',
         'import glob\nprint(pd.read_csv(glob.glob("*.csv")[0])["a"].sum())',
     ],
 )
@@ -76,6 +78,12 @@ NOTEBOOK = {
         "import os\nprint(os.path.exists('data.csv'), os.path.isfile('x.xlsx'), os.path.exists('data.bin'))",
         "True True False\n",
     ),
+    "a check by pathlib": (
+        "from pathlib import Path\nprint(Path('a.csv').exists(), Path('b.md').exists())",
+        "True False\n",
+    ),
+    "display by its module": ("from IPython.display import display, Markdown\ndisplay(Markdown('a'))", "a\n"),
+    "a command of a notebook": ("get_ipython().run_line_magic('matplotlib', 'inline')\nprint(1)", "1\n"),
     "a sheet by a name": ("print(pd.read_excel('report.xlsx', sheet_name='Sales')['a'].sum())", "3\n"),
     "a sheet by position": ("print(pd.read_excel('report.xlsx', sheet_name=0)['a'].sum())", "3\n"),
     "JSON by pandas": ("print(pd.read_json('data.json')['a'].sum())", "3\n"),
@@ -108,6 +116,18 @@ def test_a_table_in_gbk_is_decoded_where_no_encoding_is_named(tier_lab: Lab, cod
     tables = {"df": TableFile("城市,人名\n北京,朱镕基\n".encode("gbk"))}
     execution = tier_lab.run(f"print(*{code}['城市'], *{code}['人名'])", tables)
     assert (execution.stdout, execution.error) == ("北京 朱镕基\n", None)
+
+
+def test_a_table_that_the_program_has_changed_is_read_as_it_was(tier_lab: Lab) -> None:
+    code = "df['a'] = 0\nprint(pd.read_json('x.json')['a'].sum(), pd.read_excel('y.xlsx')['a'].sum())"
+    for table in (TABLES["df"], pd.DataFrame({"a": [1, 2]})):
+        assert tier_lab.run(code, {"df": table}).stdout == "3 3\n"
+
+
+def test_the_bytes_of_a_table_in_gbk_are_the_original_ones(tier_lab: Lab) -> None:
+    content = "城市,数\n北京,1\n".encode("gbk")
+    code = "print(open('df.csv', 'rb').read() == open('new.csv', mode='rb').read() == " + repr(content) + ")"
+    assert tier_lab.run(code, {"df": TableFile(content)}).stdout == "True\n"
 
 
 @pytest.mark.parametrize("content", ["a\nQuébec, Zürich\n".encode("latin-1"), "a\n北京".encode() + b"\xff\n"])

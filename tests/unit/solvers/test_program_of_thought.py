@@ -14,7 +14,8 @@ from evalsuite.solvers.program_text import find_program
 from evalsuite.solvers.programs import describe_tables, make_messages, program_of_thought
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from evalsuite.core.types import Transcript
 
@@ -139,6 +140,33 @@ def test_the_prompt_may_be_a_function_and_tables_may_come_from_anywhere(solve: C
 def test_a_table_that_cannot_be_loaded_is_an_error_of_the_case(solve: Callable[..., Transcript]) -> None:
     with pytest.raises(SandboxError, match=r"missing\.csv cannot be read"):
         solve(block("print(1)"), Sample("s", "?", metadata={"tables": {"df": "missing.csv"}}))
+
+
+def test_a_table_is_described_once_until_its_file_changes(program_runner: Any, scripted: Any, tmp_path: Path) -> None:
+    runner, sandbox = program_runner
+    file = tmp_path / "cities.csv"
+    file.write_bytes(b"city\nOslo\n")
+    written = 0
+
+    def describe(names: Sequence[str]) -> str:
+        nonlocal written
+        written += 1
+        return describe_tables(names)
+
+    solver = program_of_thought(sandbox=sandbox, describe=describe)
+
+    async def ask_twice() -> list[Any]:
+        model = scripted(*[block("print(1)")] * 2)
+        samples = [Sample(name, "How many?", metadata={"tables": {"df": file}}) for name in ("a", "b")]
+        await asyncio.gather(*(solver(sample, model) for sample in samples))
+        return [asked[-1].content for asked in model.asked]
+
+    first, second = runner.run(ask_twice())
+    assert "Oslo" in first == second
+    assert written == 1
+    file.write_bytes(b"city\nBergen\n")
+    assert all("Bergen" in prompt for prompt in runner.run(ask_twice()))
+    assert written == 2
 
 
 def test_a_description_that_fails_is_an_error_of_the_case(solve: Callable[..., Transcript]) -> None:
