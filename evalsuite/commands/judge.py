@@ -23,9 +23,9 @@ from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import mean_labels, read_sheet, read_weights
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges.certificate import certificate, labels_by_case
+from evalsuite.output.reports.judges.certificate import certificate, labelled_tally
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
-from evalsuite.results.judge_labels import JUDGE_METRICS, MUTATIONS, corrected_score
+from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Tally
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row
 
 SCORES = "scores.jsonl"  # The file in the folder `again/judge` that holds the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
@@ -260,40 +259,6 @@ def decide_judges(
             replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decide(gates, measured)
         ]
     return decisions
-
-
-def labelled_tally(
-    judge: JudgeResults,
-    people: Mapping[str, float],
-    sheets: Sequence[Mapping[str, float]] = (),
-    weights: Mapping[str, float] | None = None,
-) -> Tally:
-    """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
-    labels = labels_by_case(people, sheets)
-    return Tally(
-        tuple(
-            _make_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
-        )
-    )
-
-
-def _make_row(
-    row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float], weights: Mapping[str, float]
-) -> Row:
-    if row.case not in judge.scores:
-        return replace(row, outcome="error", facts={})
-    outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
-    tested = {MUTATIONS: outcomes} if outcomes else {}
-    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts=tested)
-    if label is None:
-        return scored
-    compared: dict[str, Any] = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
-    compared |= {"scale": list(judge.scale)} if judge.scale else {}
-    compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
-    if judge.verdict(label) is not None:
-        verdict = judge.people_verdict(labels)
-        compared["verdict"] = 0.5 if verdict is None else verdict
-    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
 
 
 def say_labels(decision: GateDecision, labels: int) -> str:

@@ -14,26 +14,25 @@ from evalsuite.results.judge_labels import (
     corrected_score,
     judge_ac1,
     judge_accuracy,
+    judge_alpha,
     judge_kappa,
     judge_rho,
     judge_sensitivity,
     judge_specificity,
+    judge_weighted_kappa,
     labelled_scores,
     labels_of,
 )
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from evalsuite.output.reports.judges.ballots import Judged
     from evalsuite.output.reports.section import Cell
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import RunView, Tally
 
     Question = tuple[str, Literal["nominal", "interval"], Sequence["Rating"]]
-    from collections.abc import Sequence
-
-    from evalsuite.results.tally import RunView
 
 JudgedValue = str | float
 RaterKind = Literal["judges", "epochs", "people"]
@@ -191,16 +190,38 @@ def _make_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tupl
     return tuple(kappas)
 
 
+MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (
+    (Column("Accuracy (%)", "percent"), judge_accuracy),
+    (Column("Sensitivity (%)", "percent"), judge_sensitivity),
+    (Column("Specificity (%)", "percent"), judge_specificity),
+    (Column("Kappa", "number", 2), judge_kappa),
+    (Column("AC1", "number", 2), judge_ac1),
+    (Column("Weighted kappa", "number", 2), judge_weighted_kappa),
+    (Column("Ordinal alpha", "number", 2), judge_alpha),
+    (Column("Spearman's rho", "number", 2), judge_rho),
+)
+OF_SCORES = (judge_weighted_kappa, judge_alpha)  # Measures that are left out where scores are verdicts.
+PEOPLE_COLUMNS = (*(column for column, _ in MEASURES), Column("Confusion"), Column("Labels", "count"))
+MEASURES_NOTE = (
+    "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "
+    "passes, specificity of their failures that it fails; the confusion counts people's verdict → the judge's. "
+    "Weighted kappa (quadratic), Krippendorff's ordinal alpha and Spearman's rho are of scores. Gates may demand them: "
+    "`judge.kappa >= 0.6 @95%`."
+)
 PEOPLE_NOTE = (
-    "Of cases whose sample's metadata has people's label under `human`. Accuracy, kappa and Gwet's AC1 are of "
-    "verdicts, rho is of scores. Sensitivity is the share of people's passes that the judge passes, specificity of "
-    "their failures that it fails; the confusion counts people's verdict → the judge's. Gates may demand them: "
-    "`judge.kappa >= 0.6 @95%`. The corrected mean is by prediction-powered inference; it needs 30 labels of a random "
-    "part of the cases, and as many cases without."
+    f"Of cases whose sample's metadata has people's label under `human`. {MEASURES_NOTE} The corrected mean is by "
+    "prediction-powered inference; it needs 30 labels of a random part of the cases, and as many cases without."
 )
 
 
-def confusion(tally: Tally) -> str:
+def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
+    """Measure the agreement of one score with people's labels; see `PEOPLE_COLUMNS`."""
+    verdicts = any(label.verdicts is not None for label in labelled_scores(tally))
+    measured = (None if verdicts and measure in OF_SCORES else measure(tally) for _, measure in MEASURES)
+    return (*measured, _count_confusion(tally) or None, len(labelled_scores(tally)))
+
+
+def _count_confusion(tally: Tally) -> str:
     """Count each combination of people's verdict and the judge's; empty without pass-or-fail verdicts."""
     both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
@@ -214,32 +235,13 @@ def people_table(views: Sequence[RunView]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for view in views:
         for score in dict.fromkeys(label.score for label in labelled_scores(view.tally)):
-            cases = labels_of(view.tally, score)
-            measures = (judge_accuracy, judge_sensitivity, judge_specificity, judge_kappa, judge_ac1, judge_rho)
-            agreement = [measure(cases) for measure in measures]
+            agreement = measure_against_people(labels_of(view.tally, score))
             name = f"{view.judge or 'the judge'} ({view.label})"
-            rows.append(
-                (
-                    name,
-                    score,
-                    *agreement,
-                    confusion(cases),
-                    len(cases),
-                    view.tally.mean(score),
-                    corrected_score(score, view.tally),
-                )
-            )
+            rows.append((name, score, *agreement, view.tally.mean(score), corrected_score(score, view.tally)))
     columns = (
         Column("Judge"),
         Column("Score"),
-        Column("Accuracy (%)", "percent"),
-        Column("Sensitivity (%)", "percent"),
-        Column("Specificity (%)", "percent"),
-        Column("Kappa", "number", 2),
-        Column("AC1", "number", 2),
-        Column("Spearman's rho", "number", 2),
-        Column("Confusion"),
-        Column("Labels", "count"),
+        *PEOPLE_COLUMNS,
         Column("Mean, all cases", "number", 3),
         Column("Corrected mean", "number", 3),
     )

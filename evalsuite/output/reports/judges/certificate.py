@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
+from evalsuite.output.reports.judges.agreement import (
+    MEASURES_NOTE,
+    PEOPLE_COLUMNS,
+    Rating,
+    agreement_rows,
+    measure_against_people,
+    measure_agreement,
+)
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
-from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measure_agreement
 from evalsuite.output.reports.judges.ballots import bias_table
 from evalsuite.output.reports.judges.estimates import corrected_mean, kappa_gain, mean_of_scores, rho_gain, share
 from evalsuite.output.reports.section import Block, Column, Section, Table
-from evalsuite.results.judge_labels import kappa, majority_verdict, rho, side, weighted_kappa
+from evalsuite.results.judge_labels import MUTATIONS, majority_verdict, rho, side
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -21,8 +28,7 @@ if TYPE_CHECKING:
 
     from evalsuite.output.reports.judges.agreement import Question
     from evalsuite.output.reports.section import Cell
-    from evalsuite.results.judge_labels import LabelPair
-    from evalsuite.results.tally import Estimate
+    from evalsuite.results.tally import Estimate, Row
 
 PLAIN = "rubric"  # the default name of a rubric's score
 
@@ -81,13 +87,14 @@ def certificate(
 
     Args:
         people: people's labels by case, on the judges' scale; empty without labels.
-        weights: the number of cases that a labelled case stands for, if cases were drawn by disagreement. Agreement is
-            then not tabulated, because the labelled cases are harder than the others.
+        weights: the number of cases that a labelled case stands for, if cases were drawn by disagreement. Agreement
+            beyond chance is then not measured, because the labelled cases are harder than the others.
     """
     random = people if not weights else {}
+    tallies = [labelled_tally(judge, people, sheets, weights) for judge in judges]
     blocks: list[Block | None] = [
         _make_judges(judges),
-        _make_agreement(judges, random, sheets) if random else None,
+        _make_agreement(judges, len(sheets), tallies) if people else None,
         sheets_table(sheets),
         _correct(judges, people, weights or {}) if people else None,
         _between(judges, random, labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
@@ -121,43 +128,48 @@ def _make_judges(judges: Sequence[JudgeResults]) -> Table:
     return Table("Judges", columns, rows)
 
 
-def _make_agreement(
-    judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]
-) -> Table:
-    labels, number = labels_by_case(people, sheets), len(sheets)
-    rows: list[tuple[Cell, ...]] = []
-    for judge in judges:
-        pairs = pair_labels(judge, people)
-        both = [
-            (judge.people_verdict(labels[case]), judge.verdict(judge.scores[case]))
-            for case in people
-            if case in judge.scores
-        ]
-        verdicts = [(label, score) for label, score in both if label is not None and score is not None]
-        cases = [str(at) for at in range(len(verdicts))]
-        right = share([float(label == score) for label, score in verdicts], cases)
-        weighted = None if judge.nominal else weighted_kappa(pairs)
-        rows.append((judge.name, right, kappa(verdicts), weighted, rho(pairs), len(pairs)))
-    columns = (
-        Column("Judge"),
-        Column("Accuracy (%)", "percent"),
-        Column("Kappa", "number", 2),
-        Column("Weighted kappa", "number", 2),
-        Column("Spearman's rho", "number", 2),
-        Column("Labels", "count"),
-    )
+def _make_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Sequence[Tally]) -> Table:
+    rows = [(judge.name, *measure_against_people(tally)) for judge, tally in zip(judges, tallies, strict=True)]
     note = (
-        f"Against the labels of {number} {'person' if number == 1 else 'people'}. Accuracy and kappa compare verdicts "
-        "with the verdict of most people; a case on which people are evenly divided has none. Weighted kappa "
-        "(quadratic) and rho compare scores with the mean of people's labels. Intervals are Wilson's and the "
-        "jackknife's, by case."
+        f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Verdicts are compared with the "
+        "verdict of most people; a case on which people are evenly divided has none. Scores are compared with the mean "
+        f"of people's labels. {MEASURES_NOTE}"
     )
-    return Table("Agreement with people", columns, rows, note)
+    return Table("Agreement with people", (Column("Judge"), *PEOPLE_COLUMNS), rows, note)
 
 
-def pair_labels(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair]:
-    """Pair people's label with the judge's score for each case that has both."""
-    return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
+def labelled_tally(
+    judge: JudgeResults,
+    people: Mapping[str, float],
+    sheets: Sequence[Mapping[str, float]] = (),
+    weights: Mapping[str, float] | None = None,
+) -> Tally:
+    """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
+    labels = labels_by_case(people, sheets)
+    return Tally(
+        tuple(
+            _make_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
+        )
+    )
+
+
+def _make_row(
+    row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float], weights: Mapping[str, float]
+) -> Row:
+    if row.case not in judge.scores:
+        return replace(row, outcome="error", facts={})
+    outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
+    tested = {MUTATIONS: outcomes} if outcomes else {}
+    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts=tested)
+    if label is None:
+        return scored
+    compared: dict[str, Any] = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
+    compared |= {"scale": list(judge.scale)} if judge.scale else {}
+    compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
+    if judge.verdict(label) is not None:
+        verdict = judge.people_verdict(labels)
+        compared["verdict"] = 0.5 if verdict is None else verdict
+    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
 
 
 def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float], weights: Mapping[str, float]) -> Table | None:
