@@ -5,6 +5,8 @@ Barres et al., "tau2-bench", arXiv 2506.07982. A domain's published files (`task
 methods and a `state()`:
 
     @benchmark("tau2", world=Airline)
+
+In some domains the customer has tools, too. The world has all of them, and `user_tools` names those of the customer.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import dataclasses
 import inspect
 import math
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +34,7 @@ from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import World, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.core.protocols import Model, Setup, Solver
@@ -47,6 +50,7 @@ class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
     world: Any = None  # A class with the domain's tools, or a function that makes such an object from the sample.
+    user_tools: Sequence[str] = ()  # Names of the world's tools that only the customer has.
     domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
 
@@ -62,8 +66,39 @@ class Tau2Options:
 
     @property
     def own_world(self) -> World:
-        """Return the world; a plain class is taken to keep all state in memory."""
-        return self.world if isinstance(self.world, World) else World(self.world, outside=False)
+        """Return the world in a task's initial state; a plain class is taken to keep all state in memory."""
+        world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
+        world.prepare = make_initial_calls
+        return world
+
+
+async def make_initial_calls(world: Any, sample: Sample) -> None:
+    """Call the methods with which a task begins: those of its initial actions, and the tools of its history."""
+    for name, arguments, is_tool in sample.metadata["initial_calls"]:
+        method = _find_method(world, name)
+        if method is None:
+            raise SettingsError(f"tau2: task {sample.id} begins with {name!r}, and the world has no such method")
+        try:
+            result = method(**arguments)
+            await result if inspect.isawaitable(result) else None
+        except Exception:
+            # A call of the history may have failed in the published conversation, too.
+            if not is_tool:
+                raise
+
+
+def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
+    method = None if name.startswith("_") else getattr(world, name, None)
+    return method if callable(method) else None
+
+
+def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], bool]]:
+    """List the calls that lead to a task's initial state, and whether each is of a tool."""
+    actions = [
+        (call["func_name"], call.get("arguments") or {}, False) for call in state.get("initialization_actions") or []
+    ]
+    written = [call for message in state.get("message_history") or [] for call in message.get("tool_calls") or []]
+    return [*actions, *((call["name"], call.get("arguments") or {}, True) for call in written)]
 
 
 def _find_folder(setup: Setup) -> Path:
@@ -81,15 +116,22 @@ def read_policy(setup: Setup) -> str:
 def load(setup: Setup) -> Dataset:
     """Load one sample per task."""
     path = _find_folder(setup) / TASKS
-    samples = [
-        _make_sample(expect(task, dict, path, f"task {number}"), path, f"task {number}")
-        for number, task in enumerate(read_json(path, list), 1)
-    ]
-    return Dataset(samples, f"{path.parent.name}/{path.name}")
+    options = Tau2Options.of(setup)
+    samples, left_out = [], []
+    for number, task in enumerate(read_json(path, list), 1):
+        sample = _make_sample(expect(task, dict, path, f"task {number}"), path, f"task {number}")
+        users = {action["name"] for action in sample.metadata["actions"] if action.get("requestor") == "user"}
+        if users <= set(options.user_tools):
+            samples.append(sample)
+        else:
+            left_out.append(f"{sample.id} ({', '.join(sorted(users - set(options.user_tools)))})")
+    note = f"; left out, because user_tools lacks the customer's tools: {', '.join(left_out)}" if left_out else ""
+    return Dataset(samples, f"{path.parent.name}/{path.name}{note}")
 
 
 def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = take(task, "user_scenario", dict, path, where)
+    state = task.get("initial_state") or {}
     criteria = task.get("evaluation_criteria") or {}
     goal, knowledge = _make_instructions(scenario, path, where)
     return Sample(
@@ -98,21 +140,19 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
         tags={"basis": " and ".join(criteria.get("reward_basis") or ["nothing"])},
         metadata={
             "knows": knowledge,
-            # Count only the agent's actions, because in some tasks the customer has tools, too.
-            "actions": [
-                action
-                for action in criteria.get("actions") or []
-                if action.get("requestor", "assistant") == "assistant"
-            ],
+            "actions": list(criteria.get("actions") or []),
             "communicate": list(criteria.get("communicate_info") or []),
             "basis": list(criteria.get("reward_basis") or []),
             "env_assertions": list(criteria.get("env_assertions") or []),
             "nl_assertions": list(criteria.get("nl_assertions") or []),
             "initial_state": task.get("initial_state"),
+            "initial_calls": _list_initial_calls(state),
+            # The agent sees neither the customer's calls nor their results.
             "history": [
                 message
-                for message in (task.get("initial_state") or {}).get("message_history") or []
+                for message in state.get("message_history") or []
                 if message.get("requestor", "assistant") == "assistant"
+                and not (message["role"] == "user" and message.get("tool_calls"))
             ],
         },
     )
@@ -146,6 +186,7 @@ def read_history(sample: Sample) -> list[Message]:
     ]
 
 
+CALLS = ("call", "user_call")  # Kinds of the events of calls: the agent's, and the customer's.
 BY_JUDGE = "NL_ASSERTION"
 BASES = {
     "DB": "db",
@@ -180,7 +221,7 @@ class Reward:
         scores = {
             "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
             "communicate": float(_is_told(sample, transcript)),
-            "actions": float(agrees("superset", _list_actions(sample), tool_uses(transcript))),
+            "actions": float(agrees("superset", _list_actions(sample), _list_made(transcript))),
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.check_assertions(sample, transcript))
@@ -196,14 +237,14 @@ class Reward:
         """Tell whether all of the task's assertions hold in a fresh world after the calls of the transcript."""
         # A call of a tool that does not exist has changed nothing.
         known = {document.name for document in self.world.documents}
-        calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] == "call"]
+        calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
         async with self._repeat(sample, made_calls) as world:
             made = await world.object()
             for assertion in sample.metadata["env_assertions"]:
                 name = str(assertion["func_name"])
-                method = None if name.startswith("_") else getattr(made, name, None)
-                if not callable(method):
+                method = _find_method(made, name)
+                if method is None:
                     raise ScoringError(f"the world of tau2 has no method {name!r}, which task {sample.id} asserts by")
                 value = method(**(assertion.get("arguments") or {}))
                 value = await value if inspect.isawaitable(value) else value
@@ -263,6 +304,14 @@ class JudgedReward:
         return sign_scores({"nl_assertions": note, **reward}, signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 
 
+def _list_made(transcript: Transcript) -> list[ToolUse]:
+    """List the agent's calls and the customer's."""
+    return [
+        *tool_uses(transcript),
+        *(ToolUse(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] == CALLS[1]),
+    ]
+
+
 def _list_actions(sample: Sample) -> list[ToolUse]:
     return [ToolUse(action["name"], _select_arguments(action), partial=True) for action in sample.metadata["actions"]]
 
@@ -290,7 +339,12 @@ def _make_solver(setup: Setup) -> Solver:
 
     options = Tau2Options.of(setup)
     policy = read_policy(setup)
-    talk = conversation(user=Persona(), world=options.own_world, policy=policy, max_turns=options.max_turns)
+    talk = conversation(
+        user=Persona(tools=tuple(options.user_tools)),
+        world=options.own_world,
+        policy=policy,
+        max_turns=options.max_turns,
+    )
     return dataclasses.replace(talk, history=read_history)
 
 

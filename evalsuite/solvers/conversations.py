@@ -14,7 +14,8 @@ from evalsuite.solvers.applications import Application
 from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.services import Exchange
 from evalsuite.solvers.tool_protocols import Functions, tool_loop
-from evalsuite.tools.worlds import World, open_tools
+from evalsuite.tools.simulated import GREETING, Persona, show_line
+from evalsuite.tools.worlds import EpisodeTools, World, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
     from evalsuite.tools.simulated import Speaker
-    from evalsuite.tools.worlds import EpisodeTools, OpenWorld, ToolSource
+    from evalsuite.tools.worlds import OpenWorld, ToolSource
+
+
+MAX_AGENT_TURNS = 30  # Maximum number of the model's messages, with calls or not, for one message of a conversation.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,10 @@ class Conversation:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         effects: Effects = getattr(model, "effects", None) or Effects()
-        async with open_tools(self.tools, sample, effects) as opened:
+        async with open_tools(self.tools, sample, effects) as every:
+            user, opened = self.user, every
+            if isinstance(user, Persona) and user.tools:
+                user, opened = _open_user(user, sample, model, every, effects)
             silent = dataclasses.replace(sample, input=())
             episode: Episode | ApplicationEpisode
             if isinstance(self.agent, ToolLoop):
@@ -53,7 +60,7 @@ class Conversation:
             episode.messages += history
             who = {"user": "user", "assistant": "agent"}
             spoken = [(who[one.role], one.content) for one in history if one.role in who and one.content]
-            ended = await self._talk(episode, sample, model, spoken)
+            ended = await self._talk(episode, user, sample, model, spoken)
             transcript = await episode.transcript()
         answer = next((text for who, text in reversed(spoken) if who == "agent"), "")
         exchanges = sum(who == "user" for who, _ in spoken)
@@ -61,14 +68,21 @@ class Conversation:
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
     async def _talk(
-        self, episode: Episode | ApplicationEpisode, sample: Sample, model: Model, spoken: list[tuple[str, str]]
+        self,
+        episode: Episode | ApplicationEpisode,
+        user: Speaker,
+        sample: Sample,
+        model: Model,
+        spoken: list[tuple[str, str]],
     ) -> str:
         """Run the conversation and return the reason for its end."""
         # A history that ends with the user or a tool waits for the agent.
         is_agents_turn = bool(spoken) and episode.messages[-1].role != "assistant"
         for _ in range(self.max_turns):
             if not is_agents_turn:
-                line = await self.user.speak(sample, spoken, model)
+                line = await user.speak(sample, spoken, model)
+                if isinstance(user, UserEpisode):
+                    episode.events += user.take_calls()
                 if line is None:
                     return "user"
                 spoken.append(("user", line))
@@ -82,6 +96,42 @@ class Conversation:
             if self.until is not None and self.until(answer):
                 return "until"
         return "exchange limit"
+
+
+class UserEpisode:
+    """A persona with tools: an episode of the model that plays it, whose answers are the user's messages."""
+
+    def __init__(self, persona: Persona, episode: Episode) -> None:
+        self._persona, self._episode = persona, episode
+        self._heard = self._taken = 0
+
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
+        """Show the user's model what was said since its last message, and return its next one."""
+        self._episode.messages += map(show_line, spoken[self._heard :])
+        self._heard = len(spoken) + 1
+        text = await self._episode.reply()
+        return self._persona.read_line(text or "", "it only used tools" if text is None else "an empty message")
+
+    def take_calls(self) -> list[Mapping[str, Any]]:
+        """Return the events of the user's calls since the last time, under a kind of their own."""
+        new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
+        return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
+
+
+def _open_user(
+    persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
+) -> tuple[UserEpisode, EpisodeTools]:
+    """Open the episode of a persona with tools; return it and the tools that are left to the agent."""
+    tools = {tool.document.name: tool for tool in opened.tools}
+    if unknown := [name for name in persona.tools if name not in tools]:
+        raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
+    params: Any = {"temperature": 0, "max_tokens": persona.max_tokens}
+    loop = tool_loop([], system=persona.write_role(sample), ending="text", max_turns=MAX_AGENT_TURNS, **params)
+    greeted = dataclasses.replace(sample, input=(GREETING,))
+    own = EpisodeTools([tools[name] for name in persona.tools], [])
+    episode = Episode(loop, greeted, persona.find_player(model), own, effects)
+    rest = [tool for name, tool in tools.items() if name not in persona.tools]
+    return UserEpisode(persona, episode), EpisodeTools(rest, opened.worlds)
 
 
 class ApplicationEpisode:
@@ -157,7 +207,7 @@ def conversation(
                 "conversation: policy and injected faults need tools that evalsuite runs; an application has its own"
             )
         return Conversation(agent, user, max_turns, worlds, until)
-    loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=30)
+    loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=MAX_AGENT_TURNS)
     if not isinstance(loop.protocol, Functions) or loop.protocol.finishes:
         raise SettingsError("the agent of a conversation answers in plain text: tool_loop(..., ending='text')")
     protocol = loop.protocol if policy is None else dataclasses.replace(loop.protocol, system=policy)

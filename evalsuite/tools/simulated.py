@@ -212,6 +212,15 @@ What you know, to be told when you are asked for it:
 Say {end} and nothing else when {stop}."""
 
 
+GREETING = Message("user", "Hello, how can I help you?")
+
+
+def show_line(line: tuple[str, str]) -> Message:
+    """Turn a line of the conversation into a message for the model that plays the user."""
+    who, text = line
+    return Message("assistant" if who == "user" else "user", text)
+
+
 class Speaker(Protocol):
     """A user who talks to the agent in a conversation."""
 
@@ -248,12 +257,14 @@ class Persona:
         knows: what the person can say when asked; None means `knows` of the sample's metadata.
         stop: when the person ends the conversation, as a clause that follows "when".
         max_tokens: limit of one line.
+        tools: names of the world's tools that the person uses and the agent does not have.
     """
 
     goal: str | None = None
     knows: str | None = None
     stop: str = "you have what you want, or see that you will not get it"
     max_tokens: int = 300
+    tools: Sequence[str] = ()
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
         """Let the model write the person's next line.
@@ -263,18 +274,26 @@ class Persona:
             ToolError: the model said nothing.
             ModelError: the call failed for good.
         """
+        player = self.find_player(model)
+        prompt = [Message("system", self.write_role(sample)), GREETING, *map(show_line, spoken)]
+        completion = await player.chat(prompt, temperature=0, max_tokens=self.max_tokens)
+        return self.read_line(completion.text, completion.finish_reason)
+
+    def find_player(self, model: Model) -> Model:
+        """Find the model that plays the person."""
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")
-        prompt = [Message("system", self._write_role(sample)), Message("user", "Hello, how can I help you?")]
-        prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
-        completion = await find_player(model, name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)
-        text = completion.text.strip()
-        if not text:
-            raise ToolError(f"{name}, which plays the user, said nothing ({completion.finish_reason})")
-        return None if END in text else text
+        return find_player(model, name, base_url)
 
-    def _write_role(self, sample: Sample) -> str:
+    def read_line(self, text: str, reason: str) -> str | None:
+        """Read what the person says; None ends the conversation."""
+        if not text.strip():
+            raise ToolError(f"the model that plays the user said nothing ({reason})")
+        return None if END in text else text.strip()
+
+    def write_role(self, sample: Sample) -> str:
+        """Write the system prompt of the model that plays the person."""
         goal = str(sample.input) if self.goal is None else self.goal
         knows = str(sample.metadata.get("knows", "nothing more")) if self.knows is None else self.knows
         return _PERSON_ROLE.format(goal=goal, knows=knows, stop=self.stop, end=END)

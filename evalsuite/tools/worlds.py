@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -16,7 +17,7 @@ from evalsuite.gateway.handle import Effects
 from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
@@ -124,6 +125,8 @@ class World:
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
         self.make, self.outside = make, outside
         self.injected = InjectedFaults()
+        # Brings a new object to the initial state of a sample; None leaves it as it was made.
+        self.prepare: Callable[[Any, Sample], Awaitable[None]] | None = None
 
     @property
     def documents(self) -> list[ToolDocument]:
@@ -150,7 +153,7 @@ class World:
         documents = self.documents
         if documents and tool not in {document.name for document in documents}:
             raise SettingsError(f"{self.make!r} has no tool {tool!r}, so it cannot go wrong")
-        changed = World(self.make, outside=self.outside)
+        changed = copy(self)
         changed.injected = self.injected.plus(tool, at, kind, detail)
         return changed
 
@@ -192,6 +195,13 @@ class OpenWorld:
         make = self.world.make
         world = await make(self.sample) if is_async(make) else await in_thread(make, self.sample)
         world = await world if inspect.isawaitable(world) else world
+        world = await self._enter(world)
+        if self.world.prepare is not None:
+            await self.world.prepare(world, self.sample)
+        return world
+
+    async def _enter(self, world: Any) -> Any:
+        """Enter the object if it is a context manager, and see to its closing."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
         if hasattr(world, "__enter__"):

@@ -60,6 +60,20 @@ class Rail:
         self.tickets[number] = "cancelled"
         return "done"
 
+    @tool
+    def restart(self) -> str:
+        """Restarts the customer's phone."""
+        self.power = "on"
+        return "restarted"
+
+    def turn_off(self, since: str) -> None:
+        self.power = f"off since {since}"
+
+    def assert_power(self, power: str) -> bool:
+        return self.power == power
+
+    power = "unknown"
+
     def state(self) -> dict[str, str]:
         return self.tickets
 
@@ -72,21 +86,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 def setup(folder: Path, **more: Any) -> Setup:
-    return Setup("m", data=folder, args={"world": Rail, **more})
+    return Setup("m", data=folder, args={"world": Rail, "user_tools": ["restart"], **more})
 
 
 def test_a_task_becomes_a_customer_and_what_is_expected_of_the_agent(folder: Path) -> None:
     (sample,) = TAU2.load(setup(folder)).samples
     assert (sample.id, sample.input) == ("7", "You are in a hurry.\n\nYou want to cancel R1.\n\nInsist once.")
     assert sample.metadata["knows"] == "You are Ada."
-    assert [action["name"] for action in sample.metadata["actions"]] == ["look", "cancel"]
+    assert [action["name"] for action in sample.metadata["actions"]] == ["look", "cancel", "restart"]
     solver: Any = TAU2.solver(setup(folder))
     agent: Any = solver.agent
     assert (agent.protocol.system, solver.max_turns) == ("Be kind.", 30)
 
 
 def episode(state: dict[str, str], *tools: str, text: str = "You get $1250 back.") -> Transcript:
-    events = tuple({"kind": "call", "tool": name, "arguments": {"number": "R1"}} for name in tools)
+    events = tuple(
+        {"kind": "user_call", "tool": name, "arguments": {}}
+        if name == "restart"
+        else {"kind": "call", "tool": name, "arguments": {"number": "R1"}}
+        for name in tools
+    )
     return Transcript(text, (Message("assistant", text),), events=events, facts={"state": state})
 
 
@@ -96,11 +115,11 @@ LEFT = {"R1": "cancelled", "R2": "booked"}
 @pytest.mark.parametrize(
     ("transcript", "db", "communicate", "actions", "reward"),
     [
-        (episode(LEFT, "look", "cancel"), 1, 1, 1, 1),
+        (episode(LEFT, "look", "cancel", "restart"), 1, 1, 1, 1),
         # The world counts, and not how it came about.
         (episode(LEFT, "cancel"), 1, 1, 0, 1),
         (episode({"R1": "booked", "R2": "booked"}, "look"), 0, 1, 0, 0),
-        (episode(LEFT, "look", "cancel", text="Done."), 1, 0, 1, 0),
+        (episode(LEFT, "look", "cancel", text="Done."), 1, 0, 0, 0),
     ],
 )
 def test_a_conversation_is_rewarded_as_its_task_says(
@@ -256,3 +275,85 @@ def test_an_action_that_the_world_does_not_know_is_an_error(folder: Path) -> Non
     (scorer,) = TAU2.scorers(setup(folder))
     with pytest.raises(ScoringError, match="has no tool 'fly', which task 7 uses"):
         asyncio.run(scorer(sample, episode(LEFT)))  # type: ignore[arg-type, operator]
+
+
+def test_tasks_that_need_the_customer_s_tools_are_left_out_by_name(folder: Path) -> None:
+    dataset = TAU2.load(Setup("m", data=folder, args={"world": Rail}))
+    assert list(dataset.samples) == []
+    assert dataset.source.endswith("left out, because user_tools lacks the customer's tools: 7 (restart)")
+
+
+STATE = {
+    "initialization_actions": [
+        {"env_type": "user", "func_name": "turn_off", "arguments": {"since": "noon"}},
+        {"env_type": "assistant", "func_name": "cancel", "arguments": {"number": "R2"}},
+    ]
+}
+
+
+class Players:
+    """Plays the agent and the customer, whose model has its tool alone."""
+
+    name, overrides, user_model = "agent", dict[str, Any](), ("customer", None)
+
+    def __init__(self, role: str = "agent", asked: list[Any] | None = None) -> None:
+        self.role: str = role
+        self.asked: list[Any] = [] if asked is None else asked
+
+    def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Players:
+        assert base_url is None and epoch is None  # noqa: PT018 - how a player is asked for
+        return Players(name, self.asked)
+
+    async def chat(self, prompt: Any, *, tools: Any = (), **_: Any) -> Completion:
+        offered = [entry["function"]["name"] for entry in tools]
+        self.asked.append((self.role, offered, [message.role for message in prompt], prompt[-1].content))
+        last = prompt[-1].content
+        if self.role == "agent":
+            return Completion("Please restart." if last == "It is off." else "You get 1250 back.")
+        if last == "Please restart.":
+            return Completion("", tool_calls=(ToolCall("u", "restart", "{}"),))
+        return Completion({"Hello, how can I help you?": "It is off.", "restarted": "It is on."}.get(last, "###END###"))
+
+
+ROLES = ("user", "assistant", "user")
+
+
+def test_the_customer_s_model_uses_its_own_tools(folder: Path) -> None:
+    on = [assertion("assert_power", power="on")]
+    criteria = {
+        "actions": [{"name": "restart", "arguments": {}, "requestor": "user"}],
+        "env_assertions": on,
+        "reward_basis": ["DB", "ENV_ASSERTION", "ACTION"],
+    }
+    sample = load_with(folder, initial_state=STATE, criteria=criteria)
+    players = Players()
+    solver: Any = TAU2.solver(setup(folder))
+    transcript = asyncio.run(solver(sample, players))
+    assert transcript.facts["state"] == {"R1": "booked", "R2": "cancelled"}
+    assert [event["kind"] for event in transcript.events] == ["user", "turn", "user_call", "user", "turn"]
+    assert players.asked == [
+        ("customer", ["restart"], ["system", "user"], "Hello, how can I help you?"),
+        ("agent", ["look", "cancel"], ["system", "user"], "It is off."),
+        ("customer", ["restart"], ["system", *ROLES], "Please restart."),
+        ("customer", ["restart"], ["system", *ROLES, "assistant", "tool"], "restarted"),
+        ("agent", ["look", "cancel"], ["system", *ROLES], "It is on."),
+        ("customer", ["restart"], ["system", *ROLES, "assistant", "tool", "assistant", "user"], "You get 1250 back."),
+    ]
+    (scorer,) = TAU2.scorers(setup(folder))
+    scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
+    assert (scores["db"], scores["env_assertions"], scores["actions"], scores["reward"]) == (1, 1, 1, 1)
+    silent = dataclasses.replace(transcript, events=transcript.events[:2])
+    scores = asyncio.run(scorer(sample, silent))  # type: ignore[arg-type, operator]
+    assert (scores["db"], scores["env_assertions"], scores["actions"], scores["reward"]) == (1, 0, 0, 0)
+
+
+def test_calls_of_the_history_are_made_before_the_conversation(folder: Path) -> None:
+    called = {"role": "assistant", "tool_calls": [{"id": "c", "name": "cancel", "arguments": {"number": "R1"}}]}
+    state = {"message_history": [{"role": "user", "content": "Cancel R1."}, called, {"role": "tool", "id": "c"}]}
+    sample = load_with(folder, initial_state=state)
+    solver: Any = TAU2.solver(setup(folder))
+    transcript = asyncio.run(dataclasses.replace(solver, user=Scripted([]))(sample, Players()))
+    assert transcript.facts["state"] == LEFT
+    unknown = load_with(folder, initial_state={"initialization_actions": [{"func_name": "fly"}]})
+    with pytest.raises(SettingsError, match="task 7 begins with 'fly', and the world has no such method"):
+        asyncio.run(solver(unknown, Players()))
