@@ -27,7 +27,7 @@ from evalsuite.judges.mutations import (
     rewrite,
     trick,
 )
-from evalsuite.judges.prompts import OFFICE, mark_sections
+from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.judges.scorers import JudgeScorer
 from evalsuite.models.function import FunctionBackend
@@ -212,7 +212,7 @@ class _JudgeCalls:
 
     async def _ask(self, prompt: str) -> str:
         try:
-            completion = await self._judge().chat([Message("system", OFFICE), Message("user", prompt)])
+            completion = await self._judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
         except (RequestRefused, CallFailed):
             return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
 from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, OnScale, Reading
-from evalsuite.judges.judgements import CANNOT_TELL, tells
+from evalsuite.judges.judgements import CANNOT_TELL, has_result
 from evalsuite.judges.parsing import (
     CLOSING,
     OPENING,
@@ -241,10 +241,10 @@ class Each(OnScale):
         told = [
             (f"{at}. {item}"[:LONGEST_ITEM], reading)
             for at, (item, reading) in enumerate(zip(items, readings, strict=True), 1)
-            if reading.tells
+            if reading.decided
         ]
-        if not tells(len(told), len(items)):
-            return Reading(math.nan, next(reading.reason for reading in readings if not reading.tells))
+        if not has_result(len(told), len(items)):
+            return Reading(math.nan, next(reading.reason for reading in readings if not reading.decided))
         scores = [reading.value for _, reading in told]
         name, worst = min(told, key=lambda one: one[1].value)
         value = _average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
@@ -335,9 +335,9 @@ class Checklist:
 
     @property
     def worst(self) -> float:
-        return math.fsum(weight for weight in self.weights.values() if weight < 0) / self._find_most()
+        return math.fsum(weight for weight in self.weights.values() if weight < 0) / self._sum_positive_weights()
 
-    def _find_most(self) -> float:
+    def _sum_positive_weights(self) -> float:
         return math.fsum(weight for weight in self.weights.values() if weight > 0)
 
     def request(self) -> str:
@@ -354,7 +354,9 @@ class Checklist:
 
     def read(self, text: str) -> Reading:
         answers = self.answers(text)
-        value = math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / self._find_most()
+        value = (
+            math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / self._sum_positive_weights()
+        )
         missed = [
             f"{'met' if met else 'not met'}: {one}{f' ({why})' if why else ''}"
             for one, (met, why) in answers.items()

@@ -97,7 +97,7 @@ class Reading:
     parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
 
     @property
-    def tells(self) -> bool:
+    def decided(self) -> bool:
         """Whether the judge has a verdict."""
         return not math.isnan(self.value)
 
@@ -235,7 +235,7 @@ class ScoresForm:
     def parse(self, text: str) -> Opinion:
         return Opinion(read_scores(text, self.aspects))
 
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(mean_scores(opinions))
 
 
@@ -263,7 +263,7 @@ class PairedScores:
         places = [replace(self.aspect, name=label) for label in PLACES]
         return _as_scores(*read_scores(text, places, PLACES).values())
 
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
         means = mean_scores(opinions)
         return _as_scores(means["first"], means["second"])
 
@@ -296,7 +296,7 @@ class ChoiceForm:
     def _list_words(self) -> tuple[str, ...]:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
 
 
@@ -314,7 +314,7 @@ class GradedChoice(ChoiceForm):
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _as_preference(read)
 
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
         return _as_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
 
 

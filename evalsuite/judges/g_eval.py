@@ -17,7 +17,7 @@ from evalsuite.core.types import Message
 from evalsuite.judges.asking import ask_until_parsed, gather_readable, read_speech
 from evalsuite.judges.forms import QUALITY, read_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, better
-from evalsuite.judges.prompts import OFFICE
+from evalsuite.judges.prompts import SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from evalsuite.judges.prompts import JudgedInput
 
 MOST_SAMPLES = 20
-STARS = replace(QUALITY, high=5)
+FIVE_POINTS = replace(QUALITY, high=5)
 ALTERNATIVES = 20  # Alternatives to request for each token: the maximum of OpenAI's API.
-LITTLE = 0.5  # An expected score is flagged if the total probability of all scores is lower than this.
+LOW_MASS = 0.5  # An expected score is flagged if the total probability of all scores is lower than this.
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
 THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
@@ -52,7 +52,7 @@ class WeightedScore:
 
     def plain(self) -> dict[str, Any]:
         """Return the facts `method` and `mass`, and `little` if the scores' total probability is low."""
-        little = {"little": True} if self.mass < LITTLE else {}
+        little = {"little": True} if self.mass < LOW_MASS else {}
         return {"method": self.method, "mass": self.mass, **little}
 
 
@@ -60,7 +60,9 @@ class WeightedScore:
 class Weighted:
     """Scores each aspect of each answer separately; of two answers, the one with the higher score is better."""
 
-    aspects: tuple[Likert, ...] = (STARS,)  # Aspects on scales of one-digit numbers, so that a score is one token.
+    aspects: tuple[Likert, ...] = (
+        FIVE_POINTS,
+    )  # Aspects on scales of one-digit numbers, so that a score is one token.
     samples: int = MOST_SAMPLES  # The number of samples to draw if the backend returns no log-probabilities.
     attempts: int = 3  # Maximum answers to request, until one can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
@@ -89,7 +91,7 @@ class Weighted:
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights})
 
     def prompts(self) -> Sequence[str]:
-        return (OFFICE, REQUEST, *([STEPS] if self.steps else []))
+        return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
     def _split(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
         if len(subject.answers) == 1:
@@ -100,7 +102,10 @@ class Weighted:
     async def _expect(self, name: str, subject: JudgedInput, aspect: Likert, model: Model) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe(), steps=steps)
-        prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}", parts=subject.media)]
+        prompt = [
+            Message("system", SYSTEM_PROMPT),
+            Message("user", f"{subject.shown()}\n\n{request}", parts=subject.media),
+        ]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}

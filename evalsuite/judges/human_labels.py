@@ -14,15 +14,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Sample
 
-LABELS: Mapping[str, float] = {
-    "yes": 1.0,
-    "no": 0.0,
-    "true": 1.0,
-    "false": 0.0,
-    "first": 1.0,
-    "tie": 0.5,
-    "second": 0.0,
-}
+OF_COMPARISONS: Mapping[str, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
+LABELS: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, **OF_COMPARISONS}
 """Words that are accepted as labels, with their numbers."""
 
 
@@ -52,6 +45,8 @@ def people_facts(
         nominal: whether scores are categories rather than points on a scale.
     """
     human = sample.metadata.get("human")
+    if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:
+        return {}  # The label belongs to the case's comparisons.
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
     labels = {name: _sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
     low, high = scale or (-math.inf, math.inf)

@@ -129,7 +129,7 @@ class Form(Protocol):
         """Read the opinion, where `first` is the answer that was shown first."""
         ...
 
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
         """Combine several opinions, where `first` is the case's first answer."""
         ...
 
@@ -165,7 +165,7 @@ class Round:
     log: Log
 
 
-def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
+def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
     """Combine the ballots for all orders of the answers into one result.
 
     If ballots are missing, both orders keep equal weight, because one order corrects the position bias of the other.
@@ -180,12 +180,12 @@ def settle_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
-    told = all(tells(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
-    opinion = _settle_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
+    told = all(has_result(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
+    opinion = _combine_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
     return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
 
 
-def tells(verdicts: int, judgements: int) -> bool:
+def has_result(verdicts: int, judgements: int) -> bool:
     """Tell whether there is a result: more than half of the readable judgements have a verdict."""
     return 2 * verdicts > judgements
 
@@ -195,11 +195,11 @@ def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, M
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 
-def _settle_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
+def _combine_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
     alike = len({len(order) for order in orders}) == 1
     if alike or any(not opinion.scores for order in orders for opinion in order):
-        return form.settle([opinion for order in orders for opinion in order])
-    return form.settle([form.settle(order) for order in orders])
+        return form.combine([opinion for order in orders for opinion in order])
+    return form.combine([form.combine(order) for order in orders])
 
 
 def signature(kind: str, models: Sequence[Model], *content: Any) -> str:

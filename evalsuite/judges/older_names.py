@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.core.keywords import generation_params
 from evalsuite.judges.forms import QUALITY, ScoresForm
-from evalsuite.judges.g_eval import MOST_SAMPLES, STARS
+from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
 from evalsuite.judges.rubrics import rubric
 from evalsuite.judges.scorers import JudgeScorer, Sampled, read_aspects
 
@@ -40,5 +40,7 @@ def weighted(
     """Compute expected scores: `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
     return cast(
         "JudgeScorer",
-        rubric(read_aspects(aspects, STARS), compare=rival or (), samples=samples, aggregate="expected", **options),
+        rubric(
+            read_aspects(aspects, FIVE_POINTS), compare=rival or (), samples=samples, aggregate="expected", **options
+        ),
     )

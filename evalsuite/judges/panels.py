@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import ask_until_parsed, read_speech, wait_for_all
-from evalsuite.judges.judgements import Ballot, Round, settle_rounds
-from evalsuite.judges.prompts import OFFICE, REASONS, mark_sections
+from evalsuite.judges.judgements import Ballot, Round, combine_rounds
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
 Stage = Literal["talk", "judgement", "secret ballot"]
-SEATED = "{prompt} You sit on a panel and are called {name}. {office}"
+ROLE_PROMPT = "{prompt} You sit on a panel and are called {name}. {office}"
 TASK = "The task of the panel: {task} Do not let the order of the answers sway you.\n"
 TALK = (
     "It is your turn to talk, {name}. Say briefly what you make of it and how you see what the others said. "
     "The scores are given in a later turn."
 )
 JUDGEMENT = "It is your turn, {name}, and this is the last turn. You need not agree with the others.\n"
-SUM_UP = (
+SUMMARY_PROMPT = (
     "You take the minutes of a panel. In a few sentences, sum up who held what and for which reasons. Add "
-    f"nothing of your own. {OFFICE}"
+    f"nothing of your own. {SYSTEM_PROMPT}"
 )
 
 
@@ -109,7 +109,7 @@ class Wording:
 
     def describe(self, debater: DebaterRole) -> str:
         """Write who the debater is; this text is the system message of its prompts."""
-        return SEATED.format(prompt=debater.prompt, name=debater.name, office=OFFICE)
+        return ROLE_PROMPT.format(prompt=debater.prompt, name=debater.name, office=SYSTEM_PROMPT)
 
     def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
         """Write a prompt for one debater.
@@ -129,12 +129,12 @@ class Wording:
     def ask_for_summary(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
         """Write the prompt of the summarizer."""
         text = mark_sections([*subject.parts(), *((f"said by {speaker}", text) for speaker, text in spoken)])
-        return [Message("system", SUM_UP), Message("user", text, parts=subject.media)]
+        return [Message("system", SUMMARY_PROMPT), Message("user", text, parts=subject.media)]
 
     def list_sentences(self) -> Sequence[str]:
         """List the sentences of the prompts, for the judge's signature."""
         task, request = self.form.task(), self.form.request("End")
-        return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
+        return (SYSTEM_PROMPT, ROLE_PROMPT, TASK, TALK, JUDGEMENT, REASONS, SUMMARY_PROMPT, task, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Panel:
         exchanged = replace(subject, answers=subject.answers[::-1])
         debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
         rounds = await wait_for_all(debate.hold() for debate in debates)
-        assessment = settle_rounds(self.form, rounds, self.quorum)
+        assessment = combine_rounds(self.form, rounds, self.quorum)
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
@@ -202,7 +202,7 @@ class Speech(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class UnreadableSpeech:
     """A speaker whose answers could not be read."""
 
     problem: str
@@ -244,30 +244,30 @@ class Debate:
     async def _hold_turn(self, turn: int) -> None:
         if self.panel.strategy == "one_by_one":
             for debater in self.panel.debaters:
-                self.shown += self._keep([await self._speak(debater, turn)], turn)
+                self.shown += self._record_contributions([await self._speak(debater, turn)], turn)
         else:
             contributions = await wait_for_all(self._speak(debater, turn) for debater in self.panel.debaters)
-            self.spoken += (parts := self._keep(contributions, turn))
+            self.spoken += (parts := self._record_contributions(contributions, turn))
             if turn < self.panel.turns:
                 self.shown += await self._summarize_or_shuffle(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
             ballots = await wait_for_all(self._judge(debater, turn, "secret ballot") for debater in self.panel.debaters)
             self.interim += [{"turn": turn, **self._ballot(speech).plain()} for speech in self._log_speeches(ballots)]
 
-    async def _speak(self, debater: DebaterRole, turn: int) -> Speech[Any] | Silence:
+    async def _speak(self, debater: DebaterRole, turn: int) -> Speech[Any] | UnreadableSpeech:
         if turn == self.panel.turns:
             return await self._judge(debater, turn, "judgement")
         return await self._ask(debater, turn, "talk", read_speech, read_cut_off=True)
 
-    async def _judge(self, debater: DebaterRole, turn: int, stage: Stage) -> Speech[Opinion] | Silence:
+    async def _judge(self, debater: DebaterRole, turn: int, stage: Stage) -> Speech[Opinion] | UnreadableSpeech:
         return await self._ask(debater, turn, stage, self.panel.form.parse)
 
-    def _keep(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
+    def _record_contributions(self, contributions: Sequence[Speech[Any] | UnreadableSpeech], turn: int) -> list[Part]:
         """Log the contributions, count those of the last turn as ballots, and return what the others see."""
         speeches = self._log_speeches(contributions)
         if turn == self.panel.turns:
             self.ballots += map(self._ballot, speeches)
-            self.problems += [one.problem for one in contributions if isinstance(one, Silence)]
+            self.problems += [one.problem for one in contributions if isinstance(one, UnreadableSpeech)]
         return [speech.part() for speech in speeches]
 
     async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
@@ -276,11 +276,11 @@ class Debate:
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
         prompt = self.panel.find_wording().ask_for_summary(self.subject, self.spoken)
         summary = await self._ask_model("summary", model, prompt, turn, read_speech, read_cut_off=True)
-        if isinstance(summary, Silence):
+        if isinstance(summary, UnreadableSpeech):
             raise JudgeError(summary.problem, (*self.log, *summary.log))
         return [speech.part() for speech in self._log_speeches([summary])]
 
-    def _log_speeches(self, contributions: Sequence[Speech[T] | Silence]) -> list[Speech[T]]:
+    def _log_speeches(self, contributions: Sequence[Speech[T] | UnreadableSpeech]) -> list[Speech[T]]:
         """Log the contributions; return only the speeches."""
         for contribution in contributions:
             self.log.extend(contribution.log)
@@ -293,14 +293,14 @@ class Debate:
 
     async def _ask(
         self, debater: DebaterRole, turn: int, stage: Stage, parse: Callable[[str], T], **options: Any
-    ) -> Speech[T] | Silence:
+    ) -> Speech[T] | UnreadableSpeech:
         model = self.model.peer(debater.model) if debater.model else self.model
         prompt = self.panel.find_wording().ask(debater, self.subject, self.shown, stage)
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(
         self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T], **options: Any
-    ) -> Speech[T] | Silence:
+    ) -> Speech[T] | UnreadableSpeech:
         def take_own_entries(log: Sequence[Mapping[str, Any]]) -> Log:
             # Leave out the prompt, because the debate's log contains it already; keep repeated questions.
             return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
@@ -309,7 +309,7 @@ class Debate:
         try:
             judgement = await ask_until_parsed(model, prompt, parse, **options)
         except JudgeError as error:
-            return Silence(str(error), take_own_entries(error.log))
+            return UnreadableSpeech(str(error), take_own_entries(error.log))
         return Speech(speaker, model.name, judgement.value, judgement.text, take_own_entries(judgement.log))
 
     def _log_entry(self, speaker: str, turn: int, message: Mapping[str, Any], model: str = "") -> dict[str, Any]:

@@ -15,8 +15,8 @@ from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_q
 from evalsuite.judges.criteria import Each, OrCannotTell, Template, as_criteria, criteria_of
 from evalsuite.judges.forms import Likert, OnScale, Reading
 from evalsuite.judges.human_labels import people_facts
-from evalsuite.judges.judgements import CANNOT_TELL, COUNTED_APART, declare_scores, describe, signature, tells
-from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields, show_media
+from evalsuite.judges.judgements import CANNOT_TELL, COUNTED_APART, declare_scores, describe, has_result, signature
+from evalsuite.judges.prompts import SYSTEM_PROMPT, as_fields, mark_sections, show_fields, show_media
 from evalsuite.judges.scorers import make_scorer
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     overall = criteria is None and template is None and bool(scale or anchors)
     if compare or aggregate == "expected" or _are_scales(criteria) or overall:
         for_one: dict[str, Any] = {"template": template, "read": read, "steps": steps, "examples": examples}
-        for_one |= {"passes": passes, "confirm_failures": confirm_failures, "aggregate": aggregate in SETTLING}
+        for_one |= {"passes": passes, "confirm_failures": confirm_failures, "aggregate": aggregate in FOR_ONE_ANSWER}
         for_one |= {"fields": fields, "model": model and not isinstance(model, str)}
         if wrong := next((option for option, value in for_one.items() if value), None):
             raise SettingsError(f"rubric: {wrong}= belongs to one score of one answer; leave it out here")
@@ -208,7 +208,7 @@ class Vote:
 
     def plain(self, name: str) -> dict[str, Any]:
         """Return the vote in the form of a ballot in records; see `Ballot.plain`."""
-        value = {name: self.reading.value} if self.reading and self.reading.tells else {}
+        value = {name: self.reading.value} if self.reading and self.reading.decided else {}
         return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
 
 
@@ -291,7 +291,7 @@ class Rubric:
         self, criteria: Criteria, shown: Shown, model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """Request more votes after a failure, until there are `confirm_failures` votes."""
-        value, passing = self._settle(votes), self.find_passing_score(criteria)
+        value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
@@ -302,7 +302,7 @@ class Rubric:
         agreeing = failed if len(failed) > len(passed) else passed
         return AGGREGATES[self.aggregate](agreeing) if agreeing else math.nan, votes
 
-    def _settle(self, votes: Sequence[Vote]) -> float:
+    def _combine_votes(self, votes: Sequence[Vote]) -> float:
         problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.reading is None]
         check_quorum(len(votes) - len(problems), problems, self.quorum, "judges", _join_logs(votes))
         values = _list_values(votes)
@@ -310,9 +310,9 @@ class Rubric:
 
     def _score(self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]) -> Score:
         readings = [vote.reading for vote in votes if vote.reading]
-        alike = [reading for reading in readings if reading.tells != math.isnan(value)]
+        alike = [reading for reading in readings if reading.decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
-        lost, untold = len(votes) - len(readings), sum(not reading.tells for reading in readings)
+        lost, untold = len(votes) - len(readings), sum(not reading.decided for reading in readings)
         facts: dict[str, Any] = {
             "verdict": None,
             "calls": sum(entry["role"] == "assistant" for entry in _join_logs(votes)),
@@ -341,7 +341,7 @@ class Rubric:
                 judgement = await ask_until_parsed(model, [question], criteria.read, **options)
             else:
                 text = f"{mark_sections(shown.parts)}\n\n{self.instruction(criteria)}"
-                prompt = [Message("system", OFFICE), Message("user", text, parts=shown.media)]
+                prompt = [Message("system", SYSTEM_PROMPT), Message("user", text, parts=shown.media)]
                 asked = OrCannotTell(criteria) if self.cannot_tell else criteria
                 judgement = await self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
         except JudgeError as error:
@@ -380,7 +380,7 @@ class Rubric:
 
     def signature(self, models: Sequence[Model]) -> str:
         """Write the judge's signature, without criteria from the samples' metadata; see `judgements.signature`."""
-        shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
+        shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
         if isinstance(self.criteria, Each) and self.criteria.section:
@@ -391,8 +391,8 @@ class Rubric:
 def _list_values(votes: Sequence[Vote]) -> list[float]:
     """List the values of the judgements that have one; empty if at least half of those that were read have none."""
     readings = [vote.reading for vote in votes if vote.reading]
-    values = [reading.value for reading in readings if reading.tells]
-    return values if tells(len(values), len(readings)) else []
+    values = [reading.value for reading in readings if reading.decided]
+    return values if has_result(len(values), len(readings)) else []
 
 
 def _find_majority(values: Sequence[float]) -> float:
@@ -400,7 +400,7 @@ def _find_majority(values: Sequence[float]) -> float:
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
 
-SETTLING = ("median", "min", "max", "majority")
+FOR_ONE_ANSWER = ("median", "min", "max", "majority")
 AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean,
     "median": median,

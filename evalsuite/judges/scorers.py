@@ -13,7 +13,7 @@ from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
 from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
-from evalsuite.judges.g_eval import MOST_SAMPLES, STARS, Weighted
+from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import (
     CANNOT_TELL,
@@ -23,13 +23,13 @@ from evalsuite.judges.judgements import (
     Ballot,
     Opinion,
     Round,
+    combine_rounds,
     declare_scores,
     judge_signature,
-    settle_rounds,
     sign_scores,
 )
 from evalsuite.judges.panels import Panel, make_debaters
-from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, find_media, withhold_names
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, as_text, find_media, withhold_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     """Make the scorer of a rubric that compares answers, gives several scores, or computes expected scores."""
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
-    plain, label = STARS if expected else QUALITY, "" if compare else name or "rubric"
+    plain, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
     questions = _as_questions(criteria, scale, anchors or {}, label, plain)
     _check_one_aspect(questions, compare)
     scaled = scale is not None or bool(anchors) or not isinstance(criteria, (str, NoneType))
@@ -230,10 +230,10 @@ class Sampled:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.compares and self.swap else (False,)
         rounds = await wait_for_all(self._judge_order(subject, model, swapped=swapped) for swapped in orders)
-        return settle_rounds(self.form, rounds, self.quorum)
+        return combine_rounds(self.form, rounds, self.quorum)
 
     def prompts(self) -> Sequence[str]:
-        return (OFFICE, self._request())
+        return (SYSTEM_PROMPT, self._request())
 
     async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         repeats = range(self.repeats)
@@ -245,7 +245,7 @@ class Sampled:
     async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
         """Return a ballot, or the reason why the answer could not be read; and the log."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
-        prompt = [Message("system", OFFICE), Message("user", shown, parts=subject.media)]
+        prompt = [Message("system", SYSTEM_PROMPT), Message("user", shown, parts=subject.media)]
         # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
@@ -310,14 +310,17 @@ class BestOf:
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, found.log, {"wins": wins})
 
     def prompts(self) -> Sequence[str]:
-        return (OFFICE, BestForm(self.aspect, 3).request())
+        return (SYSTEM_PROMPT, BestForm(self.aspect, 3).request())
 
     async def _ask(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
         """Return each answer's share of the win, in the case's order; the answer at place `first` is shown first."""
         answers, count = subject.answers, len(subject.answers)
         form = BestForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).shown()
-        prompt = [Message("system", OFFICE), Message("user", f"{shown}\n\n{form.request()}", parts=subject.media)]
+        prompt = [
+            Message("system", SYSTEM_PROMPT),
+            Message("user", f"{shown}\n\n{form.request()}", parts=subject.media),
+        ]
 
         def read(text: str) -> list[float]:
             place = form.read_place(text)

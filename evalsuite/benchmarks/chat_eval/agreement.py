@@ -16,6 +16,7 @@ from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, read_mode
 from evalsuite.core.phrases import number_of
+from evalsuite.judges.scorers import WINS
 from evalsuite.output.reports.judges import corrected_mean
 from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.judges.estimates import gain, kappa_gain
@@ -158,15 +159,12 @@ class RatedResponses:
         return rank_replicates([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
 
 
-WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
-
-
 def correct_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, Corrected]]:
     """Estimate how often the first system wins, and the mean of each aspect, by each judge and a part of the labels."""
     estimates = []
     for name, tally in judges:
         compared = pairs(tally).where(lambda row: row.facts["verdict"] is not None)
-        wins = [(_remove_mode(row), WORTH[row.facts["human"]], WORTH[row.facts["verdict"]]) for row in compared]
+        wins = [(_remove_mode(row), WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
         estimates.append((name, _correct_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
             rated = [

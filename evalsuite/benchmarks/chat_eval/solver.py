@@ -17,7 +17,7 @@ from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown
 from evalsuite.core.types import Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
-from evalsuite.judges.g_eval import STARS, Weighted
+from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
 from evalsuite.judges.judgements import count_cut_off, judge_signature, sign_scores
 from evalsuite.judges.panels import Panel, make_debaters
 from evalsuite.judges.prompts import JudgedInput, withhold_names
@@ -160,7 +160,7 @@ class AsJudge:
             scored = PairedScores() if task == "pairs" else form
             return Sampled(scored, repeats=3, reasons=True, attempts=self.attempts, params=params)
         if mode.kind == "weighted":
-            aspects = (STARS,) if task == "pairs" else HUMAN_ASPECTS
+            aspects = (FIVE_POINTS,) if task == "pairs" else HUMAN_ASPECTS
             return Weighted(aspects, attempts=self.attempts, params=params, steps=mode.steps)
         return Sampled(form, attempts=self.attempts, params=params)
 

@@ -91,12 +91,12 @@ def compare(tmp_path: Path, wrong: int, *, human: str = "first") -> dict[str, li
     run = evaluate(pairs, model=answer, judge=judge, reports=str(tmp_path))
     table = (run.folder.path / "report.md").read_text("utf-8").partition("Debate on demand of")[2]
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
-    return {line[0]: line[1:] for line in lines if line[0] in ("settled by one judge", "debated", "all")}
+    return {line[0]: line[1:] for line in lines if line[0] in ("decided by one judge", "debated", "all")}
 
 
 def test_a_panel_that_is_right_where_one_judge_is_divided_earns_its_cost(tmp_path: Path) -> None:
     rows = compare(tmp_path, 20)
-    assert rows["settled by one judge"] == ["60", "2.0", "60", "100.0", "100.0", "–", "–", "–"]
+    assert rows["decided by one judge"] == ["60", "2.0", "60", "100.0", "100.0", "–", "–", "–"]
     number, calls, labelled, alone, joint, gain, price, earned = rows["debated"]
     assert (number, calls, labelled, alone) == ("40", "10.0", "40", "50.0"), "whoever is divided tosses a coin"
     assert (joint.split()[0], gain.split()[0], price, earned) == ("87.5", "37.5", "21", "yes")

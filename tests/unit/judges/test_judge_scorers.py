@@ -193,7 +193,8 @@ def test_a_parameter_that_the_user_sets_for_the_run_changes_the_signature_and_a_
 
 
 @pytest.mark.parametrize(
-    "words", ["judges.panels.TALK", "judges.panels.JUDGEMENT", "judges.panels.SUM_UP", "judges.panels.OFFICE"]
+    "words",
+    ["judges.panels.TALK", "judges.panels.JUDGEMENT", "judges.panels.SUMMARY_PROMPT", "judges.panels.SYSTEM_PROMPT"],
 )
 def test_the_words_of_a_panels_prompts_are_part_of_its_signature(
     scripted: Any, words: str, monkeypatch: pytest.MonkeyPatch

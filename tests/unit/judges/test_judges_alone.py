@@ -16,7 +16,7 @@ from evalsuite.judges.prompts import JudgedInput
 
 ONE = JudgedInput("Why?", ("because",))
 PAIR = JudgedInput("Why?", ("long answer", "short"))
-STARS = Likert("", 1, 5, name="stars")
+FIVE_POINTS = Likert("", 1, 5, name="stars")
 
 
 def judged(scorer: Any, subject: JudgedInput, model: Any) -> Any:
@@ -88,7 +88,7 @@ def logprobs(*tops: dict[str, float]) -> tuple[TokenLogprob, ...]:
 def test_a_weighted_score_is_the_expected_value_over_the_scores_probabilities(scripted: Any) -> None:
     said = Completion(" 4", logprobs=logprobs({" 4": 0.5, "5": 0.2, "4": 0.1, "good": 0.2}))
     model = scripted(lambda _: said)
-    found = judged(weighted([STARS]), ONE, model)
+    found = judged(weighted([FIVE_POINTS]), ONE, model)
     assert found.opinion.scores["stars"] == pytest.approx((4 * 0.6 + 5 * 0.2) / 0.8)
     assert found.facts["weights"]["stars"]["method"] == "logprobs"
     assert found.facts["weights"]["stars"]["mass"] == pytest.approx(0.8)
@@ -98,7 +98,7 @@ def test_a_weighted_score_is_the_expected_value_over_the_scores_probabilities(sc
 
 def test_where_no_logprobs_come_the_mean_of_samples_takes_their_place(scripted: Any) -> None:
     model = scripted(lambda asked: str(1 + asked.params.get("seed", 0) % 5))
-    found = judged(weighted([STARS], samples=10), ONE, model)
+    found = judged(weighted([FIVE_POINTS], samples=10), ONE, model)
     assert found.opinion.scores == {"stars": 3.0}
     assert found.facts["weights"] == {"stars": {"method": "samples", "mass": 1.0}}
     assert len(model.calls) == 11, "one asked for log-probabilities in vain"
@@ -107,7 +107,7 @@ def test_where_no_logprobs_come_the_mean_of_samples_takes_their_place(scripted: 
 def test_one_unreadable_sample_of_three_leaves_the_other_two_and_is_kept(scripted: Any) -> None:
     said = {0: "4", 1: "hm", 2: "2"}
     model = scripted(lambda asked: said.get(asked.params.get("seed"), "4"))
-    found = judged(weighted([STARS], samples=3, attempts=1), ONE, model)
+    found = judged(weighted([FIVE_POINTS], samples=3, attempts=1), ONE, model)
     assert found.opinion.scores == {"stars": 3.0}
     assert found.facts["weights"]["stars"]["mass"] == pytest.approx(2 / 3)
     assert "hm" in [entry["content"] for entry in found.log]
@@ -116,13 +116,13 @@ def test_one_unreadable_sample_of_three_leaves_the_other_two_and_is_kept(scripte
 def test_an_aspect_that_cannot_be_read_is_an_error_that_keeps_what_was_said_of_the_others(scripted: Any) -> None:
     model = scripted(lambda asked: "4" if "stars" in asked.prompt else "hm")
     with pytest.raises(JudgeError, match="1 of 2 answers could be read; 2 are needed") as error:
-        judged(weighted([STARS, Likert("", 1, 5, name="wit")], samples=1, attempts=1), ONE, model)
+        judged(weighted([FIVE_POINTS, Likert("", 1, 5, name="wit")], samples=1, attempts=1), ONE, model)
     assert {"4", "hm"} <= {entry["content"] for entry in error.value.log}
 
 
 def test_where_logprobs_are_refused_samples_take_their_place(scripted: Any) -> None:
     model = scripted(lambda asked: RequestRefused("no logprobs") if "logprobs" in asked.params else "2")
-    found = judged(weighted([STARS], samples=4), ONE, model)
+    found = judged(weighted([FIVE_POINTS], samples=4), ONE, model)
     assert found.opinion.scores == {"stars": 2.0}
     assert len(model.calls) == 5
 
@@ -143,21 +143,21 @@ def test_an_expectation_is_read_at_the_score_and_not_at_a_number_that_was_though
     spoken = [("<think>", 0.0), ("2", 0.0), ("</think>", 0.0), ("1", 0.0), (". Score: ", 0.0), ("4", 0.0)]
     tokens = tuple(TokenLogprob(text, chance) for text, chance in spoken)
     assert [token.token for token in after_thoughts(tokens)] == ["1", ". Score: ", "4"]
-    assert expectation(after_thoughts(tokens), STARS, 4) == (4.0, 1.0)
+    assert expectation(after_thoughts(tokens), FIVE_POINTS, 4) == (4.0, 1.0)
     assert after_thoughts(tokens[3:]) == tokens[3:]
 
 
 def test_an_expectation_needs_a_token_that_is_a_score_with_some_probability() -> None:
-    assert expectation(logprobs({"ok": 1.0}, {"3": 1.0}), STARS, 3) == (3.0, 1.0)
-    assert expectation(logprobs({"ok": 1.0}), STARS, 3) is None
-    assert expectation((TokenLogprob("3", -9999.0),), STARS, 3) is None
-    assert expectation(logprobs({"²": 1.0}), STARS, 2) is None
+    assert expectation(logprobs({"ok": 1.0}, {"3": 1.0}), FIVE_POINTS, 3) == (3.0, 1.0)
+    assert expectation(logprobs({"ok": 1.0}), FIVE_POINTS, 3) is None
+    assert expectation((TokenLogprob("3", -9999.0),), FIVE_POINTS, 3) is None
+    assert expectation(logprobs({"²": 1.0}), FIVE_POINTS, 2) is None
 
 
 @pytest.mark.parametrize("text", ["", "six", "6", "0", "4 of 5", "4.5", "3 or 4"])
 def test_a_weighted_judge_must_answer_with_a_number_of_the_scale_alone(scripted: Any, text: str) -> None:
     model = scripted(lambda asked: "3" if len(asked.messages) > 2 else text)
-    found = judged(weighted([STARS], samples=1), ONE, model)
+    found = judged(weighted([FIVE_POINTS], samples=1), ONE, model)
     assert found.opinion.scores == {"stars": 3.0}
     assert "whole number from 1 to 5 alone" in model.calls[-1].messages[-1].content
 

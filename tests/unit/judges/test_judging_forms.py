@@ -1,4 +1,4 @@
-"""The fixed forms: what is accepted, what is refused, and how several opinions are settled."""
+"""The fixed forms: what is accepted, what is refused, and how several opinions are combined."""
 
 from __future__ import annotations
 
@@ -201,21 +201,21 @@ def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, 
 )
 def test_a_comparison_needs_more_than_half_of_the_votes(votes: list[PairVerdict], result: PairVerdict) -> None:
     assert majority(votes) == result
-    assert ChoiceForm().settle([Opinion(verdict=vote) for vote in votes]).verdict == result
+    assert ChoiceForm().combine([Opinion(verdict=vote) for vote in votes]).verdict == result
 
 
 def test_scores_are_settled_by_their_mean() -> None:
-    settled = ScoresForm((CLEAR, DEPTH)).settle(
+    combined = ScoresForm((CLEAR, DEPTH)).combine(
         [Opinion({"clarity": 1, "depth": 0}), Opinion({"clarity": 4, "depth": 1})]
     )
-    assert settled.scores == {"clarity": 2.5, "depth": 0.5}
+    assert combined.scores == {"clarity": 2.5, "depth": 0.5}
 
 
 def test_scored_pairs_are_settled_by_their_means_not_by_their_verdicts() -> None:
     # Two narrow wins of the first against one clear win of the second: 7.0 against 7 2/3.
     said = [(7.0, 6.0), (7.0, 6.0), (7.0, 11.0)]
     opinions = [Opinion({"first": one, "second": other}, better(one, other)) for one, other in said]
-    assert PairedScores().settle(opinions).verdict == "second"
+    assert PairedScores().combine(opinions).verdict == "second"
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("a", 1, 1), ("a", 5, 1), ("a\nb", 1, 5)])
@@ -248,8 +248,8 @@ def test_a_verdict_without_a_degree_or_against_itself_is_asked_again(text: str) 
 
 def test_degrees_are_averaged_over_both_orders() -> None:
     shown_first, shown_second = GradedChoice().parse("[[A>>B]]"), GradedChoice().parse("[[A>B]]")
-    settled = GradedChoice().settle([shown_first, shown_second.exchange()])
-    assert settled == Opinion({"preference": 0.625}, "first")
+    combined = GradedChoice().combine([shown_first, shown_second.exchange()])
+    assert combined == Opinion({"preference": 0.625}, "first")
 
 
 @pytest.mark.parametrize("form", [ScoresForm((CLEAR, DEPTH)), PairedScores(), ChoiceForm(), GradedChoice()])

@@ -18,13 +18,18 @@ from evalsuite.judges.human_labels import check_labels, people_facts
 def test_a_label_is_a_number_or_a_word_that_means_one(human: Any, label: float) -> None:
     sample = Sample("a", "?", metadata={"human": human})
     check_labels(sample)
-    assert people_facts(sample, ["kind"]) == {"people": {"kind": {"label": label}}}
+    assert people_facts(sample, ["kind"], nominal=True) == {"people": {"kind": {"label": label, "nominal": True}}}
 
 
 @pytest.mark.parametrize("human", [None, {}, "perhaps", "nan", float("inf"), [1], {"kind": None}])
 def test_what_is_no_label_is_refused_with_the_sample(human: Any) -> None:
     with pytest.raises(ScoringError, match="sample a has"):
         check_labels(Sample("a", "?", metadata={"human": human}))
+
+
+@pytest.mark.parametrize("human", ["first", " Second ", "tie"])
+def test_the_label_of_a_comparison_is_not_a_label_of_a_single_answer(human: str) -> None:
+    assert people_facts(Sample("a", "?", metadata={"human": human}), ["kind"], scale=(1.0, 5.0)) == {}
 
 
 def test_a_label_off_the_judges_scale_is_refused() -> None:

@@ -96,10 +96,10 @@ def certificate(
         _make_judges(judges),
         _make_agreement(judges, len(sheets), tallies) if people else None,
         sheets_table(sheets),
-        _correct(judges, people, weights or {}) if people else None,
-        _between(judges, random, labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
-        *_by_order(judges),
-        _by_length(judges, people),
+        _tabulate_corrected_means(judges, people, weights or {}) if people else None,
+        _compare_judges(judges, random, labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
+        *_tabulate_order_biases(judges),
+        _tabulate_length_bias(judges, people),
         _make_mutations(judges),
     ]
     return Section("Certificate", tuple(block for block in blocks if block is not None))
@@ -109,7 +109,7 @@ def _make_judges(judges: Sequence[JudgeResults]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             judge.name,
-            _mean(list(judge.scores.values())),
+            _estimate_mean(list(judge.scores.values())),
             (judge.asked - judge.untold - len(judge.scores)) / judge.asked,
             judge.untold / judge.asked,
             judge.asked,
@@ -172,7 +172,9 @@ def _make_row(
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
 
 
-def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float], weights: Mapping[str, float]) -> Table | None:
+def _tabulate_corrected_means(
+    judges: Sequence[JudgeResults], people: Mapping[str, float], weights: Mapping[str, float]
+) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         scores = [(people.get(case), score) for case, score in judge.scores.items()]
@@ -196,7 +198,7 @@ def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float], weight
     return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
 
 
-def _between(
+def _compare_judges(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
     """Compare each pair of judges on the labelled cases that both scored."""
@@ -280,7 +282,7 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
 
 
-def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
+def _tabulate_order_biases(judges: Sequence[JudgeResults]) -> list[Table]:
     """Tabulate the biases of judges that compared two answers."""
     return [
         bias_table(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
@@ -290,7 +292,7 @@ def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
     ]
 
 
-def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
+def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
     """Correlate the judges' scores and people's labels with the lengths of the answers."""
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
@@ -309,7 +311,7 @@ def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> T
     return Table("Longer answers", columns, rows, note) if rows else None
 
 
-def _mean(values: Sequence[float]) -> Estimate | None:
+def _estimate_mean(values: Sequence[float]) -> Estimate | None:
     if set(values) <= {0.0, 1.0}:
         return share(values, [str(at) for at in range(len(values))])
     return mean_of_scores(values)

@@ -38,11 +38,11 @@ NOTE = (
 
 
 def debate_table(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Make a row for the cases settled by one judge, for those debated, and for all; None without such cases."""
+    """Make a row for the cases decided by one judge, for those debated, and for all; None without such cases."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]
-    groups = (("settled by one judge", settled), ("debated", debated), ("all", cases))
+    groups = (("decided by one judge", settled), ("debated", debated), ("all", cases))
     return Table(title, COLUMNS, [_make_row(*group) for group in groups if group[1]], NOTE) if cases else None
 
 
