@@ -11,9 +11,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, RequestRefused, SettingsError
-from evalsuite.core.types import Message, Sample, Score, Transcript
+from evalsuite.core.types import COUNTED_APART, Message, Sample, Score, Transcript
 from evalsuite.judges.criteria import YesNo
-from evalsuite.judges.judgements import COUNTED_APART, PREFERENCE
+from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.mutations import (
     CORRUPTIONS,
     PERSUASIONS,

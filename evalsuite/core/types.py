@@ -12,15 +12,36 @@ from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from annotated_types import Ge
-
 from evalsuite.core.redaction import show_address, show_params
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
-Count = Annotated[int, Ge(0)]
-Amount = Annotated[float, Ge(0)]
+CANARY = "canary"
+"""The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
+
+ASSERTS = "asserts"  # The fact that says whether a case's test may fail; without it, it may.
+SIGNATURES = "judge_signatures"  # The fact that holds the signature of each judged score.
+COUNTED_APART = "_cannot_tell"
+"""Ends the name of the metric that counts, with 1.0 and 0.0, the cases on which the judge could not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """The lower bound of a number, as pydantic reads it; annotated_types' own takes longer to import."""
+
+    least: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """Add the bound to the schema of the number."""
+        return {**handler(source), "ge": self.least}
+
+
+Count = Annotated[int, AtLeast(0)]
+Amount = Annotated[float, AtLeast(0)]
 AS_WRITTEN = {"strict": True, "allow_inf_nan": False}
 """How pydantic reads these types from a file: nothing is converted, and every number is finite."""
 
@@ -381,7 +402,7 @@ class Record:
     case: str
     benchmark: str
     sample: str
-    epoch: Annotated[int, Ge(1)]
+    epoch: Annotated[int, AtLeast(1)]
     model: str
     outcome: Outcome
     tags: Mapping[str, str] = field(default_factory=dict)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from evalsuite.core.types import ASSERTS
 from evalsuite.results.built_in import AMOUNTS, mean_amount
 from evalsuite.results.runs import failure_of
-from evalsuite.results.tally import ASSERTS, Tally
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.types import Outcome, Record, Score, Usage
+from evalsuite.core.types import ASSERTS, SIGNATURES, Outcome, Record, Score, Usage
 from evalsuite.engine.fingerprints import planned_fingerprints
 from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
 from evalsuite.gateway.faults import TAG, tag_of
 from evalsuite.journal.planned import same_ask
-from evalsuite.results.judge_labels import SIGNATURES
-from evalsuite.results.tally import ASSERTS
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.core.option_values import parse_shard
-from evalsuite.core.types import Sample
+from evalsuite.core.types import CANARY, Sample
 from evalsuite.engine.bound import Bound, check_ids
 from evalsuite.gateway.concealment import EPOCH_MARK
-from evalsuite.results.judge_labels import CANARY
+from evalsuite.journal.planned import PlannedCase
 from evalsuite.samples.lazy import LazySample, LazySamples, SampleStream
 
 if TYPE_CHECKING:
@@ -81,6 +81,22 @@ class Case:
             sandbox = sandbox_for(self.sample) if sandbox_for is not None else None
             if sandbox is not None:
                 yield sandbox
+
+    def plan(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
+        """Make the row that a run's journal holds of the case before it runs."""
+        bound, sample = self.bound, self.sample
+        return PlannedCase(
+            name,
+            bound.name,
+            sample.id,
+            self.epoch,
+            dict(sample.tags),
+            bound.dataset.source,
+            bound.place,
+            selected,
+            fingerprints,
+            self.beyond,
+        )
 
     def with_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
         """Return the case with parameters in its sample's metadata; text and numbers are tags, too."""

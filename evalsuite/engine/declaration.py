@@ -16,9 +16,8 @@ from evalsuite.core.entry_points import find_target, load, names
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark, Dataset
-from evalsuite.core.types import Metric
+from evalsuite.core.types import CANARY, Metric
 from evalsuite.engine.scoring import check_call
-from evalsuite.results.judge_labels import CANARY
 from evalsuite.samples.lazy import LazySamples, SampleStream
 from evalsuite.solvers.single_call import answer_of, fixed_answer
 

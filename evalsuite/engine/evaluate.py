@@ -36,7 +36,7 @@ from evalsuite.engine.checks import (
 )
 from evalsuite.engine.declaration import Declaration, find_benchmark, may_fail
 from evalsuite.engine.fingerprints import planned_fingerprints
-from evalsuite.engine.open_run import OpenRun, plan_case
+from evalsuite.engine.open_run import OpenRun
 from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, window_of
 from evalsuite.gateway.concealment import public_settings
@@ -222,7 +222,7 @@ class _Evaluation:
 
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
         settings, model = self._settings, self._model
-        plan = [plan_case(case, _name_of(case), planned_fingerprints(case, settings, model)) for case in self.cases]
+        plan = [case.plan(_name_of(case), planned_fingerprints(case, settings, model)) for case in self.cases]
         order = [planned.case for planned in plan] if settings.may_end_early else []
         try:
             return OpenRun(

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.engine.cases import Case
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.journal import Counted, Journal
     from evalsuite.journal.planned import PlannedCase
@@ -324,25 +323,6 @@ class OpenRun:
         """Close gateway and journal, and release the lease."""
         self.access.close()
         self._close_files()
-
-
-def plan_case(case: Case, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
-    """Make the row that a run's journal holds of a case before it runs."""
-    from evalsuite.journal.planned import PlannedCase
-
-    bound, sample = case.bound, case.sample
-    return PlannedCase(
-        name,
-        bound.name,
-        sample.id,
-        case.epoch,
-        dict(sample.tags),
-        bound.dataset.source,
-        bound.place,
-        selected,
-        fingerprints,
-        case.beyond,
-    )
 
 
 def _to_seconds(moment: datetime) -> str:

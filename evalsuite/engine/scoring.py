@@ -14,9 +14,8 @@ from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
 from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import JudgedScorer, ModelScorer
 from evalsuite.core.threads import is_async
-from evalsuite.core.types import Score
+from evalsuite.core.types import COUNTED_APART, Score
 from evalsuite.engine.signals import is_from_user
-from evalsuite.judges.judgements import COUNTED_APART
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.json_codec import digest
 from evalsuite.core.redaction import show_params
-from evalsuite.core.types import Metric, Score
+from evalsuite.core.types import COUNTED_APART, Metric, Score
 from evalsuite.judges.asking import AGAIN, check_quorum
 from evalsuite.judges.prompts import mark_sections
 
@@ -28,8 +28,6 @@ SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 VERSION = 4  # increased when the reading or combining of answers changes, because the prompts stay the same then
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
-COUNTED_APART = "_cannot_tell"
-"""Ends the name of the metric that counts, with 1.0 and 0.0, the cases on which the judge could not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
-from evalsuite.core.types import Message, Score
+from evalsuite.core.types import COUNTED_APART, Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
 from evalsuite.judges.criteria import Each, OrCannotTell, Template, as_criteria, criteria_of
 from evalsuite.judges.forms import Likert, OnScale, Reading
 from evalsuite.judges.human_labels import people_facts
-from evalsuite.judges.judgements import CANNOT_TELL, COUNTED_APART, declare_scores, describe, has_result, signature
+from evalsuite.judges.judgements import CANNOT_TELL, declare_scores, describe, has_result, signature
 from evalsuite.judges.prompts import SYSTEM_PROMPT, as_fields, mark_sections, show_fields, show_media
 from evalsuite.judges.scorers import make_scorer
 

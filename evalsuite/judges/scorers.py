@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.keywords import generation_params
-from evalsuite.core.types import Message, Score
+from evalsuite.core.types import COUNTED_APART, Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
 from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import (
     CANNOT_TELL,
-    COUNTED_APART,
     PREFERENCE,
     Assessment,
     Ballot,

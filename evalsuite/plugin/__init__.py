@@ -25,12 +25,11 @@ from evalsuite.plugin.collection import (
 )
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import name_former_options
+from evalsuite.plugin.options import list_models, name_former_options
 from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import leave_out_unknown_lines
 from evalsuite.plugin.session import conclude, make_header, only_plan, send_plan, show_summary, start, stop
-from evalsuite.plugin.several_models import list_models, run_models
 from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     models = list_models([str(arg) for arg in config.invocation_params.args])
     if len(models) < 2:
         return None
+    from evalsuite.plugin.several_models import run_models
+
     try:
         return run_models(config, models)
     except EvalsuiteError as error:

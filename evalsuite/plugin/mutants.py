@@ -103,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if fault is None or (change := MUTANTS[fault.mutant].change) is None:
         config.addinivalue_line("markers", "slow: cases that a mutant leaves out")
         return
-    from evalsuite.engine import case_record, fingerprints, scoring, solving
+    from evalsuite.engine import case_record, scoring, solving
 
     counted = itertools.count()
     best = fault.best
@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
     if fault.mutant == "flattered":
         # A scorer in place of another has another version.
-        vars(fingerprints)["_write_version"] = lambda *_: "a mutant"
+        vars(scoring)["_write_version"] = lambda *_: "a mutant"
 
 
 @pytest.hookimpl(tryfirst=True)

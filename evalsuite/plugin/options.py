@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.declarations import is_run
@@ -14,6 +15,8 @@ from evalsuite.core.settings import OPTIONS, Settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
 CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -65,6 +68,16 @@ def name_former_options(config: pytest.Config) -> list[str]:
         for option in OPTIONS
         if option.per_project and config.getoption(f"evalsuite_{option.name}") is not None
     ]
+
+
+def list_models(args: Sequence[str]) -> list[str]:
+    """List the different models that a command line names; a model of the ini file is replaced by these."""
+    named = [
+        arg.removeprefix("--model=")
+        for before, arg in pairwise(("", *args))
+        if before == "--model" or arg.startswith("--model=")
+    ]
+    return list(dict.fromkeys(named))
 
 
 def is_asked_for(config: pytest.Config) -> bool:

@@ -145,13 +145,10 @@ class Process:
     def plan(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
         """Return the cases among the session's items, and those that a resumed run leaves out."""
         from evalsuite.engine.fingerprints import planned_fingerprints
-        from evalsuite.engine.open_run import plan_case
 
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
         return [
-            plan_case(
-                case, item.nodeid, planned_fingerprints(case, self.settings, self.model_name or ""), selected=selected
-            )
+            case.plan(item.nodeid, planned_fingerprints(case, self.settings, self.model_name or ""), selected=selected)
             for item, selected in every
             if (case := case_of(item)) is not None
         ]

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from datetime import datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,16 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 OF_ONE_RUN = ("resume", "replay")  # Options that name a run, which has one model.
-
-
-def list_models(args: Sequence[str]) -> list[str]:
-    """List the different models that a command line names; a model of the ini file is replaced by these."""
-    named = [
-        arg.removeprefix("--model=")
-        for before, arg in pairwise(("", *args))
-        if before == "--model" or arg.startswith("--model=")
-    ]
-    return list(dict.fromkeys(named))
 
 
 def run_models(config: pytest.Config, models: Sequence[str]) -> int:

@@ -18,9 +18,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import SHARE, Metric
+from evalsuite.core.types import ASSERTS, SHARE, Metric
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
-from evalsuite.results.tally import ASSERTS, Estimate, Tally
+from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ from functools import partial
 from statistics import fmean, pvariance
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.types import CANARY, SIGNATURES
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Tally
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 LabelPair = tuple[float, float]  # People's label, then the judge's score.
 FEWEST = 30  # Minimum number of labelled cases, and of unlabelled cases, for correcting a mean.
-CANARY = "canary"
-"""The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +322,6 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
     people, judge = zip(*pairs, strict=True)
     value, interval = rank_interval([(people, judge)], list(clusters or range(len(pairs))), "spearman")
     return Estimate.of(value, interval.low, interval.high, len(pairs))
-
-
-SIGNATURES = "judge_signatures"  # the key in a case's facts under which each judged score's signature is stored
 
 
 def signatures_of(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
-ASSERTS = "asserts"  # the fact that says whether a case's test may fail; without it, it may
 UNMEASURED = "unmeasured"  # the fact that says, per metric, why a case lacks the score
 
 

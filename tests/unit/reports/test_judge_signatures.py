@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalsuite.core.types import SIGNATURES
 from evalsuite.decisions.baseline import changed_signatures
 from evalsuite.decisions.comparison import common_questions
 from evalsuite.output.reports.judges import signatures_table
-from evalsuite.results.judge_labels import SIGNATURES
 from evalsuite.results.tally import Row, RunView, Tally
 
 

@@ -12,8 +12,7 @@ import pytest
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.core.errors import ModelError
 from evalsuite.core.protocols import Setup
-from evalsuite.core.types import Completion, Record, Score
-from evalsuite.results.judge_labels import SIGNATURES
+from evalsuite.core.types import SIGNATURES, Completion, Record, Score
 from evalsuite.results.tally import Row, RunView, Tally
 
 if TYPE_CHECKING:
