@@ -214,9 +214,9 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
     content = table_score(repeat_spanning_cells(table, written), table, format=written).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
     for change, wanted, answer in pair_tables(table, written):
-        score = table_score(answer, wanted, format=written).content
+        score = table_score(answer, wanted, format=written).value
         same = answer == wanted
-        yield change, "content stays 1" if same else "content below 1", score, (score > 1 - SLACK) == same
+        yield change, "stays 1" if same else "below 1", score, (score > 1 - SLACK) == same
     before = content
     for change, changed in corrupt_table(table, written):
         score = table_score(changed, table, format=written).content

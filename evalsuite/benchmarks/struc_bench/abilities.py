@@ -46,7 +46,7 @@ class TableComparison:
     """
 
     tables: int = 0  # The number of wanted tables.
-    # Counts of tables, rows and columns that are missing or unwanted, by a description such as `missing rows`.
+    # Counts of missing, unwanted and displaced tables, rows and columns, by a description such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
     names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong predicted and a wanted name.
     cells: list[CellPair] = field(default_factory=list)  # All data cells that both tables have.
@@ -120,6 +120,7 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
             "extra rows": len(predicted) - len(rows),
             "missing columns": pair.right.width - len(columns),
             "extra columns": pair.left.width - len(columns),
+            "displaced lines": int(pair.displaced),
         }
     )
 

@@ -39,7 +39,7 @@ MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
 
 def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
     """Return the aligned pairs of rows and of columns; each table has at least one cell, and rows of equal length."""
-    if _fits(first) and _fits(second):
+    if fits(first) and fits(second):
         return _align_cells(first, second, row_order=row_order, column_order=column_order)
     if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
         return _align_long(first, second, row_order=row_order, column_order=column_order)
@@ -48,7 +48,8 @@ def align(first: _Table, second: _Table, *, row_order: bool = True, column_order
     return rows, columns
 
 
-def _fits(table: _Table) -> bool:
+def fits(table: _Table) -> bool:
+    """Tell whether a table is small enough for a full alignment."""
     return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
 
 

@@ -44,6 +44,8 @@ def cell_value(text: str) -> str:
     Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
     H<sub>2</sub>O, and `$\gamma$` equals the letter itself. `value_of` describes how words and numbers are compared.
     """
+    if PLAIN_NUMBER.fullmatch(text):
+        return _shorten_number(text)
     plain = plain_text(text[:LONGEST_CELL])
     if plain.strip().casefold() in ABSENT:
         return ABSENT_VALUE
@@ -114,6 +116,7 @@ SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Spaces that separate thousands if they are between digits; an ordinary space may also separate two numbers."""
+PLAIN_NUMBER = re.compile(r"[0-9]{1,14}(?:\.[0-9]{1,14})?")
 LONGEST_NUMBER = 28  # Maximum digits of a number; a longer one is compared as text, because it would be rounded.
 
 
@@ -133,8 +136,6 @@ def value_of(cell: str) -> str:
     """
     if is_blank(cell):
         return ""
-    if cell.isascii() and cell.isdigit() and len(cell) <= LONGEST_NUMBER:
-        return cell.lstrip("0") or "0"
     # The value of a cell with neither words nor numbers, such as a tick, is its text.
     ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
     return " ".join(_split_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
@@ -190,24 +191,31 @@ def _normalise_time(written: str) -> str:
 def _normalise_number(written: str, sign: str) -> str:
     if len(written) > LONGEST_NUMBER:
         return sign + written
-    number = Decimal(written.replace(",", ""))
-    return f"{sign if number else ''}{number.normalize():f}"
+    plain = written.replace(",", "")
+    number = f"{Decimal(plain):f}" if "e" in plain else plain
+    shortest = _shorten_number(number)
+    return shortest if shortest == "0" else sign + shortest
+
+
+def _shorten_number(number: str) -> str:
+    """Remove the zeros that do not change a number's value."""
+    whole, _, fraction = number.partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{whole.lstrip('0') or '0'}.{fraction}" if fraction else whole.lstrip("0") or "0"
 
 
 CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing", "unwanted", "blank"]
 """`sign missing`: the values are equal, but one side lacks a sign. `missing`: the cell is blank although a value was
 wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: both cells are blank.
 """
-MISSING_SIGN = 0.5
-"""The similarity of two cells if one lacks a sign: its value is right, but the statement is incomplete."""
+INCOMPLETE = 0.5
+"""The share that counts of a right value without its sign or name, or without its repetition under a span."""
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
-SIGNS = (
-    re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"),
-    re.compile(r"[*†‡]+(?!\w)"),
-    re.compile("[%‰#$€£¥₹]"),
-    re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"),
-)
-"""Arrows, marks of significance, units, primes of letters: two different signs of one group contradict each other."""
+SIGNS = (re.compile(r"[*†‡]+(?!\w)"), re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"))
+"""Marks of significance, and primes of letters."""
+ARROWS = frozenset("↑↓→←⇑⇓⇒⇐")
+KINDS = dict.fromkeys("%‰#", "Sc") | dict.fromkeys("✓✗°©®™", "")
+"""Characters that count as signs of currency, and symbols that are not signs of a value."""
 IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
 """A number in parentheses, which is negative in accounting."""
 POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
@@ -237,13 +245,13 @@ def cell_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cells, from 0 to 1: by value, then by sign.
 
     Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a power, a
-    prime, all accents, the parentheses of accounting), the cells count at least `MISSING_SIGN`. If the signs of both
+    prime, all accents, the parentheses of accounting), the cells count at least `INCOMPLETE`. If the signs of both
     sides contradict each other, the cells count 0.0, because their meanings differ.
     """
     value, target = cell_value(one), cell_value(other)
     if value == target:
         return _compare_signs(one, other)
-    return max(MISSING_SIGN if _lacks_sign(value, target) else 0.0, _compare_values(value, target))
+    return max(INCOMPLETE if _lacks_sign(value, target) else 0.0, _compare_values(value, target))
 
 
 def _lacks_sign(value: str, target: str) -> bool:
@@ -255,7 +263,7 @@ def _lacks_sign(value: str, target: str) -> bool:
 
 
 def _compare_signs(one: str, other: str) -> float:
-    """Return 1.0 for equal signs, `MISSING_SIGN` if one side lacks some, 0.0 for a contradiction."""
+    """Return 1.0 for equal signs, `INCOMPLETE` if one side lacks some, 0.0 for a contradiction."""
     if one == other:
         return 1.0
     first, second = _strip_markup(one[:LONGEST_CELL]), _strip_markup(other[:LONGEST_CELL])
@@ -266,14 +274,21 @@ def _compare_signs(one: str, other: str) -> float:
     lacks |= scripts[0] != scripts[1] and any(
         POWER_OF_NUMBER.search(text) and not there for text, there in ((first, scripts[1]), (second, scripts[0]))
     )
-    first, second = (EMPHASIZED.sub(r"\1", text) for text in (first, second))
-    for group in SIGNS:
-        signs, others = group.findall(first), group.findall(second)
+    for signs, others in zip(_list_signs(first), _list_signs(second), strict=True):
         if signs != others:
             if signs and others and len(signs) == len(others):
                 return 0.0
             lacks = True
-    return MISSING_SIGN if lacks else 1.0
+    return INCOMPLETE if lacks else 1.0
+
+
+def _list_signs(text: str) -> list[list[str]]:
+    """List the signs of each group; different signs of one group contradict each other."""
+    plain = EMPHASIZED.sub(r"\1", text)
+    kinds = [(char, KINDS.get(char, unicodedata.category(char))) for char in plain if not char.isalnum()]
+    symbols = [char for char, kind in kinds if kind == "So" or char in ARROWS]
+    units = [char for char, kind in kinds if kind == "Sc"]
+    return [symbols, units, *(group.findall(plain) for group in SIGNS)]
 
 
 def _compare_values(one: str, other: str) -> float:

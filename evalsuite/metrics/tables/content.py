@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.alignment import align
-from evalsuite.metrics.tables.cells import cell_similarity, cell_value
+from evalsuite.metrics.tables.alignment import align, fits
+from evalsuite.metrics.tables.cells import INCOMPLETE, cell_similarity, cell_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.metrics.tables.alignment import Pairs
     from evalsuite.metrics.tables.grid import CellGrid, Span
 
-BLANK_UNDER_SPAN = 0.5
-"""The similarity of a cell with a span and the same cell without the span, because only its extent is lost."""
+    Place = tuple[int, int]  # The indexes of a row and a column.
+
 VERSION_OVERLAP = 0.5
 """Minimum overlap of another version of a predicted table, relative to the overlap of the chosen one."""
 
@@ -51,13 +51,16 @@ class ValueGrid:
         texts: the texts of the cells, with all rows filled up to the same length.
         rows: the values of the cells.
         width: the length of each row.
+        head: the index of the row that names the columns: the last head row, or else the first row with two values.
     """
 
-    def __init__(self, rows: Sequence[Sequence[str]], spans: Sequence[Span] = ()) -> None:
+    def __init__(self, rows: Sequence[Sequence[str]], spans: Sequence[Span] = (), head_rows: int = 0) -> None:
         self.width = max(map(len, rows), default=0)
         self.texts = [[*row, *[""] * (self.width - len(row))] for row in rows]
         self.rows = [list(map(cell_value, row)) for row in self.texts]
         self._spans = spans
+        filled = (place for place, row in enumerate(self.rows) if len({*row} - {""}) > 1)
+        self.head = min(head_rows, len(rows)) - 1 if head_rows else next(filled, 0)
 
     @cached_property
     def covered(self) -> dict[tuple[int, int], int]:
@@ -77,6 +80,19 @@ class ValueGrid:
         """The number of times that each value occurs in the table."""
         return Counter(value for row in self.rows for value in row if value)
 
+    def find(self, place: Place) -> str:
+        """Return the value of a cell."""
+        return self.rows[place[0]][place[1]]
+
+    def transpose(self) -> ValueGrid:
+        """Return the table with rows and columns exchanged, without its spans."""
+        return ValueGrid(list(zip(*self.texts, strict=True)))
+
+    def is_transposed(self, other: ValueGrid) -> bool:
+        """Tell whether the first row has more names of the other table's rows than of its columns."""
+        first = set(self.rows[0]) - {""}
+        return len(first & {row[0] for row in other.rows}) > len(first & set(other.rows[other.head]))
+
     def shares(self, other: ValueGrid) -> float:
         """Return the share of values that both tables have (Dice), regardless of their positions."""
         total = self.counts.total() + other.counts.total()
@@ -94,6 +110,7 @@ class TablePair:
     rows: Pairs  # Aligned pairs of rows.
     columns: Pairs  # Aligned pairs of columns.
     overlap: Overlap
+    displaced: bool = False  # Whether rows or columns are in another order than wanted, although it matters.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +126,11 @@ class ContentComparison:
         surplus = sum(table.counts.total() for table in self.extra)
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
+    def find_displaced(self) -> ContentComparison | None:
+        """Align the tables in any order; None if no table has equal values in other places."""
+        pairs = tuple(map(_find_displaced_lines, self.pairs))
+        return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
+
 
 def compare_content(
     predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], *, row_order: bool = True, column_order: bool = True
@@ -119,8 +141,9 @@ def compare_content(
     compared. If a table was split into several, they are compared as one table when that is more similar.
     """
     order = {"row_order": row_order, "column_order": column_order}
-    left = [ValueGrid(table.rows, table.spans) for table in predicted]
-    right = [ValueGrid(table.rows, table.spans) for table in wanted]
+    left, right = (
+        [ValueGrid(table.rows, table.spans, table.head_rows) for table in side] for side in (predicted, wanted)
+    )
     chosen, leftover = _choose_tables(
         left, right, [table.name for table in predicted], [table.name for table in wanted]
     )
@@ -213,34 +236,78 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
     return sorted(filled)
 
 
+def _find_displaced_lines(pair: TablePair) -> TablePair:
+    """Align two tables in any order, perhaps transposed; return the given pair if it is better or a table is large."""
+    left, right, overlap = pair.left, pair.right, pair.overlap
+    if overlap.f1 == 1.0 or not (left.width and fits(left.rows) and fits(right.rows)):
+        return pair
+    if left.shares(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
+        return pair  # No value is displaced.
+    best = pair
+    for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
+        rows, columns = align(side.rows, right.rows, row_order=False, column_order=False)
+        found = _measure_overlap(side, right, rows, columns)
+        if found.f1 > best.overlap.f1:
+            best = replace(pair, left=side, rows=rows, columns=columns, overlap=found, displaced=True)
+    return best
+
+
 def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:
     similarity, equal, blank = 0.0, 0, 0
     spans: set[tuple[bool, int]] = set()
-    for one, two in rows:
+    head = next((one for one, two in rows if two == right.head), None)
+    first = next((one for one, two in columns if two == 0), None)
+    row_names = _rate_names(left, right, [(None if first is None else (one, first), (two, 0)) for one, two in rows])
+    column_names = _rate_names(
+        left, right, [(None if head is None else (head, one), (right.head, two)) for one, two in columns]
+    )
+    for (one, two), row_name in zip(rows, row_names, strict=True):
         here, there = left.rows[one], right.rows[two]
-        for column, beside in columns:
+        for (column, beside), column_name in zip(columns, column_names, strict=True):
             value, wanted = here[column], there[beside]
             if not value and not wanted:
                 blank += 1
-            elif left.texts[one][column] == right.texts[two][beside]:
+                continue
+            is_data = two > right.head and beside > 0
+            # A fact has three parts of equal weight: the value, and the names of its row and column.
+            share = (1 + row_name + column_name) / 3 if is_data else 1.0
+            if left.texts[one][column] == right.texts[two][beside]:
                 equal += 1
+                similarity += share
             elif not (value and wanted) and (span := _find_span(left, right, (one, column), (two, beside))):
-                similarity += BLANK_UNDER_SPAN if span not in spans else 0.0
+                similarity += INCOMPLETE if span not in spans else 0.0
                 blank += span in spans
                 spans.add(span)
             else:
                 alike = cell_similarity(left.texts[one][column], right.texts[two][beside])
-                similarity += alike if alike < 1.0 else 0.0
+                similarity += alike * share
                 equal += alike == 1.0
     sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))
-    return Overlap(similarity + equal, equal, *sizes)
+    return Overlap(similarity, equal, *sizes)
 
 
-def _find_span(
-    left: ValueGrid, right: ValueGrid, place: tuple[int, int], beside: tuple[int, int]
-) -> tuple[bool, int] | None:
+def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
+    """Rate the names of aligned lines, each given by its place in both tables.
+
+    The name of another line counts 0.0, because its values are then wrong statements. A name with a typo counts 1.0,
+    because it is already a wrong cell. A name under a span need not be repeated.
+    """
+    known = [(place, beside, "" if place is None else left.find(place), right.find(beside)) for place, beside in places]
+    names, others = ({line[side] for line in known} for side in (2, 3))
+    rates = []
+    for place, beside, name, wanted in known:
+        if name == wanted or (place and not (name and wanted) and _find_span(left, right, place, beside)):
+            rates.append(1.0)
+        elif not name or not wanted:
+            rates.append(INCOMPLETE)
+        else:
+            rates.append(0.0 if name in others or wanted in names else 1.0)
+    return rates
+
+
+def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
     """Return the side and number of the span that fills a place which is blank on the other side."""
-    is_left = bool(left.rows[place[0]][place[1]])
+    is_left = bool(left.find(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)
 

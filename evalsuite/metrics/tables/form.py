@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.readings import MarkupReading
 
 
+OF_MARKUP = frozenset({
+    "markup", "compiles", "head_rows", "alignment", "rules", "borders", "label", "references", "links",
+})  # fmt: skip
+"""Facts that some markup cannot express or a reader of the printed table does not see."""
 MARKUP_NAMES = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX", "json": "JSON", "mediawiki": "MediaWiki"}
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 REFERENCE = re.compile(r"\\(?:[cC]ref|ref|autoref|cite[a-z]*)\*?(?:\[[^\]]*\])*\s*\{([^{}]*)\}")
@@ -45,7 +49,10 @@ def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: Content
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
         size = (len(pair.left.rows), pair.left.width)
+        if pair.displaced and table is not None and size != (len(table.rows), table.width):
+            size = (len(table.rows), table.width)
         facts += _list_table_facts(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
+        facts.append(FormFact("order", "Rows and columns are in this order", not pair.displaced))
     if predicted.tables:
         return tuple(facts)
     return tuple(FormFact(fact.name, fact.text, fulfilled=False) for fact in facts)
@@ -60,12 +67,12 @@ def describe_form(wanted: MarkupReading) -> str:
 
 
 def _list_text_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
-    name = MARKUP_NAMES[wanted.markup]
+    name, is_tex = MARKUP_NAMES[wanted.markup], wanted.markup == "latex"
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
     if _is_complete(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
-        yield FormFact("well_formed", text, _is_complete(predicted))
-    if wanted.markup == "latex" and _tex_accepts(wanted, wanted):
+        yield FormFact("well_formed", text, _is_complete(predicted) and (is_tex or _tex_accepts(predicted, predicted)))
+    if is_tex and _tex_accepts(wanted, wanted):
         text = "TeX accepts it: whatever begins also ends, columns and macros exist, rows end before rules and rows"
         yield FormFact("compiles", text, predicted.markup == "latex" and _tex_accepts(predicted, wanted))
     count = len(wanted.tables)
@@ -203,6 +210,8 @@ def _is_balanced_latex(text: str) -> bool:
 
 def _tex_accepts(reading: MarkupReading, wanted: MarkupReading) -> bool:
     """Tell whether LaTeX contains none of the known mistakes that make TeX fail; wanted macros and columns exist."""
+    if reading.markup != "latex":
+        return True
     tables = reading.tables
     if NO_COLUMNS.search(reading.text) or not _is_complete(reading) or any(table.refused for table in tables):
         return False

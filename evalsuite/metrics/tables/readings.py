@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby, pairwise, zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.metrics.tables.cells import cell_value
@@ -19,7 +20,7 @@ from evalsuite.metrics.tables.latex import read_latex
 from evalsuite.metrics.tables.plain_data import find_json_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.metrics.tables.grid import Format
 
@@ -74,6 +75,9 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
         yield _read_as(strip_answer(text, "html"), "html")
+    if printed := _read_printed(text):
+        yield MarkupReading("markdown", text.strip(), tuple(printed))
+        yield MarkupReading("markdown", text.strip(), tuple(map(_drop_counting_index, printed)))
 
 
 WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
@@ -226,6 +230,8 @@ class _Block:
             for place, (line, row) in enumerate(zip(self.lines, split, strict=True))
         ]
         split = _keep_bars_in_code(self.lines, split, separators)
+        if any("+" in line for line in self.lines):
+            split, separators = _join_wrapped_rows(self.lines, split, separators)
         rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
         first = separators.index(False) if False in separators else 0
         head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
@@ -281,13 +287,34 @@ def _is_table(lines: list[str]) -> bool:
     return len(lines) > 1 or any(line.startswith("|") for line in lines)
 
 
+def _join_wrapped_rows(
+    lines: list[str], split: list[tuple[str, ...]], separators: list[bool]
+) -> tuple[list[tuple[str, ...]], list[bool]]:
+    """Join the wrapped lines of a grid's rows, if rules separate all rows and each further line has a blank cell."""
+    groups = [
+        (is_separator, [row for row, _ in group])
+        for is_separator, group in groupby(zip(split, separators, strict=True), key=itemgetter(1))
+    ]
+    bodies = [rows for is_separator, rows in groups if not is_separator]
+    has_rules = len(bodies) > 2 or any(GRID_RULE.fullmatch(line) and "=" in line for line in lines)
+    if not has_rules or not all(not all(row) for rows in bodies for row in rows[1:]):
+        return split, separators
+    joined = [(kind, [_join_cells(rows)] if not kind else rows) for kind, rows in groups]
+    return [row for _, rows in joined for row in rows], [kind for kind, rows in joined for _ in rows]
+
+
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
     """Split rows again without the bars in their code and formulas, if the rows are as wide as most rows then."""
     widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
     widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
-    again = (_split_row(BAR_IN_CODE.sub(lambda match: match[0].replace("|", "\\|"), line)) for line in lines)
-    return [kept if len(row) > width == len(kept) else row for row, kept in zip(split, again, strict=True)]
+    rows = []
+    for line, row in zip(lines, split, strict=True):
+        kept = row
+        if len(row) > width:
+            kept = _split_row(BAR_IN_CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
+        rows.append(kept if len(kept) == width else row)
+    return rows
 
 
 def _split_row(line: str) -> tuple[str, ...]:
@@ -350,14 +377,76 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[rulers[0]])]
     first = max(0, rulers[0] - 1) if len(rulers) < 3 else rulers[0]
     last = rulers[-1] if len(rulers) > 1 else len(lines)
-    places = [place for place in range(first, last) if place not in rulers]
-    rows = []
-    for place in places:
+    rows = list[tuple[str, ...]]()
+    head, is_rest = 0, lines[rulers[0]].lstrip().startswith("=")
+    for place in range(first, last):
+        if place in rulers:
+            continue
         fields = SPACES.split(lines[place].strip())
-        cut = [lines[place][start:end] for start, end in pairwise([*starts, None])]
-        rows.append(tuple(map(tidy, fields if len(fields) == len(starts) else cut)))
-    head = sum(place < rulers[len(rulers) >= 3] for place in places)
+        row = tuple(map(tidy, fields)) if len(fields) == len(starts) else _cut_line(lines[place], starts)
+        if is_rest:
+            row = tuple("" if cell in {"..", "\\"} else cell for cell in row)
+        if is_rest and rows and not lines[place][starts[0] : starts[1]].strip():
+            rows[-1] = _join_cells([rows[-1], row])
+            continue
+        rows.append(row)
+        head += place < rulers[len(rulers) >= 3]
     return CellGrid(tuple(rows), head_rows=head) if rows else None
+
+
+def _cut_line(line: str, starts: Sequence[int]) -> tuple[str, ...]:
+    return tuple(tidy(line[start:end]) for start, end in pairwise([*starts, None]))
+
+
+def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Join the lines of a row whose cells are wrapped."""
+    return tuple(map(tidy, map(" ".join, zip_longest(*rows, fillvalue=""))))
+
+
+def _read_printed(text: str) -> list[CellGrid]:
+    """Read frames as pandas prints them: positions that are blank in all lines separate the columns.
+
+    A backslash ends the head of a frame whose other columns follow below. Rows and columns of dots were left out.
+    """
+    tables, continues = list[CellGrid](), False
+    for block in BLANK_LINES.split(text):
+        lines = block.strip("\r\n").splitlines()
+        while lines and (lines[0].endswith(":") or len(SPACES.split(lines[0].strip())) < 2) and lines[0][:1].strip():
+            del lines[0]
+        spaced = sum(SPACES.search(f".{line.rstrip()}") is not None for line in lines)
+        if len(lines) < 2 or (2 * spaced < len(lines) and len(set(map(len, lines))) > 1):
+            continue
+        wrapped = lines[0].endswith("\\")
+        lines[0] = lines[0].removesuffix("\\")
+        filled = [any(line[at : at + 1].strip() for line in lines) for at in range(max(map(len, lines)))]
+        starts = [at for at, is_filled in enumerate(filled) if is_filled and not (at and filled[at - 1])]
+        # The second line may name the index, whose words are aligned to the left.
+        named = bool(lines[1].strip()) and not lines[0][: len(lines[1].rstrip())].strip()
+        while named and starts[2:] and filled[starts[1] - 2] and not lines[0][starts[1] : starts[2]].strip():
+            del starts[1]
+        # pandas aligns to the right, so a word without a head or body belongs to the word one space to its right.
+        columns = list(zip(*(_cut_line(line, starts) for line in lines), strict=True))
+        whole = [bool(head) == any(body) or (not at and all(body)) for at, (head, *body) in enumerate(columns)]
+        starts = [at for at, has_both in zip(starts, [True, *whole], strict=False) if has_both or not filled[at - 2]]
+        rows = [_cut_line(line, starts) for line in lines]
+        if named:
+            rows[:2] = [(rows[1][0], *rows[0][1:])]
+        if continues and len(rows) == len(tables[-1].rows):
+            rows = [(*row, *more[1:]) for row, more in zip(tables.pop().rows, rows, strict=True)]
+        continues = wrapped
+        dots = {column for column, cells in enumerate(zip(*rows, strict=True)) if set(cells) <= {"...", ".."}}
+        rows = [tuple(cell for at, cell in enumerate(row) if at not in dots) for row in rows]
+        rows = [row for row in rows if not set(row) <= {"...", "..", ""}]
+        if len(rows) > 1 and len(rows[0]) > 1:
+            tables.append(CellGrid(tuple(rows)))
+    return tables
+
+
+def _drop_counting_index(table: CellGrid) -> CellGrid:
+    """Remove a first column without a name that counts the rows from 0, which is pandas' default index."""
+    head, *index = (row[0] for row in table.rows)
+    counts = not head and index[0] == "0" and all(map(str.isdecimal, index))
+    return CellGrid(tuple(row[1:] for row in table.rows)) if counts else table
 
 
 def _read_list_table(lines: list[str]) -> CellGrid:

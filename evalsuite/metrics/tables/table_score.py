@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
-from evalsuite.metrics.tables.cells import judge_cell, plain_text
+from evalsuite.metrics.tables.cells import INCOMPLETE, judge_cell, plain_text
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
-from evalsuite.metrics.tables.form import FormFact, form_facts
+from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, form_facts
 from evalsuite.metrics.tables.plain_data import as_markup
 from evalsuite.metrics.tables.readings import (
     MarkupReading,
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-REFUSED = 0.5
-"""The factor of form for LaTeX that TeX refuses, because a reader sees no table until someone corrects the markup."""
-VERSION = 6  # Increased whenever a score can change.
+VERSION = 7  # Increased whenever a score can change.
 
 
 @dataclass(frozen=True)
@@ -56,18 +54,29 @@ class TableMatch:
 
     @property
     def form(self) -> float:
-        """The share of fulfilled facts, halved for LaTeX that TeX refuses."""
-        share = sum(fact.fulfilled for fact in self.facts) / len(self.facts)
-        refused = self.predicted.markup == "latex" and any(
-            fact.name == "compiles" and not fact.fulfilled for fact in self.facts
-        )
-        return share * REFUSED if refused else share
+        """The share of fulfilled facts, halved for broken markup."""
+        return self._share_fulfilled(self.facts)
+
+    @property
+    def printed_form(self) -> float:
+        """The share of the facts that every markup can express, as `form`."""
+        return self._share_fulfilled([fact for fact in self.facts if fact.name not in OF_MARKUP])
+
+    def _share_fulfilled(self, facts: Sequence[FormFact]) -> float:
+        share = sum(fact.fulfilled for fact in facts) / len(facts)
+        return share * INCOMPLETE if self._is_broken else share
+
+    @cached_property
+    def _is_broken(self) -> bool:
+        """Whether a reader sees no table, or values under other heads, until someone corrects the markup."""
+        unbroken = {"well_formed", "compiles"} if self.predicted.markup == "latex" else {"well_formed"}
+        return any(fact.name in unbroken and not fact.fulfilled for fact in self.facts)
 
     @property
     def value(self) -> float:
         """The table score."""
         content = self.content.overlap.f1
-        return content * (3 * content + self.form) / 4
+        return content * (3 * content + self.printed_form) / 4
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,11 +84,13 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1). So form
-            without content is worth nothing, and half of the content is worth less than half.
-        content: the F1 of aligned cells compared by value, in [0, 1].
+        value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1), where form has
+            only the facts that a reader of the printed table sees. So form without content is worth nothing, and half
+            of the content is worth less than half.
+        content: the F1 of aligned cells compared by value, in [0, 1]; a value under the name of another row or column
+            counts two thirds.
         form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1]; half of
-            it for LaTeX that TeX refuses.
+            it for broken markup.
         parts: the cells' precision, recall and F1 by equal values only, then each fact of form by its name.
         facts: the checklist from which `form` is computed.
         signature: A line that identifies the computation, to be cited with the number.
@@ -183,7 +194,7 @@ def table_score(
         order += f"|assigned:{MOST_ASSIGNED}"
     signature = (
         f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{markup}|cells:value+signs+lcs"
-        f"|order:{order}|value:content*(3*content+form)/4"
+        f"|order:{order}|value:content*(3*content+printed_form)/4"
     )
     return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)
 
@@ -247,10 +258,11 @@ def match_tables(
         if wanted.is_list:
             # If the reference is a list, the answer may be one, too.
             readings.append(read_wanted(strip_answer(prediction, markup), markup))
-    matches = (
-        TableMatch(reading, wanted, compare_content(reading.tables, wanted.tables, **order))
-        for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]
-    )
+    matches = list[TableMatch]()
+    for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:
+        content = compare_content(reading.tables, wanted.tables, **order)
+        found = (content, content.find_displaced())
+        matches += (TableMatch(reading, wanted, comparison) for comparison in found if comparison)
     return max(matches, key=attrgetter("value"))
 
 

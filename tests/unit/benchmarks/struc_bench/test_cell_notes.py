@@ -63,4 +63,4 @@ def test_the_order_of_rows_counts_unless_the_benchmark_leaves_it_out(*, row_orde
     sample = Sample(id="1", input="", target=wanted, metadata={"text": ""}, tags={"format": "markdown"})
     scorer = TableScorer(row_order=row_order)
     scores = asyncio.run(scorer(sample, Transcript("\n".join([first, second, *reversed(rows)]))))
-    assert (cast("Score", scores["table_content"]).value == 1.0) is not row_order
+    assert (cast("Score", scores["table_score"]).value == 1.0) is not row_order

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.metrics.tables import table_score
-from evalsuite.metrics.tables.cells import MISSING_SIGN, cell_similarity, judge_cell
+from evalsuite.metrics.tables.cells import INCOMPLETE, cell_similarity, judge_cell
 
 SIGNED = st.text(st.sampled_from("0123456789.,()%$*\u2191\u2193#_^-\u20ac x"), max_size=10)
 
@@ -21,6 +21,9 @@ SIGNED = st.text(st.sampled_from("0123456789.,()%$*\u2191\u2193#_^-\u20ac x"), m
         ("12%", "12\u2030"),
         ("x_1", "x^1"),
         ("Cases #", "Cases %"),
+        ("\u00a55", "\u20a95"),
+        ("4 \u2605", "4 \u2606"),
+        ("3 \u2660", "3 \u2665"),
         (r"$\hat{y}$", r"$\tilde{y}$"),
         ("x\u2032", "x\u2033"),
     ],
@@ -44,7 +47,7 @@ def test_cells_whose_signs_contradict_each_other_differ(one: str, other: str) ->
     ],
 )
 def test_a_cell_that_lacks_a_sign_counts_half(one: str, other: str) -> None:
-    assert cell_similarity(one, other) == cell_similarity(other, one) == MISSING_SIGN
+    assert cell_similarity(one, other) == cell_similarity(other, one) == INCOMPLETE
     assert judge_cell(one, other) == "sign missing"
 
 

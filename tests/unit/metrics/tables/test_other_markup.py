@@ -132,3 +132,46 @@ def test_delimited_text_within_a_paragraph_is_a_table() -> None:
     lines = "\n".join(",".join(row) for row in (head, *rows))
     answer = f"Here is the table, as you asked:\n{lines}\nI hope this helps, friend, with all of it, and more."
     assert table_score(answer, [head, *rows]).content == 1.0
+
+
+@pytest.mark.parametrize("style", ["grid", "fancy_grid", "rounded_grid", "rst"])
+def test_wrapped_cells_of_grids_are_joined(style: str) -> None:
+    rows = [["Name", "Text"], ["kettle", "a long\ndescription\nin lines"], ["cup", "short"], ["pot", "two\nlines"]]
+    text = tabulate(rows[1:], rows[0], tablefmt=style)
+    assert table_score(text, [[cell.replace("\n", " ") for cell in row] for row in rows]).content == 1.0
+
+
+def test_rows_between_two_rules_of_a_grid_are_not_joined_if_all_cells_are_filled() -> None:
+    rule = "+------+---+\n"
+    text = f"{rule}| Bird | N |\n{rule}| gull | 7 |\n| tern | 4 |\n{rule}| all | 11 |\n{rule}"
+    assert [len(table.rows) for table in read_tables(text, "markdown")] == [4]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_frames_as_pandas_prints_them_are_read(seed: int) -> None:
+    pandas = pytest.importorskip("pandas")
+    draw = random.Random(seed)
+    head, *rows = make_rows(seed)
+    frame = pandas.DataFrame(
+        [[f"{row[0]} of {draw.choice('xyz')}", *map(float, row[1:])] for row in rows], columns=head
+    )
+    wanted = [head, *([str(cell) for cell in row] for row in frame.to_numpy().tolist())]
+    prints = [str(frame), frame.to_string(index=False), str(frame.set_index(head[0]))]
+    with pandas.option_context("display.max_columns", None, "display.width", 40):
+        prints.append(str(frame))
+    for text in prints:
+        assert table_score(f"The frame is:\n\n{text}\n\nThat is all.", wanted).content == 1.0, text
+
+
+def test_rows_and_columns_that_pandas_leaves_out_are_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({f"c{column}": [row * column for row in range(70)] for column in range(1, 30)})
+    with pandas.option_context("display.max_rows", 10, "display.max_columns", 6, "display.width", 80):
+        (table,) = table_score(str(frame), frame).match.predicted.tables
+    assert (len(table.rows), table.width) == (11, 6)
+    assert not {"...", ".."} & set(table.cells)
+
+
+def test_prose_is_not_a_printed_frame() -> None:
+    text = "I cannot do that.  It needs\na table of the cities,\nwhich I do not have."
+    assert table_score(text, "| a | I |\n|---|---|\n| table | of |").match.predicted.tables == ()

@@ -64,7 +64,44 @@ def test_the_same_cells_in_another_arrangement_lose_content() -> None:
     by_four = [cells[place : place + 6] for place in range(0, 24, 6)]
     assert table_score(_html(by_four), _html(rows), format="html").content < 0.5
     assert table_score(_html([[cell] for cell in cells]), _html(rows), format="html").content < 0.5
-    assert table_score(_html([list(row) for row in zip(*rows, strict=True)]), _html(rows), format="html").content < 0.6
+
+
+def test_a_transposed_table_keeps_its_content_and_loses_form() -> None:
+    rows = [["Name", "A", "B"], *([f"name{place}", f"{place}1", f"{place}2"] for place in range(5))]
+    score = table_score(_html([list(row) for row in zip(*rows, strict=True)]), _html(rows), format="html")
+    assert score.content == 1.0
+    assert {"order", "rows", "columns"} == {fact.name for fact in score.facts if not fact.fulfilled}
+
+
+def test_a_confusion_matrix_is_not_its_transpose() -> None:
+    rows = [["", "cat", "dog"], ["cat", "7", "2"], ["dog", "3", "8"]]
+    assert table_score([*map(list, zip(*rows, strict=True))], rows).content < 1.0
+
+
+@pytest.mark.parametrize("written", ["markdown", "html", "latex"])
+def test_a_value_under_the_name_of_another_column_or_row_counts_two_thirds(written: Format) -> None:
+    birds = ["gull", "otter", "finch", "magpie", "stork", "wren"]
+    rows = [["Team", "Won", "Lost"], *([bird, f"{place}1", f"{place}2"] for place, bird in enumerate(birds))]
+    heads = [["Team", "Lost", "Won"], *rows[1:]]
+    # Two names are wrong, and one third of each of 12 values.
+    assert table_score(heads, rows, format=written).content == pytest.approx((21 - 2 - 4) / 21)
+    names = [[{"otter": "finch", "finch": "otter"}.get(cell, cell) for cell in row] for row in rows]
+    typo = [["Team", "Wonn", "Lost"], *rows[1:]]
+    without = [["", "", ""], *rows[1:]]
+    assert table_score(names, rows, format=written).content == pytest.approx((21 - 2 - 4 / 3) / 21)
+    assert table_score(typo, rows, format=written).content > 0.98
+    assert 0.7 < table_score(without, rows, format=written).content < 2 * 18 / (21 + 18)
+
+
+def test_the_markup_costs_form_but_not_the_score_unless_it_is_broken() -> None:
+    rows = [["Name", "Points"], ["Ann", "31"], ["Bea", "28"]]
+    latex = "\\begin{tabular}{ll} Name & Points \\\\ Ann & 31 \\\\ Bea & 28 \\\\ \\end{tabular}"
+    plain, broken = (table_score(answer, _html(rows)) for answer in (latex, latex.replace("{ll}", "")))
+    assert plain.form < plain.value == 1.0
+    assert broken.content == 1.0
+    assert broken.value < 0.9
+    ragged = table_score("| Name | Points |\n|---|---|\n| Ann | 31 |\n| Bea | 28 | |\n", _html(rows))
+    assert ragged.value < 0.9
 
 
 def test_a_typo_costs_less_than_a_wrong_word_and_a_wrong_number_all_of_its_cell() -> None:
@@ -85,7 +122,8 @@ def test_the_order_of_rows_and_columns_counts_unless_it_is_set_aside() -> None:
     shuffled = [rows[0], *rows[:0:-1]]
     swapped = [[row[2], row[0], row[1]] for row in rows]
     for changed, without in ((shuffled, {"row_order": False}), (swapped, {"column_order": False})):
-        assert table_score(_html(changed), _html(rows), format="html").content < 0.8
+        score = table_score(_html(changed), _html(rows), format="html")
+        assert (score.content, [fact.name for fact in score.facts if not fact.fulfilled]) == (1.0, ["order"])
         assert table_score(_html(changed), _html(rows), format="html", **without).content == 1.0
 
 
