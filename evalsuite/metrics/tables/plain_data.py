@@ -119,4 +119,5 @@ def write_table(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -
 
 def _escape_latex(cell: str) -> str:
     plain = cell.replace("\\", "\\textbackslash ").replace("{", "\\{").replace("}", "\\}")
-    return ESCAPED_IN_LATEX.sub(r"\\\1", plain)
+    # A bracket at the start of a row would be an argument of the line break above.
+    return ESCAPED_IN_LATEX.sub(r"\\\1", re.sub(r"^\[", "{[}", plain))
