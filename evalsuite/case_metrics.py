@@ -1,5 +1,165 @@
 """Metrics over all cases of a benchmark, for `@benchmark(..., metrics=[...])`."""
 
-from evalsuite.output.reports.generic import auroc, calibration_error, confusion_matrix, macro_f1, micro_f1, spearman
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import SHARE
+from evalsuite.metrics import classification
+from evalsuite.output.reports.generic import CaseMetric
+from evalsuite.output.reports.section import Chart, Column, Series, Table
+from evalsuite.results.tally import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evalsuite.results.tally import RunView, Tally
 
 __all__ = ["auroc", "calibration_error", "confusion_matrix", "macro_f1", "micro_f1", "spearman"]
+
+
+def _read_labels(tally: Tally) -> tuple[list[str], list[str]]:
+    """Read target labels and answered labels from the facts that the scorer `one_of` writes."""
+    rows = [row for row in tally if row.outcome != "error" and row.facts.get("target_label")]
+    return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
+
+
+def _of_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
+    targets, labels = _read_labels(tally)
+    return Estimate(function(targets, labels), n=len(targets)) if targets else None
+
+
+def macro_f1() -> CaseMetric:
+    """Make `macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
+    return CaseMetric("macro_f1", partial(_of_labels, classification.macro_f1), range=SHARE.range)
+
+
+def micro_f1() -> CaseMetric:
+    """Make `micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
+    return CaseMetric("micro_f1", partial(_of_labels, classification.micro_f1), range=SHARE.range)
+
+
+def confusion_matrix() -> CaseMetric:
+    """Make `labels_confused`: the share of cases with another label than the target's, with a matrix in the report.
+
+    Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
+    no label.
+    """
+    return CaseMetric(
+        "labels_confused", _compute_share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range
+    )
+
+
+def _compute_share_confused(tally: Tally) -> Estimate | None:
+    targets, labels = _read_labels(tally)
+    wrong = sum(target != label for target, label in zip(targets, labels, strict=True))
+    return Estimate(wrong / len(targets), n=len(targets)) if targets else None
+
+
+def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
+    """Count how often each target met each label; the empty label is last, if it occurs."""
+    targets, labels = _read_labels(tally)
+    rows = sorted(set(targets) | set(labels) - {""})
+    columns = [*rows, *([""] if "" in labels else [])]
+    counts = Counter(zip(targets, labels, strict=True))
+    return rows, columns, [[counts[row, column] for column in columns] for row in rows]
+
+
+def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
+    rows, columns, counts = confusion_counts(run.tally)
+    heads = [column or "(none)" for column in columns]
+    table = Table(
+        "Confusion matrix",
+        [Column("target"), *(Column(head, "count") for head in heads)],
+        [[row, *line] for row, line in zip(rows, counts, strict=True)],
+        "Rows are targets, columns the labels that the answers named.",
+    )
+    series = [Series(row, list(map(float, line))) for row, line in zip(rows, counts, strict=True)]
+    chart = Chart("heatmap", f"{name}_confusion", f"{name}: confusion matrix", heads, series, "count", x_title="answer")
+    return [table, chart] if rows else []
+
+
+def _demand_names(metric: str, *scores: object) -> None:
+    """Refuse numbers, which the function of the same name or kind in `stats` and `metrics` takes."""
+    for score in scores:
+        if not isinstance(score, str):
+            raise SettingsError(
+                f"case_metrics.{metric} takes the names of two scores, not {score!r:.40}; for numbers there is "
+                f"{'evalsuite.stats' if metric == 'spearman' else 'evalsuite.metrics.classification'}"
+            )
+
+
+def _select_both(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
+    rows = [row for row in tally.scored(first) if second in row.scores]
+    return [row.scores[first] for row in rows], [row.scores[second] for row in rows]
+
+
+def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
+    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best.
+
+    Args:
+        confidence: name of the score that tells the model's confidence, in [0, 1].
+        right: name of the score that tells whether the answer is right.
+        bins: number of bins of equal width.
+    """
+    _demand_names("calibration_error", confidence, right)
+
+    def measure(tally: Tally) -> Estimate | None:
+        sure, correct = _select_both(tally, confidence, right)
+        if not sure:
+            return None
+        return Estimate(classification.expected_calibration_error(sure, correct, bins), n=len(sure))
+
+    def draw(name: str, run: RunView) -> Sequence[Table | Chart]:
+        rows = classification.reliability(*_select_both(run.tally, confidence, right), bins)
+        labels = [f"{sure:.2f}" for sure, _, _ in rows]
+        series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
+        chart = Chart(
+            "lines",
+            f"{name}_calibration",
+            f"{name}: calibration",
+            labels,
+            series,
+            limits=(0.0, 1.0),
+            x_title=confidence,
+        )
+        return [chart] if rows else []
+
+    return CaseMetric("calibration_error", measure, draw, lower_is_better=True, range=SHARE.range)
+
+
+def auroc(score: str, positive: str) -> CaseMetric:
+    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1].
+
+    Args:
+        score: name of the score that ranks the cases.
+        positive: name of the score that is 1 for positive cases, else 0.
+    """
+    _demand_names("auroc", score, positive)
+
+    def measure(tally: Tally) -> Estimate | None:
+        scores, marks = _select_both(tally, score, positive)
+        if not 0 < sum(mark > 0.5 for mark in marks) < len(marks):
+            return None
+        return Estimate(classification.area_under_roc(scores, [mark > 0.5 for mark in marks]), n=len(scores))
+
+    return CaseMetric("auroc", measure, range=SHARE.range)
+
+
+def spearman(first: str, second: str) -> CaseMetric:
+    """Make `spearman`: the rank correlation of two scores, given their names; in [-1, 1]."""
+    _demand_names("spearman", first, second)
+
+    def measure(tally: Tally) -> Estimate | None:
+        from evalsuite import stats
+
+        a, b = _select_both(tally, first, second)
+        if len(set(a)) < 2 or len(set(b)) < 2:
+            return None
+        result: Any = stats.spearman(a, b)
+        return Estimate(float(result.statistic), n=len(a))
+
+    return CaseMetric("spearman", measure, range=(-1.0, 1.0))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite import contains, exact_match, generate, rubric, stats
+from evalsuite import case_metrics, contains, exact_match, generate, rubric, stats
 from evalsuite.core.errors import SettingsError
 from evalsuite.engine.scoring import asks_the_judge, check_call, check_parts, own_judge
 from evalsuite.judges import single
@@ -51,6 +52,17 @@ def test_what_is_no_solver_or_scorer_is_refused(solver: Any, scorers: Any, messa
 def test_a_statistic_of_plain_values_is_refused_as_a_metric_over_all_cases() -> None:
     with pytest.raises(SettingsError, match=r"spearman of .* compares plain values: .* evalsuite\.case_metrics"):
         check_call(stats.spearman, "a metric takes one argument, a Tally", 1)
+
+
+@pytest.mark.parametrize(
+    "make", [case_metrics.spearman, case_metrics.auroc, case_metrics.calibration_error], ids=lambda make: make.__name__
+)
+def test_a_metric_over_cases_refuses_the_numbers_that_its_namesake_takes(make: Any) -> None:
+    numbers = [random.random() for _ in range(3)]
+    for arguments in ((numbers, "right"), ("sure", numbers)):
+        with pytest.raises(SettingsError, match=rf"{make.__name__} takes the names of two scores, not \[.*evalsuite\."):
+            make(*arguments)
+    assert make("sure", "right").name == make.__name__
 
 
 def test_what_can_be_called_is_accepted() -> None:
