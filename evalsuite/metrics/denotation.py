@@ -60,20 +60,25 @@ _DATES = [
         rf"(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}(?:,?[ -](?P<year>\d{{4}}))?",
         rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?",
         rf"{_MONTH},? (?P<year>\d{{4}})",
+        r"(?P<year>\d{4})-(?P<month>\d{2})",
         r"(?:(?P<year>\d{4}) ?年 ?)?(?P<month>\d{1,2}) ?月(?: ?(?P<day>\d{1,2}) ?[日号])?",
     )
 ]
 _CHINESE_PART = re.compile(r"[零〇一二三四五六七八九十]{1,4}(?= ?[年月日号])")
 _SPACED_THOUSANDS = re.compile(r"^\D{0,4}\d{1,3}(?: \d{3})+(?!\d)")
 _AMOUNT = re.compile(
-    r"(?:(?:us)?(?P<before>[$€£¥])\s*)?(?P<number>[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)"
+    r"(?:(?:(?:us)?(?P<before>[$€£¥])|(?P<code>usd|eur|gbp|cny|rmb|jpy))\s*)?(?P<number>[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)"
     r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万亿|万|千|亿|(?<=\d)[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30}[23]?)?"
 )
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
 _COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"  # a comma that does not separate thousands
 _SEPARATORS = [re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)]
-_AND = re.compile(r",?\s+(?:and|or)\s+|^(?:and|or)\s+|\s*(?:和|以及)\s*")
+# Values as Python, NumPy and pandas print them: `['a', 'b']`, `{'a'}`, `['a' 'b']`, `[1 2]`, `array([1, 2])`, a Series.
+_PRINTED = re.compile(r"(?:[\w.]{1,30}\()?(?:\[(.*)\]|\((.*)\)|\{(.*)\})(?:, dtype=[^()]{1,30}\))?\)?", re.DOTALL)
+_QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
+_SERIES_END = re.compile(r"\n(?:Name: [^\n]*, )?(?:Length: \d+, )?dtype: \S+\s*$")
+_AND = re.compile(r",?\s+(?:and|or|&)\s+|^(?:and|or)\s+|\s*(?:和|以及)\s*")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)、])\s+")
 
 
@@ -148,6 +153,7 @@ def normalize(text: str) -> str:
     text = re.sub(r"[‘’´`]", "'", text)
     text = re.sub(r"[“”]", '"', text)
     text = re.sub(r"[‐‑‒–—−]", "-", text)
+    text = re.sub(r"^\s*\*\*([^*]+)\*\*\s*$", r"\1", text)
     before = ""
     while before != text:
         before = text
@@ -193,7 +199,7 @@ def parse_amount(text: str) -> Quantity | None:
     written = (match["unit"] or "").strip().replace("^", "")
     unit = _UNITS.get(written) or _UNITS.get(written.rstrip("s"), written.rstrip("s"))
     scale = _MAGNITUDES.get(match["scale"] or "", 1.0)
-    return Quantity(float(number.value) * scale, unit or match["before"] or "")
+    return Quantity(float(number.value) * scale, unit or match["before"] or _UNITS.get(match["code"] or "", ""))
 
 
 def _parse_chinese_number(text: str) -> float | None:
@@ -229,8 +235,9 @@ def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
         read = None
     if isinstance(read, list):
         readings.append([str(value) for value in read])
+    inner, printed = _read_printed(text)
+    readings.append(printed)
     if count > 1 or distinct:
-        inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
         for separator in _SEPARATORS:
             parts = [part for part in separator.split(inner) if part.strip()]
             readings.append(parts)
@@ -239,6 +246,20 @@ def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
     if distinct:
         readings = list(map(_drop_repeats, readings))
     return [values for values in readings if len(values) == count]
+
+
+def _read_printed(text: str) -> tuple[str, list[str]]:
+    """Return what is between brackets, and the values of a printed array, collection or pandas Series."""
+    body = _SERIES_END.sub("", re.sub(r"^<\w+>\n", "", text))
+    if body != text and not body.startswith("["):
+        return text, [parts[1] for line in body.split("\n") if len(parts := re.split(r"\s{2,}", line, maxsplit=1)) > 1]
+    match = _PRINTED.fullmatch(body)
+    inner = next((part for part in match.groups() if part is not None), "") if match else text
+    if not match:
+        return text, []
+    if not _QUOTED.sub("", inner).strip(" ,\n"):
+        return inner, [one or other for one, other in _QUOTED.findall(inner)]
+    return inner, inner.split() if "," not in inner and all(map(parse_number, inner.split())) else []
 
 
 def _is_same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:

@@ -181,6 +181,7 @@ FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
 # Distinct whole numbers that all have the same number of digits are codes if they have at least this many.
 SHORTEST_CODE = 7
+LONGEST_NUMBER = 15  # Digits that a float holds.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")
 # `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.
@@ -200,7 +201,7 @@ _CODES = re.compile(
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
     r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|"
-    r"inst|institution|coordinates|rownames|unnamed|color|colour"
+    r"inst|institution|coordinates|rownames|unnamed|color|colour|city|town|tract|puma|msa|smsa|course|numeric|trt|hid|pid|sid"
 )
 _ORDERS = re.compile(
     r"year|years|yr|season|seasons|rank|ranks|ranking|rankings|pos|position|place|standing|"
@@ -223,7 +224,7 @@ _LEVELS = re.compile(
     r"\b(rates?|ratings?|ratios?|prices?|scores?|shares?|percent(age)?|pct|averages?|avg|means?|median|ages?|heights?|widths?|"
     r"temp(erature)?s?|density|index|per|[a-z]?pg|mpg|grades?|marks?|gpa|humidity|speed|velocity|pressure|margin|change|growth|"
     r"depth|elevation|altitude|max(imum)?|min(imum)?|highest|lowest|std|deviation|variance|error|efficiency|level|"
-    r"balance|difference|diff|record|cumulative|running|capita)\b"
+    r"balance|difference|diff|record|cumulative|running|capita|worst|best|se|sd|std|est)\b"
     r"|%|/|[\u4ef7\u7387\u6bd4\u9f84\u5747\u9ad8\u6e29\u901f\u5206]$|\u5355\u4ef7|\u8bc4\u5206|\u6bd4\u4f8b|\u767e\u5206|\u6e29\u5ea6|\u6e7f\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8|\u589e[\u957f\u901f\u5e45]|\u6d77\u62d4|\u7d2f\u8ba1|\u6700[\u9ad8\u4f4e\u5927\u5c0f]",
     re.IGNORECASE,
 )
@@ -248,7 +249,7 @@ _AMOUNTS = re.compile(
 
 def _names_a_code(name: str) -> bool:
     """Tell whether a column of this name contains numbers without a meaningful order."""
-    glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx|code)$", name)
+    glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
     return bool(glued or _CODES.fullmatch(_find_head(name)) or _CHINESE_CODES.search(name.strip()))
 
 
@@ -297,12 +298,19 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
 
 
 def _are_codes(cells: Sequence[str | None]) -> bool:
-    """Tell whether a cell has a leading zero, or all are distinct whole numbers of the same length."""
+    """Tell whether a cell has a leading zero or too many digits, or all have the same length or first digits."""
     present = [cell for cell in cells if cell is not None]
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
     same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
+    if same and (max(same) > LONGEST_NUMBER or _share_first_digits(list(map(int, present)))):
+        return True
     return len(same) == 1 and min(same) >= SHORTEST_CODE and len(set(present)) == len(present)
+
+
+def _share_first_digits(numbers: list[int]) -> bool:
+    """Tell whether large numbers are almost equal, as codes with a common prefix are: 840001, 840007."""
+    return min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
 
 
 def _rise(cells: Sequence[float | None]) -> bool:

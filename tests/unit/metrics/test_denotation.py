@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,9 @@ from evalsuite.scorers import denotation
         ("$1,200", "1200"),
         ("1,200 USD", "$1200"),
         ("12.5%", "12.5"),
+        ("**12.5**", "12.5"),
+        ("USD 1,200", "$1200"),
+        ("2020-03", "March 2020"),
         ("12 km", "12"),
         ("Seven", "7"),
         ("12 km", "12km"),
@@ -134,6 +139,26 @@ def test_the_same_values_match_however_they_are_written(prediction: str, target:
 )
 def test_other_values_do_not_match(prediction: str, target: str | list[str]) -> None:
     assert denotation_match(prediction, target) == 0.0
+
+
+CITIES = ["Oslo", "Rome", "New York"]
+NUMBERS = [1, 2, 30]
+
+
+@pytest.mark.parametrize(
+    "show", [list, tuple, set, np.array, pd.Series, pd.Index, lambda values: pd.Series(values).unique()]
+)
+def test_values_as_python_numpy_and_pandas_print_them_match(show: Any) -> None:
+    for values in (CITIES, NUMBERS, CITIES[:1]):
+        shown, target = show(values), list(map(str, values))
+        assert denotation_match(str(shown), target[::-1])
+        assert denotation_match(repr(shown), target)
+        assert not denotation_match(str(show([*values[1:], values[0] * 2])), target)
+
+
+def test_a_series_with_a_named_index_matches_by_its_values() -> None:
+    series = pd.Series(CITIES, index=pd.Index([1, 2, 3], name="n"), name="city")
+    assert denotation_match(str(series), CITIES)
 
 
 def test_the_order_counts_where_the_question_asks_for_it() -> None:
