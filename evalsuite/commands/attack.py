@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_run, demand_suite, own_declarations
+from evalsuite.commands import add_run, demand_suite
+from evalsuite.core.declarations import is_of_suite
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.phrases import number_of
 from evalsuite.decisions.gates import name_other_metric
@@ -54,7 +55,7 @@ def run_attack(options: argparse.Namespace) -> int:
     folder = find_folder(options.reports, options.name)
     if not (folder.path / JOURNAL).is_file():
         raise RunError(f"{folder.path} has no {JOURNAL}, so its answers cannot be replayed: attack a run made here")
-    run = load_run(folder, own_declarations(Path.cwd()))
+    run = load_run(folder)
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
         attack = _Attack(run, options.suite, options.reports, Path(scratch))
@@ -103,8 +104,7 @@ class _Attack:
     def run(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
         """Run the suite on the run's answers; return the exit status and the verdict."""
         chosen = any("::" in argument for argument in arguments)
-        selection = self.run_.info.get("selection", {})
-        suite = [] if chosen else self.suite or [str(path) for path in selection.get("args", ())]
+        suite = [] if chosen else self.suite or self._list_paths()
         label = name or "unchanged"
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider"),
@@ -123,12 +123,19 @@ class _Attack:
         reasons = [*summary.get("reasons", ()), *errors, "no case was collected"]
         return ended.returncode, str(reasons[0])
 
+    def _list_paths(self) -> list[str]:
+        """List the paths of the suite, as the run stores them; it may come from anybody, so none may be an option."""
+        paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
+        if not all(is_of_suite(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
+            raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")
+        return [path for path in paths if not path.startswith("-")]
+
     def _make_fault(self, name: str) -> dict[str, object]:
         file = self._first_case().partition("::")[0]
         return {"mutant": name, "best": self._find_best(), "file": str(Path.cwd() / file), "killed": self._first_case()}
 
     def _first_case(self) -> str:
-        return next(iter(self.run_.all_rows())).case
+        return next(row.case for row in self.run_.all_rows() if not row.case.startswith("-"))
 
     def _find_best(self) -> dict[str, float]:
         """Find the best score of each metric among the run's cases."""

@@ -59,10 +59,16 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _came_with_runs(file: Path, root: Path) -> bool:
-    """Tell whether a file lies in a run's folder, or in a folder below the root directory that holds runs."""
-    folders = [folder for folder in file.parents if folder.is_relative_to(root) and folder != root]
+def _came_with_runs(path: Path, root: Path) -> bool:
+    """Tell whether a path is or lies in a run's folder, or in a folder below the root directory that holds runs."""
+    folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run(folder) or any(map(is_run, folder.iterdir())) for folder in folders)
+
+
+def is_of_suite(path: Path, root: Path) -> bool:
+    """Tell whether a path that a run names lies below the root directory and did not come with runs."""
+    path, root = path.resolve(), root.resolve()
+    return path.is_relative_to(root) and not _came_with_runs(path, root)
 
 
 def place_of(benchmark: Benchmark, nodeid: str) -> str:

@@ -72,7 +72,7 @@ def _compare(
     }
     compared: list[tuple[ComparedMetric, NonInferiority]] = []
     flips: list[Flip] = []
-    not_compared: dict[str, str] = {}
+    not_compared = {f"{name}.*": GONE for name in _find_gone(baseline, run, gates)}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, Common]] = []
     for subject in find_subjects(run, gates, rules):
@@ -105,6 +105,19 @@ def _compare(
         slices=find_slices(parted),
     )
     return against, compared
+
+
+GONE = "this run has no case of it, although both collected the same paths; promote a newer baseline if that is meant"
+
+
+def _find_gone(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
+    """Find the baseline's benchmarks that a run of the same paths lacks and that its gates cover."""
+    selection = run.info.get("selection")
+    if selection is None or selection != baseline.info.get("selection"):
+        return
+    for name in baseline.benchmarks.keys() - run.benchmarks.keys():
+        if not gates or any(gate.covers(name) for gate in gates):
+            yield name
 
 
 def _describe_baseline(baseline: Run) -> Iterator[str]:

@@ -30,16 +30,17 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import note_estimates, number_of
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, score_of, select
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, built_in, count_estimates
-from evalsuite.results.tally import UNMEASURED
+from evalsuite.results.tally import UNMEASURED, Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from evalsuite.core.types import Metric
     from evalsuite.decisions.measured import Measured
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate, Row, Tally
+    from evalsuite.results.tally import Row, Tally
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -200,7 +201,10 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
         raise SettingsError(f"gate {text!r}: seconds belong to a latency such as latency p95, and {metric} is not one")
     if unit == "%" and metric in RESOURCES:
         raise SettingsError(f"gate {text!r}: % belongs to a share, and {metric} is an amount")
-    threshold = float(condition["number"]) * UNITS.get(unit, 1.0)
+    number = float(condition["number"])
+    if unit == "%" and 0 < number < 1 and condition["comparison"] in {">=", ">", "≥"}:
+        raise SettingsError(f"gate {text!r}: {number:g}% is {number / 100:g}; write {number:g} or {number:.0%}")
+    threshold = number * UNITS.get(unit, 1.0)
     if condition["than"] and threshold <= 0:
         raise SettingsError(f"gate {text!r}: a loss that matters is above 0")
     if condition["than"] and metric == "*" and threshold >= 1:
@@ -339,14 +343,16 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         return GateDecision(gate, subject, "no data", estimate, reason)
     if not gate.holds(estimate):
         return GateDecision(gate, subject, "missed", estimate)
-    missing = (
-        ()
-        if metric in measured.derived
-        else tuple(row for row in cases if (row.outcome, row.cause) != UNAFFORDABLE and score_of(row, metric) is None)
-    )
-    if not missing:
-        return GateDecision(gate, subject, "met", estimate)
-    return _decide_with_missing(gate, GateDecision(gate, subject, "met", estimate), metric, measured, cases, missing)
+    met = GateDecision(gate, subject, "met", estimate, _describe_direction(gate, measured.declared.get(metric)))
+    missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != UNAFFORDABLE]
+    return _decide_with_missing(gate, met, metric, measured, cases, missing) if missing else met
+
+
+def _describe_direction(gate: Gate, declared: Metric | None) -> str:
+    """Say that a gate asks for scores which the metric's declaration calls worse; empty if it does not."""
+    if declared is None or declared.range is None or gate.wants_more == (declared.better == "higher"):
+        return ""
+    return f'the worst scores meet this gate, since {gate.metric} is declared with better="{declared.better}"'
 
 
 def _decide_with_missing(
@@ -359,13 +365,25 @@ def _decide_with_missing(
         reason = f"{ledger}; {metric} has no declared range, Metric(range=(0, 1)), so what they hide is not bounded"
         return replace(met, verdict="no data", reason=reason)
     end = bounds[0] if gate.wants_more else bounds[1]
-    worst = measured.estimate(metric, measured.fill(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE)
+    if metric in measured.derived and met.estimate is not None:
+        worst = _mix(met.estimate, end, len(missing) / len(cases))
+    else:
+        worst = measured.estimate(metric, measured.fill(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE)
     if worst is not None and gate.holds(worst):
         return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
     reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"
     if all(row.outcome not in {"error", "skipped"} for row in missing):
         reason += "; where only some kinds of cases have this score, gate these by a tag: benchmark[tag].metric"
     return replace(met, verdict="no data", reason=reason)
+
+
+def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
+    """Replace a share of the cases by the bad end of a derived metric's range, as for a mean."""
+    value, low, high = (
+        math.nan if bound is None else bound + share * (end - bound)
+        for bound in (estimate.value, estimate.low, estimate.high)
+    )
+    return Estimate.of(value, low, high, estimate.n)
 
 
 def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:

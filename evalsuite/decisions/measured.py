@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import ASSERTS
-from evalsuite.results.built_in import AMOUNTS, mean_amount
+from evalsuite.results.built_in import AMOUNTS, RESOURCES, mean_amount
 from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
@@ -74,12 +74,15 @@ class Measured:
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
     gone: str = ""  # Why the benchmark's code is missing, and with it metrics that were not stored.
+    # The cases that each derived metric misses, as the run stored them.
+    stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, benchmark: str) -> Measured:
         """Collect one benchmark's cases with its derived metrics and declarations."""
         bench = run.benchmarks[benchmark]
-        return cls(bench.tally, bench.derived, run.metrics(benchmark), bench.gone)
+        missing = bench.stored.missing if bench.stored else {}
+        return cls(bench.tally, bench.derived, run.metrics(benchmark), bench.gone, missing)
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all metrics."""
@@ -115,12 +118,35 @@ class Measured:
         )
 
     def bounds(self, metric: str, cases: Tally) -> tuple[float, float] | None:
-        """Find the range of a score; None if none is declared and the score is not a share of cases."""
+        """Find the range of a metric; None if none is declared and the metric is not a share of cases."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
             return declared.range
-        is_share = metric == PASS_RATE or all(value in {0.0, 1.0} for value in cases.values(metric))
+        is_score = metric not in self.derived
+        is_share = metric == PASS_RATE or (is_score and all(value in {0.0, 1.0} for value in cases.values(metric)))
         return (0.0, 1.0) if is_share else None
+
+    def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
+        """Find the cases that a metric should count but cannot, because they have no score for it.
+
+        Resources such as latency are measured for every case. A derived metric misses the errors, and the cases that
+        have none of the scores which it reads.
+        """
+        if metric not in self.derived:
+            return tuple(row for row in cases if score_of(row, metric) is None)
+        if metric in RESOURCES or metric.startswith(("judge_", "corrected_")):
+            return ()
+        if self.gone and metric in tuple(self.derived):
+            return tuple(row for row in cases if row.case in self.stored_missing.get(metric, ()))
+        read: dict[str, set[object]] = {row.case: set() for row in cases}
+        self.derived[metric](Tally(tuple(row.with_scores(_ReadScores(row.scores, read[row.case])) for row in cases)))
+        names = set().union(*read.values())
+        return tuple(
+            row
+            for row in cases
+            if row.outcome == "error"
+            or ((read[row.case] or row.outcome == "skipped") and not names & row.scores.keys())
+        )
 
     def fill(self, metric: str, cases: Tally, value: float) -> Tally:
         """Give a value to every case that lacks the metric; for the pass rate, 1 means passed and 0 failed."""
@@ -137,6 +163,27 @@ class Measured:
     def failure(self, metric: str) -> str:
         """Explain why the last computation of a derived metric failed; empty if it did not."""
         return failure_of(self.derived.get(metric))
+
+
+class _ReadScores(dict[str, float]):
+    """The scores of a case, which note the names that a metric reads."""
+
+    def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:
+        super().__init__(scores)
+        self._names = names
+
+    def __contains__(self, name: object) -> bool:
+        self._names.add(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> float:
+        self._names.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the score, or the default value."""
+        self._names.add(name)
+        return super().get(name, default)
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:

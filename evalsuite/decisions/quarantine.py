@@ -116,14 +116,15 @@ def quarantine_of(run: Run) -> Quarantine:
 
 
 def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
-    """Copy a run without the cases in quarantine."""
+    """Copy a run without the cases in quarantine; `info["quarantined"]` counts them by benchmark."""
     if not quarantine.entries:
         return run
     benchmarks = {
         name: replace(bench, tally=Tally.of(row for row in bench.tally if not quarantine.entry_of(name, row.sample)))
         for name, bench in run.benchmarks.items()
     }
-    return replace(run, benchmarks=benchmarks)
+    held = {name: len(bench.tally) - len(benchmarks[name].tally) for name, bench in run.benchmarks.items()}
+    return replace(run, benchmarks=benchmarks, info={**run.info, "quarantined": held})
 
 
 def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:

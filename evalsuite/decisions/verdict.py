@@ -14,6 +14,7 @@ from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_changes
 from evalsuite.core.phrases import number_of
+from evalsuite.core.types import ASSERTS
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, Against, ComparisonRules
 from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
@@ -156,9 +157,8 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [line for each in against for line in each.find_undecided() if line not in reasons]
-    shortage = next(filter(None, (each.describe_shortage() for each in against)), "")
-    if shortage and not settings.get("partial") and status in {Status.GOOD, Status.INCOMPLETE} and not faults:
-        headline = f"{headline}; {shortage}"
+    if status in {Status.GOOD, Status.INCOMPLETE} and not faults:
+        headline = "; ".join([headline, *_qualify(findings)])
     verdict = Verdict(
         status,
         headline,
@@ -176,6 +176,23 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         ),
     )
     return replace(verdict, id=_identify(verdict, run))
+
+
+def _qualify(findings: _Findings) -> Iterator[str]:
+    """Yield what the first line adds to a verdict that is not red: too few cases, or nothing that decides."""
+    if findings.run.info.get("settings", {}).get("partial"):
+        yield "with --partial the cases alone decide, no gate"
+    elif shortage := next(filter(None, (each.describe_shortage() for each in findings.against)), ""):
+        yield shortage
+    free = [
+        name
+        for name, bench in findings.run.benchmarks.items()
+        if not any(gate.covers(name) for gate in findings.gates)
+        and not any(row.facts.get(ASSERTS, True) for row in bench.tally)
+        and not any(subject.benchmark == name for each in findings.against for subject, *_ in each.found)
+    ]
+    if free:
+        yield f"nothing decides {', '.join(free)}: no gate covers it, and its test asserts nothing"
 
 
 def _identify(verdict: Verdict, run: Run) -> str:
@@ -269,8 +286,9 @@ def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str
     if unpriced := _find_unpriced(run, gate.metric):
         reason = f"no price of {unpriced} is known: run with --price {unpriced}=PROMPT/COMPLETION"
         return replace(decision, verdict="no data", estimate=None, reason=reason)
-    drawn = _describe_draw(run, decision.subject.partition(".")[0].partition("[")[0])
-    return replace(decision, reason="; ".join(filter(None, (drawn, decision.reason))))
+    name = decision.subject.partition(".")[0].partition("[")[0]
+    notes = (_describe_draw(run, name), _describe_quarantine(run, name), decision.reason)
+    return replace(decision, reason="; ".join(filter(None, notes)))
 
 
 def _find_unpriced(run: Run, metric: str) -> str:
@@ -285,6 +303,12 @@ def _describe_draw(run: Run, benchmark: str) -> str:
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
         return ""
     return f"{entry['samples']} of {number_of(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
+
+
+def _describe_quarantine(run: Run, benchmark: str) -> str:
+    """Say how many of a benchmark's cases the quarantine leaves out; empty if it leaves out none."""
+    held = run.info.get("quarantined", {}).get(benchmark, 0)
+    return f"{number_of(held, 'case')} in quarantine" if held else ""
 
 
 def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
@@ -330,7 +354,7 @@ def _is_left_out(gate: Gate, run: Run) -> bool:
     elsewhere = run.info.get("elsewhere")
     if gate.benchmark in (elsewhere or ()):
         return True
-    is_here = elsewhere is None or gate.benchmark in {"*", JUDGE, *run.benchmarks}
+    is_here = elsewhere is None or gate.benchmark in {"*", JUDGE}
     return bool(run.info.get("narrowed")) and is_here
 
 

@@ -67,7 +67,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             return
         if reason:
             raise pytest.Collector.CollectError(reason)
-        _refuse_second_file(process.declared_in, declaration, metafunc.definition.nodeid)
+        _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         # A resumed run notes the cases that it leaves out.
         may_match = _any_case if settings.resume else _find_keyword_filter(metafunc)
@@ -79,13 +79,13 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         listener.live[metafunc.definition.nodeid] = declaration.benchmark
 
 
-def _refuse_second_file(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note the file that declares a benchmark, and refuse a second one unless both pool their cases."""
-    file, name = nodeid.partition("::")[0], declaration.benchmark.name
-    first, pools = declared_in.setdefault(name, (file, declaration.pool))
-    if file != first and not (pools and declaration.pool):
+def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
+    """Note the function that declares a benchmark, and refuse a second one unless both pool their cases."""
+    name = declaration.benchmark.name
+    first, pools = declared_in.setdefault(name, (nodeid, declaration.pool))
+    if nodeid != first and not (pools and declaration.pool):
         raise SettingsError(
-            f"benchmark {name} is declared in {first} and in {file}, so their cases would be counted as one "
+            f"benchmark {name} is declared in {first} and in {nodeid}, so their cases would be counted as one "
             "benchmark's: rename one of them, or write pool=True in both if that is meant"
         )
 

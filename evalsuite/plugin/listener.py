@@ -111,12 +111,22 @@ class Listener:
 
     def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
         """Find gated benchmarks of the ini file that a part of the project declares which this session left out."""
-        from evalsuite.decisions.gates import parse_gates
+        absent = self._list_gated() - {planned.benchmark for planned in plan}
+        return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
+
+    def _list_gated(self) -> set[str]:
+        """List the benchmarks that the ini file's gates name."""
+        from evalsuite.decisions.gates import JUDGE, parse_gates
 
         asked = gates_on_command_line(self._config)
-        gated = {gate.benchmark for gate in parse_gates(text for text in self.settings.gate if text not in asked)}
-        absent = gated - {planned.benchmark for planned in plan}
-        return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
+        gates = parse_gates(text for text in self.settings.gate if text not in asked)
+        return {gate.benchmark for gate in gates} - {"*", JUDGE}
+
+    def misses_gated_cases(self) -> bool:
+        """Tell whether no case ran although this session has a model and is the one to decide a gate."""
+        if self.begun or self.settings.partial or not self.settings.model or not (gated := self._list_gated()):
+            return False
+        return find_declared(gated, self._config, self.spec.reports) != gated
 
     def _order(self) -> list[str]:
         """Return the order in which results count if the run may end early; fixed before anything is asked."""
@@ -134,10 +144,13 @@ class Listener:
         return self._config.stash[PROCESS].plan(self._session.items) if self._session is not None else []
 
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
-        """Return how many cases of each benchmark were collected, and how many of them the command line selects."""
+        """Return how many cases of each benchmark were collected, and how many of them were left in.
+
+        In a shard, pytest makes a case of another shard where a function has none of its own.
+        """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
-        picks = _picks_cases(self._config)
+        picks = _picks_cases(self._config) or not self.settings.shard
         return {
             name: {**entry, "selected": selected[name] if picks else entry["cases"]}
             for name, entry in collected.items()
@@ -296,8 +309,8 @@ class Listener:
 
 
 def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
-    """Find which benchmarks are declared in test files that this session did not collect, or collected in part."""
-    collected = [] if _is_narrowed(config) else [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    """Find which benchmarks are declared in test files outside of the paths that this session was asked to collect."""
+    collected = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     found: set[str] = set()
     for folder, folders, files in os.walk(config.rootpath):

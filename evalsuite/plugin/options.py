@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.core.declarations import is_run
+from evalsuite.core.declarations import is_of_suite, is_run
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import OPTIONS, Settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pytest
 
@@ -95,6 +96,7 @@ def settings_of(config: pytest.Config) -> Settings:
         keys = {f"evalsuite_{name}", f"evalsuite_{name}s"}
         if config.getoption(f"evalsuite_{name}") is not None or keys & list_ini_keys(config):
             raise SettingsError(f"evalsuite_{name} is gone: write the gate {gate}")
+    _refuse_unknown_keys(list_ini_keys(config))
     if config.getoption("evalsuite_partial") and gates_on_command_line(config):
         raise SettingsError("--partial and --gate exclude each other: with --partial the cases alone decide")
     if config.getoption("evalsuite_gate") and config.getoption("evalsuite_only_gate"):
@@ -112,13 +114,23 @@ def settings_of(config: pytest.Config) -> Settings:
     return replace(read_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
 
 
+def _refuse_unknown_keys(keys: Iterable[str]) -> None:
+    """Refuse a misspelt ini key, since pytest only warns of it, and a gate in it would not be decided."""
+    known = {name for option in OPTIONS for name in (option.ini, *([f"{option.ini}s"] if option.repeat else ()))}
+    unknown = sorted(key for key in keys if key.startswith("evalsuite_") and key not in known)
+    if unknown:
+        near = get_close_matches(unknown[0], sorted(known))
+        raise SettingsError(f"{unknown[0]}: no such setting{f'; did you mean {near[0]}?' if near else ''}")
+
+
 def refuse_unread_settings(config: pytest.Config) -> None:
     """Refuse settings in a file or a section that pytest does not read, as their gates would not be decided."""
     if config.option.inifilename:
         # The user chose the file.
         return
-    for name in CONFIGURATION:
-        file = config.rootpath / name
+    root, here = config.rootpath, config.invocation_params.dir
+    folders = [root, *(folder for folder in root.parents if folder.is_relative_to(here))]
+    for file in (folder / name for folder in folders for name in CONFIGURATION):
         text = file.read_text("utf-8", errors="replace") if file.is_file() else ""
         if re.search(r"^\s*\[(tool\.)?evalsuite[].]", text, re.MULTILINE):
             raise SettingsError(
@@ -130,12 +142,20 @@ def refuse_unread_settings(config: pytest.Config) -> None:
             raise SettingsError(f"{file}: settings of evalsuite stand here, but pytest {read}; move them or the file")
 
 
-def refuse_run_folders(config: pytest.Config) -> None:
-    """Refuse to collect from a run's folder, even if it is named, because it may come from anybody."""
+def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
+    """Refuse to collect from a run's folder, even if it is named, because it may come from anybody.
+
+    Args:
+        taken: paths that a replayed or resumed run names, which must not have come with it.
+    """
+    root, here = config.rootpath, config.invocation_params.dir
     for arg in config.args:
-        path = config.invocation_params.dir / arg.partition("::")[0]
-        if any(is_run(folder) for folder in (path, *path.parents) if config.rootpath in folder.parents):
+        path = here / arg.partition("::")[0]
+        if any(is_run(folder) for folder in (path, *path.parents) if root in folder.parents):
             raise SettingsError(f"{arg}: a run's folder holds data alone, so no test in it is collected")
+    for arg in taken:
+        if not is_of_suite(here / arg.partition("::")[0], root):
+            raise SettingsError(f"{arg}: the run names tests outside of this suite; name the suite on the command line")
 
 
 def gates_on_command_line(config: pytest.Config) -> list[str]:

@@ -58,16 +58,17 @@ def start(config: pytest.Config) -> None:
 
 def _start_controller(config: pytest.Config) -> None:
     refuse_unread_settings(config)
-    refuse_run_folders(config)
     runs = not config.option.collectonly
+    selection = read_selection(config)
     spec = prepare_run(
         settings_of(config),
         config.rootpath,
         show_command(config.invocation_params.args),
-        read_selection(config),
+        selection,
         named={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
         runs=runs,
     )
+    refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
     listener = Listener(config, spec)
     config.stash[LISTENER] = listener
@@ -145,9 +146,7 @@ def conclude(session: pytest.Session) -> None:
     config = session.config
     config.stash[PROCESS].drop_cases()
     listener = config.stash.get(LISTENER, None)
-    # A gate on this command line waits for cases even if none ran, unless none was to run.
-    is_awaited = gates_on_command_line(config) and session.exitstatus != pytest.ExitCode.USAGE_ERROR
-    if listener is None or not (listener.begun or listener.broken or is_awaited):
+    if listener is None or not (listener.begun or listener.broken or _awaits_cases(session, listener)):
         return
     if listener.broken:
         session.exitstatus = INCOMPLETE
@@ -173,6 +172,13 @@ def conclude(session: pytest.Session) -> None:
     if ending_signal() and terminal is not None:
         # pytest leaves out its own summary if a signal ended the session.
         show_summary(terminal)
+
+
+def _awaits_cases(session: pytest.Session, listener: Listener) -> bool:
+    """Tell whether gates of this session wait for cases although none ran, unless none was to run."""
+    if session.config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+        return False
+    return bool(gates_on_command_line(session.config)) or listener.misses_gated_cases()
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:

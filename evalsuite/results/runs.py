@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -90,6 +90,7 @@ class StoredBenchmark:
     metrics: dict[str, Estimate | None]
     primary: str | None = None
     title: str = ""
+    missing: dict[str, list[str]] = field(default_factory=dict)  # The cases that each derived metric misses.
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,14 @@ COMMANDS = (
     ("runs", "verify", "art"),
     ("export", "art", "--to=csv", "-o", "out.csv"),
     ("plan", "test_capitals.py", "--baseline=art"),
+    ("gate", "attack", "art"),
+    ("judge", "sheet", "art"),
+    ("judge", "art", "--judge=function:app:echo"),
+    ("report", "case", "fr"),
+    ("runs",),
+    ("baseline", "promote", "art", "--to=kept", "--why=x"),
 )
+WITH_CODE = {"report", "gate", "compare", "export", "runs"}
 
 
 @pytest.fixture(params=["art/test_evil.py", "test_evil.py", "art/deeper/test_evil.py"])
@@ -52,7 +59,7 @@ def artifact(suite: Suite, request: pytest.FixtureRequest) -> Suite:
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite, command: tuple[str, ...]) -> None:
     main(list(command))
-    if command[0] != "plan":
+    if len(command) > 1 and command[0] in WITH_CODE and command[1] not in {"attack", "case"}:
         main([*command, "--code=."])
     assert not (artifact.path / "sprung").exists()
 
@@ -60,6 +67,35 @@ def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite, command
 def test_a_baseline_that_came_with_a_file_does_not_have_it_imported(artifact: Suite) -> None:
     artifact.run("test_capitals.py", "--baseline=art")
     assert not (artifact.path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["reports/art/test_evil.py"],
+        ["reports/art"],
+        ["reports/beside/test_evil.py"],
+        ["../test_evil.py"],
+        ["-preports.art.test_evil"],
+        ["--confcutdir=reports/art", "reports/art"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("again", ["--replay=art", "--resume=art", "attack"])
+def test_paths_that_a_run_stores_lead_to_no_import(suite: Suite, args: list[str], again: str) -> None:
+    suite.run("--run=art")
+    run = suite.path / "reports" / "art"
+    (run.parent / "beside").mkdir()
+    for folder in (run, run.parent / "beside", suite.path.parent):
+        for name in ("test_evil.py", "conftest.py"):
+            (folder / name).write_text(EVIL.replace('"sprung"', repr(str(suite.path / "sprung"))), "utf-8")
+    info = json.loads((run / "run.json").read_text("utf-8"))
+    info["selection"]["args"] = args
+    (run / "run.json").write_text(json.dumps(info), "utf-8")
+    status = main(["gate", "attack", "art"]) if again == "attack" else suite.run(again).ret
+    (suite.path.parent / "conftest.py").unlink()
+    assert status != 0
+    assert not (suite.path / "sprung").exists()
 
 
 @pytest.mark.parametrize("arg", ["", "reports", "reports/art", "reports/art/test_evil.py", "reports/art/deeper"])

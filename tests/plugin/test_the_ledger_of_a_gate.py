@@ -155,12 +155,90 @@ def test_a_gate_on_the_command_line_leaves_gates_of_other_suites_to_these(suite:
     assert suite.run("test_capitals.py", "--gate=capitals.exact_match >= 0.6").ret == 0
 
 
-def test_a_suite_whose_conftest_leaves_cases_out_decides_on_the_others(suite: Suite) -> None:
+def test_a_gate_is_not_decided_if_a_conftest_leaves_cases_out(suite: Suite, workers: tuple[str, ...]) -> None:
     gate_capitals(suite)
     suite.pytester.makeconftest(
         'pytest_plugins = ["evalsuite.plugin"]\n\ndef pytest_collection_modifyitems(items):\n    del items[-1]\n'
     )
-    assert suite.run().ret == 0
+    ended = suite.run(*workers)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*not decided: 2 of 3 cases of capitals selected*"])
+
+
+LEFT_OUT = {
+    "a module that skips itself": ("import pytest\npytest.skip('no', allow_module_level=True)\n", ()),
+    "a module that lacks a package": ("import pytest\npytest.importorskip('no_such_package')\n", ()),
+    "an ignored file": ("", ("--ignore=test_capitals.py",)),
+    "other names of files": ("", ("-o", "python_files=test_sums.py")),
+    "-k": ("", ("-k", "test_sum")),
+}
+
+
+@pytest.mark.parametrize(("first", "options"), LEFT_OUT.values(), ids=LEFT_OUT)
+def test_a_session_that_was_to_decide_a_gate_and_has_no_case_is_red(
+    suite: Suite, workers: tuple[str, ...], first: str, options: tuple[str, ...]
+) -> None:
+    gate_capitals(suite)
+    file = suite.path / "test_capitals.py"
+    file.write_text(first + file.read_text("utf-8"), "utf-8")
+    suite.pytester.makepyfile(test_sums="def test_sum():\n    assert 1 + 1 == 2\n")
+    ended = suite.run(*workers, *options)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*no data*capitals.exact_match >= 0.6*"])
+    assert suite.run(*workers, "test_sums.py").ret == 0
+
+
+@pytest.mark.parametrize("key", ["evalsuite_gats", "evalsuite_gate_s", "evalsuite_baselines_"])
+def test_a_misspelt_setting_is_refused(suite: Suite, key: str) -> None:
+    suite.pytester.makepyprojecttoml(f"[tool.pytest]\n{key} = 'capitals.exact_match >= 0.9'\n")
+    ended = suite.run()
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    ended.stderr.fnmatch_lines([f"ERROR: {key}: no such setting*"])
+
+
+def test_gates_are_refused_if_pytest_reads_a_file_of_a_subfolder_instead(suite: Suite) -> None:
+    gate_capitals(suite)
+    (suite.path / "cases").mkdir()
+    for name in ("test_capitals.py", "conftest.py"):
+        (suite.path / name).rename(suite.path / "cases" / name)
+    (suite.path / "cases" / "pytest.ini").touch()
+    ended = suite.run("cases")
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    ended.stderr.fnmatch_lines(
+        ["ERROR: *pyproject.toml: settings of evalsuite stand here, but pytest reads pytest.ini*"]
+    )
+
+
+def test_two_functions_of_one_file_do_not_share_a_benchmark(suite: Suite, workers: tuple[str, ...]) -> None:
+    text = LENIENT.replace("RESULT", "return {'right': 1.0}")
+    suite.pytester.makepyfile(test_numbers=text + text[text.index("@benchmark") :].replace("test_numbers", "test_easy"))
+    ended = suite.run(*workers, "test_numbers.py")
+    assert ended.ret != 0
+    assert "declared in test_numbers.py::test_numbers and in test_numbers.py::test_easy" in ended.stdout.str()
+
+
+DERIVED = LENIENT.replace("scorers=[lenient]", "scorers=[lenient], metrics=METRICS").replace(
+    "@benchmark",
+    """
+from evalsuite.output.reports.generic import CaseMetric
+
+METRICS = [CaseMetric("quality", lambda tally: tally.estimate("right"), range=(0, 1))]
+
+@benchmark""",
+)
+
+
+@pytest.mark.parametrize("result", ["return {}", "return {'wrong': 1.0}", "pytest.skip('no answer')", "return 1 / 0"])
+def test_a_derived_metric_does_not_meet_a_gate_by_cases_without_a_score(
+    suite: Suite, workers: tuple[str, ...], result: str
+) -> None:
+    suite.pytester.makepyfile(test_numbers=DERIVED.replace("RESULT", result))
+    options = ("test_numbers.py", "-oevalsuite_max_error_share=1")
+    ended = suite.run(*workers, *options, "--gate=numbers.quality >= 0.9")
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*numbers.quality >= 0.9*3 of 10 cases scored*bad end of its range*"])
+    assert main(["gate", "last"]) == 12
+    assert suite.run(*workers, *options, "--gate=numbers.quality >= 0.3").ret == 0
 
 
 @pytest.mark.parametrize(
@@ -174,7 +252,7 @@ def test_one_benchmark_in_two_files_is_refused_unless_both_pool_their_cases(
         suite.pytester.makepyfile(**{f"test_{name}": text})
     ended = suite.run(*workers, "--gate=numbers.right >= 0.9", "test_a.py", "test_b.py")
     assert (ended.ret != 0) == refused
-    assert ("declared in test_a.py and in test_b.py" in ended.stdout.str()) == refused
+    assert ("declared in test_a.py::test_numbers and in test_b.py::test_numbers" in ended.stdout.str()) == refused
 
 
 UNASSERTED = LENIENT.replace("RESULT", "return {'right': 0.0}").replace("assert scores\n", "scores\n")
@@ -337,3 +415,38 @@ def test_a_bound_of_an_amount_is_decided_from_thirty_cases_on(suite: Suite, case
     assert ended.ret == status
     if status:
         ended.stdout.fnmatch_lines(["*no data*numbers.seconds*no interval below 30 independent cases*"])
+
+
+def test_a_benchmark_that_nothing_decides_is_told_on_the_first_line(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    assert suite.run("test_numbers.py").ret == 0
+    first = suite.rendered().splitlines()[0]
+    assert first.endswith("nothing decides numbers: no gate covers it, and its test asserts nothing")
+
+
+def test_a_gate_that_the_worst_scores_meet_says_so(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    ended = suite.run("test_numbers.py", "--gate=numbers.exact_match <= 0.95")
+    ended.stdout.fnmatch_lines(["*met*the worst scores meet this gate, since exact_match*"])
+
+
+def test_a_gate_counts_the_cases_in_quarantine(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    entry = "[[case]]\nbenchmark = 'numbers'\nsample = '9'\nreason = 'flaky'\nuntil = 2999-01-01\n"
+    (suite.path / "held.toml").write_text(entry, "utf-8")
+    ended = suite.run("test_numbers.py", f"--gate={STRICT}", "-oevalsuite_quarantine=held.toml")
+    assert ended.ret == 0
+    ended.stdout.fnmatch_lines([f"*met*{STRICT}*1 case in quarantine*"])
+
+
+@pytest.mark.parametrize("gates", [("--gate=* no worse than base by 0.5",), ()])
+def test_a_benchmark_that_is_gone_since_the_baseline_leaves_the_comparison_undone(
+    suite: Suite, gates: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(test_numbers=ECHO)
+    suite.run("--run=base", "--only-gate=capitals.exact_match >= 0")
+    (suite.path / "test_numbers.py").write_text("", "utf-8")
+    ended = suite.run("--baseline=base", *gates)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*numbers*this run has no case of it*"])
+    assert "has no case of it" not in suite.run("test_capitals.py", "--baseline=base", *gates).stdout.str()

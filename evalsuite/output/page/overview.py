@@ -125,8 +125,14 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     # Read the failures before the tags, because a derived metric keeps only the failure of its last
     # computation.
     failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
+    missing = {
+        metric: [row.case for row in rows]
+        for metric in measured.derived
+        if (rows := measured.find_missing(metric, measured.tally))
+    }
     return {
         "cases": len(measured.tally),
+        **({"missing": missing} if missing else {}),
         "errors": measured.tally.count("error"),
         "metrics": metrics,
         **({"failed_metrics": failed} if failed else {}),
