@@ -64,7 +64,7 @@ class Process:
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose its samples.
-        declared_in: the first test function that declares each benchmark, and whether its cases may be pooled with others'.
+        declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
         stopping: why this worker is to end after the current case; empty if it goes on.
     """
 
