@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_run, own_declarations, whole_number
-from evalsuite.commands.judged_again import AnswersToJudge, judged_again
+from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
 from evalsuite.core.given_settings import read_settings
@@ -228,7 +228,7 @@ def ask_judge(
     settings = read_settings({**values, "judge_model": name})
     background = BackgroundLoop()
     try:
-        return background.run(judged_again(settings, subject, options.probes, store, people, seed))
+        return background.run(judge_again(settings, subject, options.probes, store, people, seed))
     finally:
         background.close()
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Case = tuple[Sample, Transcript]
 
-ScoresByCase = dict[str, dict[str, Score]]  # by case and name; a judge that could not be read has none
+ScoresByCase = dict[str, dict[str, Score]]  # Scores by case and name; an unreadable judgement has none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class AnswersToJudge:
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
 
-async def judged_again(
+async def judge_again(
     settings: Settings,
     subject: AnswersToJudge,
     mutated: int,
@@ -162,7 +162,7 @@ class _JudgeCalls:
     settings: Settings
     subject: AnswersToJudge
     failures: list[ModelError] = field(default_factory=list)
-    scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer that gives a score, by its name.
+    scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
     def _judge(self) -> ModelHandle:
         from evalsuite.gateway.handle import ModelHandle
@@ -220,7 +220,7 @@ class _JudgeCalls:
 
 @dataclass(frozen=True, slots=True)
 class _MutationTest:
-    """Tests whether a judge sees corruptions of good answers, and whether tricks change its verdicts."""
+    """Tests whether a judge detects corruptions of good answers, and whether tricks change its verdicts."""
 
     asking: _JudgeCalls
     scorer: JudgedScorer
@@ -233,7 +233,7 @@ class _MutationTest:
         cases = {record.case: self.asking.subject.case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._find_passes(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # A corruption that the judge sees, with its score, by case.
+        caught: dict[str, tuple[Case, float]] = {}  # A detected corruption with its score, by case.
         for kind in CORRUPTIONS:
             changed = await self._corrupt(kind, good, list(cases.values()))
             for case, score in (await self._judge(changed)).items():
@@ -241,7 +241,7 @@ class _MutationTest:
                 if score < self.judge.scores[case]:
                     caught.setdefault(case, (changed[case], score))
         for kind in TRICKS:
-            found[f"resists_{kind}"] = await self._trick(kind, good, caught)
+            found[f"resists_{kind}"] = await self._test_trick(kind, good, caught)
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
     def _find_passes(self, people: Mapping[str, float]) -> list[str]:
@@ -266,7 +266,7 @@ class _MutationTest:
         left = []
         for case in self._draw(kind, good):
             variants = corrupt(kind, good[case], everything, self._random(kind, case))
-            variant = next((one for one in variants if self._shows(good[case], one)), None)
+            variant = next((one for one in variants if self._differs(good[case], one)), None)
             if variant is None:
                 left.append(case)
             elif len(changed) < self.most:
@@ -274,7 +274,7 @@ class _MutationTest:
         return changed | await self._write(kind, {case: good[case] for case in left}, self.most - len(changed))
 
     async def _write(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
-        """Change at most this many answers by the judge's model, where its work withstands the check."""
+        """Let the judge's model change at most `most` answers; leave out changes that its check refutes."""
         some = self._draw(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
         new = await asyncio.gather(*(self.asking.write(kind, text) for text in old.values()))
@@ -283,18 +283,18 @@ class _MutationTest:
             for case, text in zip(old, new, strict=True)
             if text
         }
-        return {case: one for case, one in written.items() if self._shows(cases[case], one)}
+        return {case: one for case, one in written.items() if self._differs(cases[case], one)}
 
-    async def _trick(
+    async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Play a trick on corruptions that the judge sees, and, unless it only persuades, on their originals."""
+        """Apply a trick to detected corruptions and, unless the trick only persuades, to their originals."""
         names = self._draw(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
         for original, cases in enumerate(sides):
-            changed = await self._write(kind, cases, self.most) if kind in WRITTEN else self._play(kind, cases)
+            changed = await self._write(kind, cases, self.most) if kind in WRITTEN else self._apply_trick(kind, cases)
             scores = await self._judge(changed)
             if kind == "position" and self._find_rival():
                 scores = {case: 1 - score for case, score in scores.items()}
@@ -306,21 +306,21 @@ class _MutationTest:
                     resisted[case] = 0.0
         return resisted
 
-    def _play(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
+    def _apply_trick(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
         def play(case: Case) -> Case | None:
             if kind != "position" or not (rival := self._find_rival()):
                 return trick(kind, case, self.judge.judge)
             return _exchange_answers(case, *rival)
 
         played = {case: play(one) for case, one in cases.items() if list_texts(one[1])}
-        return {case: one for case, one in played.items() if one and self._shows(cases[case], one)}
+        return {case: one for case, one in played.items() if one and self._differs(cases[case], one)}
 
     async def _judge(self, cases: Mapping[str, Case]) -> dict[str, float]:
         scored = await asyncio.gather(*(self.asking.score_by(self.scorer, case) for case in cases.values()))
         return _select_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
-    def _shows(self, before: Case, after: Case) -> bool:
-        """Tell whether the judge sees a difference; a scorer of your own is expected to."""
+    def _differs(self, before: Case, after: Case) -> bool:
+        """Tell whether the judge's sections differ; if the scorer lists none, assume that they do."""
         shown = getattr(self.scorer, "sections", None)
         return shown is None or shown(*before) != shown(*after)
 

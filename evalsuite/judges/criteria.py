@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from evalsuite.judges.prompts import Part
 
 ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
-MOST_ITEMS = 200  # A longer list is asked for again, since one call follows per claim.
+MOST_ITEMS = 200  # Longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # Characters of a claim that a record keeps.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)

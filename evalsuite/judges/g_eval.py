@@ -60,9 +60,8 @@ class WeightedScore:
 class Weighted:
     """Scores each aspect of each answer separately; of two answers, the one with the higher score is better."""
 
-    aspects: tuple[Likert, ...] = (
-        FIVE_POINTS,
-    )  # Aspects on scales of one-digit numbers, so that a score is one token.
+    # Aspects on scales of one-digit numbers, so that a score is one token.
+    aspects: tuple[Likert, ...] = (FIVE_POINTS,)
     samples: int = MOST_SAMPLES  # The number of samples to draw if the backend returns no log-probabilities.
     attempts: int = 3  # Maximum answers to request, until one can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
@@ -138,8 +137,7 @@ async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: L
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Some servers refuse this parameter. A server that refuses for another reason also refuses the
-        # samples.
+        # Some servers refuse this parameter. A server that refuses for another reason also refuses the samples.
         return None
     weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None

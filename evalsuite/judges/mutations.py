@@ -309,14 +309,9 @@ def trick(kind: str, case: Case, judge: str) -> Case | None:
     return (sample, rewrite(transcript, text, changed)) if changed else None
 
 
-PERSUASIONS = (
-    "injection",
-    "demands",
-    "padding",
-    "confidence",
-    "own_name",
-)  # tricks that may raise a bad answer's score
-PRESENTATIONS = ("format", "position")  # tricks that may also lower a good answer's score
+# Tricks that may raise a bad answer's score.
+PERSUASIONS = ("injection", "demands", "padding", "confidence", "own_name")
+PRESENTATIONS = ("format", "position")  # Tricks that may also lower a good answer's score.
 WRITTEN: Mapping[str, str] = {
     "names": "Replace one name in the text by another name, so that the text becomes wrong. Change nothing else.",
     "negations": "Turn one statement of the text into its opposite. Change nothing else.",

@@ -60,8 +60,8 @@ class DebaterRole:
 ROLES = {
     "general public": "You speak for ordinary readers. You care whether an answer is easy to follow, "
     "interesting, and of use to somebody who simply wants to know.",
-    "critic": "You are a critic. You look for what is weak: gaps, vagueness, padding, claims without "
-    "support, and whatever the others may have let pass.",
+    "critic": "You are a critic. You check whether the writing is fluent, the sentences are clear and the words well "
+    "chosen. You question the others' judgements, and offer another view where two answers seem equal.",
     "psychologist": "You are a psychologist. You look at how an answer meets the person who asked: tone, "
     "tact, motives, and what it may do to the reader.",
     "news author": "You are a news author. You check whether facts are right and complete, what matters "

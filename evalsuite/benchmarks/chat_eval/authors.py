@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
-OTHER_FORM = "direct_pair_comparison"  # The folders of settings that request a verdict in place of scores.
+OTHER_FORM = "direct_pair_comparison"  # The name of folders whose settings request a verdict in place of scores.
 
 
 @dataclass(frozen=True, slots=True)
