@@ -27,19 +27,19 @@ def _read_labels(tally: Tally) -> tuple[list[str], list[str]]:
     return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
 
 
-def _of_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
+def _measure_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
     targets, labels = _read_labels(tally)
     return Estimate(function(targets, labels), n=len(targets)) if targets else None
 
 
 def macro_f1() -> CaseMetric:
     """Make `macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
-    return CaseMetric("macro_f1", partial(_of_labels, classification.macro_f1), range=SHARE.range)
+    return CaseMetric("macro_f1", partial(_measure_labels, classification.macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
     """Make `micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
-    return CaseMetric("micro_f1", partial(_of_labels, classification.micro_f1), range=SHARE.range)
+    return CaseMetric("micro_f1", partial(_measure_labels, classification.micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:

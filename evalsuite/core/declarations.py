@@ -59,7 +59,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _came_with_runs(path: Path, root: Path) -> bool:
+def _lies_among_runs(path: Path, root: Path) -> bool:
     """Tell whether a path is or lies in a run's folder, or in a folder below the root directory that holds runs."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run(folder) or any(map(is_run, folder.iterdir())) for folder in folders)
@@ -68,7 +68,7 @@ def _came_with_runs(path: Path, root: Path) -> bool:
 def is_of_suite(path: Path, root: Path) -> bool:
     """Tell whether a path that a run names lies below the root directory and did not come with runs."""
     path, root = path.resolve(), root.resolve()
-    return path.is_relative_to(root) and not _came_with_runs(path, root)
+    return path.is_relative_to(root) and not _lies_among_runs(path, root)
 
 
 def place_of(benchmark: Benchmark, nodeid: str) -> str:
@@ -146,7 +146,7 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
     """Check that a test file is the user's own and declares a benchmark in the function that the run names."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
         raise SettingsError(f"{place} is not a test file below {root}")
-    if _came_with_runs(file, root.resolve()):
+    if _lies_among_runs(file, root.resolve()):
         raise SettingsError(f"{place} lies in a folder of runs, which are data, so it is not imported")
     try:
         body: Sequence[ast.stmt] = ast.parse(file.read_bytes()).body

@@ -1,4 +1,4 @@
-"""Settings as a user gives them: read, and refused where they make no sense together."""
+"""Reads a user's settings, and refuses combinations that make no sense."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_comparison(settings: Settings) -> None:
-    """Check that what runs are compared by makes sense."""
+    """Check the settings of comparisons."""
     if not 0 < settings.detect < 1:
         raise SettingsError(f"evalsuite_detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
     if settings.min_paired > 1:
@@ -78,7 +78,7 @@ def _check_comparison(settings: Settings) -> None:
 
 
 def check_batch(settings: Settings) -> None:
-    """Check what goes with --batch and what does not."""
+    """Check that --batch and its related options agree."""
     if settings.detach and not settings.batch:
         raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
     if settings.batch and settings.gateway:

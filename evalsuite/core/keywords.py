@@ -46,7 +46,7 @@ def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any])
     """Select the generation parameters among keyword arguments."""
     further = given.get(PARAMS, {})
     if not isinstance(further, Mapping):
-        raise SettingsError(f"{_name(owner)}: params={further!r} must be a mapping of generation parameters")
+        raise SettingsError(f"{_name_owner(owner)}: params={further!r} must be a mapping of generation parameters")
     own = () if isinstance(owner, str) else inspect.signature(owner).parameters
     named = [name for name, what in dict(own).items() if what.kind is not inspect.Parameter.VAR_KEYWORD]
     refuse_unknown(owner, given, {*named, *GENERATION, PARAMS})
@@ -66,8 +66,8 @@ def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known:
         if name in names:
             continue
         near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else _all_of(names)
-        raise SettingsError(f"{_name(owner)} takes no argument {name!r}; {hint}")
+        hint = f"did you mean {near[0]}?" if near else _list_known(names)
+        raise SettingsError(f"{_name_owner(owner)} takes no argument {name!r}; {hint}")
 
 
 def refuse_misspelt(option: str, names: Iterable[str]) -> None:
@@ -84,7 +84,7 @@ def refuse_misspelt(option: str, names: Iterable[str]) -> None:
             )
 
 
-def _all_of(names: list[str]) -> str:
+def _list_known(names: list[str]) -> str:
     if PARAMS not in names:
         return f"there are {', '.join(names)}" if names else "it takes none"
     others = [name for name in names if name not in {PARAMS, *GENERATION}]
@@ -95,5 +95,5 @@ def _all_of(names: list[str]) -> str:
     )
 
 
-def _name(owner: Callable[..., Any] | str) -> str:
+def _name_owner(owner: Callable[..., Any] | str) -> str:
     return owner if isinstance(owner, str) else f"{owner.__name__}()"

@@ -45,10 +45,10 @@ def show_address(base_url: str) -> str:
 
 def show_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Copy parameters for a repr, with `***` for secrets, headers and the query of an address."""
-    return {name: _shown(name, value) for name, value in params.items()}
+    return {name: _redact_parameter(name, value) for name, value in params.items()}
 
 
-def _shown(name: str, value: Any) -> Any:
+def _redact_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         hidden = name.lower() in HEADERS or name == "extra_query"
         return dict.fromkeys(value, HIDDEN) if hidden else show_params(value)

@@ -296,7 +296,7 @@ class Settings:
 
     def __repr__(self) -> str:
         """Show what the user gave without secrets, because a repr ends up in tracebacks and logs."""
-        shown = (f"{name}={_shown(name, getattr(self, name))!r}" for name in sorted(self.given))
+        shown = (f"{name}={_redact_setting(name, getattr(self, name))!r}" for name in sorted(self.given))
         return f"Settings({', '.join(shown)})"
 
     @property
@@ -318,7 +318,7 @@ class Settings:
         return asdict(self) | {"given": sorted(self.given)}
 
 
-def _shown(name: str, value: Any) -> Any:
+def _redact_setting(name: str, value: Any) -> Any:
     if name.endswith("_base_url"):
         return value and show_address(value)
     return tuple(text.partition("=")[0] for text in value) if name.endswith("_param") else value
@@ -343,7 +343,7 @@ def restore(plain: Mapping[str, Any]) -> Settings:
 
 
 def take_over(settings: Settings, earlier: Settings) -> Settings:
-    """Settings of a run that resumes or replays an earlier one, whose values stand where none was given."""
+    """Merge the settings of a run with those of the run that it resumes or replays; given values take precedence."""
     is_decided_otherwise = bool(settings.command_gate or settings.only_gate or settings.partial)
     given = settings.given | ({"gate"} if is_decided_otherwise else set())
     kept = {

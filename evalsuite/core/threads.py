@@ -41,7 +41,7 @@ async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
         try:
             outcome = function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it is, somebody waits for it
-            set_outcome, outcome = result.set_exception, _raisable(error)
+            set_outcome, outcome = result.set_exception, _make_raisable(error)
         # The loop may have ended before the function did.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, set_outcome, outcome)
@@ -51,7 +51,7 @@ async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
     return await result
 
 
-def _raisable(error: BaseException) -> BaseException:
+def _make_raisable(error: BaseException) -> BaseException:
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     try:

@@ -23,7 +23,7 @@ Target = str | int | float | Sequence[str] | None
 CANARY = "canary"
 """The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 
-ASSERTS = "asserts"  # The fact that says whether a case's test may fail; without it, it may.
+ASSERTS = "asserts"  # The fact that tells whether a case's test may fail; without the fact, the test may fail.
 SIGNATURES = "judge_signatures"  # The fact that holds the signature of each judged score.
 COUNTED_APART = "_cannot_tell"
 """Ends the name of the metric that counts, with 1.0 and 0.0, the cases on which the judge could not tell."""
@@ -340,12 +340,12 @@ class Metric:
             raise ValueError(f"better is 'higher' or 'lower'; got {self.better!r}")
 
 
-SHARE = Metric(range=(0.0, 1.0))  # a score from 0 to 1, of which more is better
+SHARE = Metric(range=(0.0, 1.0))  # a score from 0 to 1; higher is better
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score with what a reader needs to believe it; a bare float will do where nothing is to be said.
+    """A score with an explanation for readers; without one, a plain float suffices.
 
     Attributes:
         value: finite.

@@ -33,7 +33,7 @@ class Bound:
     """
 
     declaration: Declaration  # What `@benchmark` was given.
-    setup: Setup  # What the benchmark may know of the run.
+    setup: Setup  # The settings of the run that the benchmark may use.
     epochs: int  # How often each sample is asked.
     nodeid: str  # Node id of the decorated test function.
     place: str  # Place of the declaration, as records hold it.

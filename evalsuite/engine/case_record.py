@@ -57,7 +57,7 @@ class CaseFindings:
     conversation: Transcript | None = None  # Messages between the test and the model, if the test asks by itself.
 
     def score(self, case: Case, solved: Solved) -> None:
-        """Take over what was solved and judged, and run the scorers that ask nobody.
+        """Add a solved case's transcript and judged scores, and run the scorers that ask no model.
 
         If one scorer fails, the scores of the others are kept.
         """
@@ -122,7 +122,7 @@ class CaseFindings:
         )
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Note what a case raised."""
+        """Note an exception of a case, and tell whether it is a missed threshold."""
         if _is_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
@@ -191,7 +191,7 @@ class CaseFindings:
 def lend(
     models: Models, loop: AbstractEventLoop, case: Case | None, name: str, findings: CaseFindings | None, *, judge: bool
 ) -> Iterator[BlockingModel]:
-    """Lend a test the model or the judge, and note afterwards what the test asked.
+    """Give a test the model or the judge, and add the usage and requests of the test to its findings afterwards.
 
     Args:
         case: None if the test is not a case, as its findings.

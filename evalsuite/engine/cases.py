@@ -108,7 +108,7 @@ class Case:
 
 
 class Deal:
-    """Deals samples to machines in the order of collection, so that each knows its shard before making any item.
+    """Assigns samples to shards in the order of collection, so that a machine makes only the items of its own shard.
 
     A sample's epochs stay together, because some benchmarks decide over them. What -k, -m and other plugins leave out
     or reorder afterwards changes nothing, so the shards of one command line are parts of one whole.

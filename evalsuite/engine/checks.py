@@ -52,10 +52,10 @@ def check_before_cases(settings: Settings, model: str | None) -> None:
     if settings.gateway:
         open_backend(demand_model(model), settings.model_base_url)
     else:
-        _check(demand_model(model), settings.model_base_url, settings)
+        _check_model(demand_model(model), settings.model_base_url, settings)
 
 
-def _check(name: str, base_url: str | None, settings: Settings) -> None:
+def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
     from evalsuite.gateway.opening import credentials_of
 
     open_backend(name, base_url, credentials_of(settings)).check()
@@ -130,7 +130,7 @@ def _check_models(settings: Settings, named: AbstractSet[str]) -> None:
         _check_gateway(settings, named)
         return
     for model, base_url in _list_models(settings, named):
-        _check(demand_model(model), base_url, settings)
+        _check_model(demand_model(model), base_url, settings)
     if settings.batch and named:
         _check_batches(settings)
 
@@ -195,7 +195,7 @@ def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
     )
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(f"evalsuite: {text}", file=sys.stderr)  # noqa: T201
 
 
@@ -219,7 +219,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
             # Each sandbox must find out what is installed on a remote machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
-            sandbox.prefer(environment(sandbox.usual if by_default else settings.program_env, _say))
+            sandbox.prefer(environment(sandbox.usual if by_default else settings.program_env, _print_progress))
             if is_remote or (sandbox.tiers, sandbox.environment.packages) not in tried:
                 asyncio.run(sandbox.probe())
         except SandboxUnavailable as error:

@@ -1,4 +1,4 @@
-"""The `@benchmark` decorator: it notes on a function what a benchmark consists of."""
+"""The `@benchmark` decorator, which stores a benchmark's declaration on a test function."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         )
     if cluster is not None:
         declared = replace(declared, load=partial(_load_clustered, declared.load, cluster))
-    _check(declared, epochs, at_least)
+    _check_declaration(declared, epochs, at_least)
     declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
 
     def declare(test: Test) -> Test:
@@ -161,7 +161,7 @@ def find_benchmark(name: str) -> Benchmark:
     return declared
 
 
-def _check(declared: Benchmark, epochs: int | None, at_least: int | None) -> None:
+def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | None) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", declared.name):
         raise SettingsError(
             f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"

@@ -1,4 +1,4 @@
-"""Ends a run early: once the gates and the comparison are decided, no more cases are paid for."""
+"""Ends a run early, once the gates and the comparison are decided."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST = (1, False)  # the stage of cases that run without `--until-decided`: the
 
 
 class EarlyEnding:
-    """Tests results in the planned order, and ends the session when all is decided.
+    """Decides gates on results in the planned order, and ends the session when all are decided.
 
     In the order of their arrival, fast answers would come first and decide wrongly.
     """
@@ -48,7 +48,7 @@ class EarlyEnding:
         return self.decided or bool(self._open)
 
     def end_for_money(self) -> None:
-        """End the session with what there is, because the money is spent; only with --until-decided."""
+        """End the session on the existing results, because the budget is spent; only with --until-decided."""
         if self._goes_on:
             self._end_open("the money is spent")
 
@@ -88,7 +88,7 @@ class EarlyEnding:
             self._end_open("more samples than --limit would decide nothing more")
 
     def facts(self, planned: int) -> dict[str, Any] | None:
-        """Return what was decided, for the run's info; None if the session did not end early."""
+        """Return the decisions for the run's info; None if the session did not end early."""
         if self._tests is None or not self.ended:
             return None
         gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]

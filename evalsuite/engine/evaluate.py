@@ -111,7 +111,7 @@ def evaluate(
 
 
 class EvaluatedRun(Run):
-    """A run that `evaluate` made: what `load_run` reads, with its verdict. Reading it waits for its end."""
+    """A run that `evaluate` made, as `load_run` reads it, with its verdict. Reading it waits for the end."""
 
     _evaluation: _Evaluation
 
@@ -187,10 +187,10 @@ class _Evaluation:
     def __init__(self, given: str | Benchmark | Callable[..., Any], values: Mapping[str, Any]) -> None:
         root = Path.cwd()
         declaration, self._test = _find_declaration(given)
-        self._nodeid = _name_of_test(self._test, root) if self._test else declaration.benchmark.name
+        self._nodeid = _write_test_name(self._test, root) if self._test else declaration.benchmark.name
         settings = read_settings(values)
         named = settings.given & set(MODELS)
-        self._spec = prepare_run(settings, root, _show_call(self._nodeid, settings), SELECTION, named=named)
+        self._spec = prepare_run(settings, root, _write_call(self._nodeid, settings), SELECTION, named=named)
         self._settings, self._model = self._spec.settings, self._spec.model or ""
         self.ending: Future[RunReport] = Future()
         self.done = 0
@@ -222,7 +222,7 @@ class _Evaluation:
 
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
         settings, model = self._settings, self._model
-        plan = [case.plan(_name_of(case), planned_fingerprints(case, settings, model)) for case in self.cases]
+        plan = [case.plan(_write_case_name(case), planned_fingerprints(case, settings, model)) for case in self.cases]
         order = [planned.case for planned in plan] if settings.may_end_early else []
         try:
             return OpenRun(
@@ -245,7 +245,7 @@ class _Evaluation:
         self._stopped = self._stopped or reason
 
     def work(self) -> None:
-        """Run all cases and conclude; the report, or what went wrong, is the result of `ending`."""
+        """Run all cases and conclude; `ending` gets the report or the exception."""
         interruption: BaseException | None = None
         try:
             try:
@@ -297,8 +297,8 @@ class _Evaluation:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
-            self._note(error, case, findings)
-        name = _name_of(case)
+            self._note_error(error, case, findings)
+        name = _write_case_name(case)
         self.run.keep(name, findings.keep(case, name, self._settings, self._model))
 
     def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models) -> None:
@@ -321,7 +321,7 @@ class _Evaluation:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
-                self._note(error, case, findings, in_test=True)
+                self._note_error(error, case, findings, in_test=True)
 
     def _make_value_of(self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack) -> Any:
         if fixture == "sample":
@@ -334,7 +334,7 @@ class _Evaluation:
         asked = lent.enter_context(lend(models, loop, case, case.id, findings, judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
-    def _note(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
+    def _note_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
         if isinstance(error, SpendLimitReached) and self._settings.until_decided:
             findings.outcome, findings.cause = "skipped", type(error).__name__
             return
@@ -390,7 +390,7 @@ def _name_of_function(function: Callable[..., Any]) -> str:
 
 
 def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Declaration, Callable[..., Any] | None]:
-    """Return what is to be run, and the test function, if there is one."""
+    """Return the declaration to run, and the test function, if there is one."""
     if isinstance(given, str):
         return Declaration(find_benchmark(given)), None
     if isinstance(given, Benchmark):
@@ -400,7 +400,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
         raise SettingsError(
             f"evaluate({given!r:.60}): give a function with @benchmark(...), a Benchmark, or the name of one"
         )
-    problem = _needs_pytest(given)
+    problem = _find_need_of_pytest(given)
     if problem:
         raise SettingsError(
             f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "
@@ -409,7 +409,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
     return replace(declaration, asserts=may_fail(given)), given
 
 
-def _needs_pytest(test: Callable[..., Any]) -> str:
+def _find_need_of_pytest(test: Callable[..., Any]) -> str:
     """Describe why only pytest can run a function; empty if it can be run here."""
     others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
     if others:
@@ -421,7 +421,7 @@ def _needs_pytest(test: Callable[..., Any]) -> str:
     return f"is marked with {', '.join(sorted(marks))}" if marks else ""
 
 
-def _name_of_test(test: Callable[..., Any], root: Path) -> str:
+def _write_test_name(test: Callable[..., Any], root: Path) -> str:
     """Return the node id that pytest would give a function; one outside of the folder is named by its module."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)
@@ -430,13 +430,13 @@ def _name_of_test(test: Callable[..., Any], root: Path) -> str:
     return "::".join([place, *plain.__qualname__.split(".")])
 
 
-def _name_of(case: Case) -> str:
+def _write_case_name(case: Case) -> str:
     """Return a case's name as pytest writes it, which escapes other characters than those of ASCII."""
     own = case.id.removeprefix(case.bound.nodeid)
     return case.bound.nodeid + own.encode("unicode_escape").decode("ascii")
 
 
-def _show_call(name: str, settings: Settings) -> str:
+def _write_call(name: str, settings: Settings) -> str:
     """Show the call without secrets, as the report's command."""
     plain = public_settings(settings).plain()
     arguments: Iterator[str] = (f"{option}={plain[option]!r}" for option in sorted(settings.given))

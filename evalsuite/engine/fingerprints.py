@@ -27,13 +27,13 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
     return {
         "input": digest(_make_input(case)),
         "target": digest(case.sample.target),
-        **_of_all_cases(case.bound, settings, model),
-        **_make_programs(case),
+        **_hash_run(case.bound, settings, model),
+        **_find_programs(case),
     }
 
 
 @lru_cache(maxsize=64)
-def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]:
+def _hash_run(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]:
     return {
         "scorers": scorers_fingerprint(bound.scorers),
         "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
@@ -43,7 +43,7 @@ def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, 
     }
 
 
-def _make_programs(case: Case) -> dict[str, str]:
+def _find_programs(case: Case) -> dict[str, str]:
     environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
     if not environments:
         return {}

@@ -1,4 +1,4 @@
-"""Finds out, without spending anything, what this machine has of what a run needs."""
+"""Checks, without any model call, whether this machine has everything that a run needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXTRAS = {
     "azure": (("azure.identity",), "tokens of Entra ID"),
     "neural": (("transformers", "torch"), "BERTScore and its kin"),
 }
-"""By extra: the modules that it brings, and what it is for."""
+"""The modules and the purpose of each extra."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,27 @@ class Finding:
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
     """Check everything that a run with these settings would need."""
-    findings = [_make_machine(), *_list_model("model", settings.model or default_model(), settings)]
+    findings = [_describe_machine(), *_check_model("model", settings.model or default_model(), settings)]
     if settings.judge_model:
-        findings += _list_model("judge", settings.judge_model, settings)
+        findings += _check_model("judge", settings.judge_model, settings)
     if settings.user_model:
-        findings += _list_model("user", settings.user_model, settings)
+        findings += _check_model("user", settings.user_model, settings)
     return [
         *findings,
-        _sandbox(settings, fault=programs),
-        *_list_extras(),
-        _folder(settings, root),
-        *_list_data(settings, root),
+        _check_sandbox(settings, fault=programs),
+        *_check_extras(),
+        _check_folder(settings, root),
+        *_check_data(settings, root),
     ]
 
 
-def _make_machine() -> Finding:
+def _describe_machine() -> Finding:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     return Finding("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
 
 
-def _list_model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
+def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
     from evalsuite.gateway.opening import credentials_of
     from evalsuite.models.choice import open_backend
 
@@ -93,11 +93,11 @@ def _list_model(role: str, name: str | None, settings: Settings) -> Iterator[Fin
         yield Finding(role, OK, name)
         return
     key = credentials.access(name, base_url)
-    yield Finding(f"{role}'s key", *_key(key.key is not None, key.key_name))
+    yield Finding(f"{role}'s key", *_describe_key(key.key is not None, key.key_name))
     yield asyncio.run(_check_listing(role, name, backend))
 
 
-def _key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
+def _describe_key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
     return (OK, f"{name} is set") if is_set else (UNKNOWN, f"{name} is not set, or not meant for this address")
 
 
@@ -120,7 +120,7 @@ async def _check_listing(role: str, name: str, backend: Any) -> Finding:
     return Finding(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
 
 
-def _sandbox(settings: Settings, *, fault: bool) -> Finding:
+def _check_sandbox(settings: Settings, *, fault: bool) -> Finding:
     """Try the sandbox; does not build a named environment that is not there yet."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
@@ -140,7 +140,7 @@ def _sandbox(settings: Settings, *, fault: bool) -> Finding:
     return Finding(SANDBOX, OK, f"{tier}: {versions}")
 
 
-def _list_extras() -> Iterator[Finding]:
+def _check_extras() -> Iterator[Finding]:
     for extra, (modules, purpose) in EXTRAS.items():
         absent = [module for module in modules if not _is_there(module)]
         advice = f"{purpose}: pip install 'evalsuite[{extra}]'"
@@ -154,7 +154,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _folder(settings: Settings, root: Path) -> Finding:
+def _check_folder(settings: Settings, root: Path) -> Finding:
     folder = root / settings.reports
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
@@ -167,7 +167,7 @@ def _folder(settings: Settings, root: Path) -> Finding:
     return Finding("runs", OK, room) if free >= LEAST_DISK else Finding("runs", BROKEN, room, fault=True)
 
 
-def _list_data(settings: Settings, root: Path) -> Iterator[Finding]:
+def _check_data(settings: Settings, root: Path) -> Iterator[Finding]:
     if not settings.data:
         return
     folder = root / settings.data

@@ -44,7 +44,7 @@ NOTABLE = 0.03  # Share of refused requests above which the report mentions them
 
 
 class Watchers(Protocol):
-    """Receives what happens in a run, and may add to its report."""
+    """Receives a run's records and verdict, and may add sections to its report."""
 
     @property
     def faults(self) -> Sequence[str]:
@@ -154,7 +154,7 @@ class OpenRun:
         from evalsuite.journal.journal import Journal
 
         folder = self.folder.path
-        # A run of which only the records were copied.
+        # The user may have copied the records alone.
         has_only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
         journal = Journal(folder / JOURNAL)
         try:
@@ -330,7 +330,7 @@ def _to_seconds(moment: datetime) -> str:
 
 
 def _collect_remarks(journal: Journal, counted: Counted) -> list[str]:
-    """Collect what a reader of the report must know about the run's journal."""
+    """Collect remarks for the report: cases left out, refused requests, damage to the journal."""
     lines = []
     if counted.left_out:
         lines.append(

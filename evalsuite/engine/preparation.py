@@ -1,4 +1,4 @@
-"""Before anything is collected: what a run is asked to do, what it takes over from an earlier run, and its versions."""
+"""Prepares a run before collection: its settings, those of a resumed or replayed run, and the versions of packages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunSpec:
         return self.root / self.settings.reports
 
     def info(self) -> dict[str, Any]:
-        """Return what `run.json` holds of it."""
+        """Return the specification's entries in `run.json`."""
         from evalsuite.gateway.concealment import public_settings
 
         return {
@@ -73,7 +73,7 @@ def prepare_run(
     named: AbstractSet[str],
     runs: bool = True,
 ) -> RunSpec:
-    """Read what the run takes over from an earlier one, and check what can be checked before collection."""
+    """Take over the settings of an earlier run, and make the checks that are possible before collection."""
     settings = _with_prices(settings, root)
     settings, selection = take_over_run(settings, root / settings.reports, selection)
     lease = _take_lease(settings)

@@ -98,20 +98,20 @@ class RunGateway:
 
     def usage(self) -> dict[str, Any] | None:
         """Return the usage of all calls so far, as JSON data; None if there was none."""
-        return self.background.run(self._usage()) if self.asking else None
+        return self.background.run(self._compute_usage()) if self.asking else None
 
-    async def _usage(self) -> dict[str, Any]:
+    async def _compute_usage(self) -> dict[str, Any]:
         return encode_usage(self.gateway.total_usage())
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
-        """Have a worker's request answered; without text, the worker is gone."""
-        self._server(channel).receive(text)
+        """Answer a worker's request; None as text means that the worker has ended."""
+        self._find_server(channel).receive(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
-        """Make a worker end early, whether or not it has asked for anything."""
-        self._server(channel).stop(reason)
+        """Make a worker end after its current case."""
+        self._find_server(channel).stop(reason)
 
-    def _server(self, channel: Any) -> ChannelServer:
+    def _find_server(self, channel: Any) -> ChannelServer:
         from evalsuite.gateway.channel import ChannelServer
 
         with self._lock:

@@ -107,10 +107,10 @@ def check_parts(name: str, solver: object, scorers: object) -> None:
     """Check that a benchmark's solver and scorers can be called, and that no two scorers give one score."""
     try:
         if solver is not None and not callable(solver):
-            raise SettingsError(f"{_show(solver)} is not a solver; a solver is called with (sample, model)")
+            raise SettingsError(f"{_show_part(solver)} is not a solver; a solver is called with (sample, model)")
         check_call(solver, "a solver takes (sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
-            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_show(scorers)}")
+            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_show_part(scorers)}")
         for scorer in scorers:
             _check_scorer(scorer)
         _check_names(scorers)
@@ -126,7 +126,7 @@ def _check_scorer(scorer: object) -> None:
     if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
         return
     if not callable(scorer):
-        raise SettingsError(f"{_show(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
+        raise SettingsError(f"{_show_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
     check_call(scorer, A_SCORER)
 
 
@@ -162,13 +162,13 @@ def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[Eva
         raise error(f"{wanted}; {name_of(part)} takes {signature}{hint}") from mismatch
 
 
-def _show(part: object) -> str:
+def _show_part(part: object) -> str:
     name = name_of(part)
     return name if name != "function" else repr(part)
 
 
 def read_scores(scores: object, scorer: str) -> NamedScores:
-    """Name what a scorer returned: a single number, bool or `Score` has the scorer's own name."""
+    """Map names to a scorer's results; a single number, bool or `Score` gets the scorer's own name."""
     if isinstance(scores, Mapping):
         return scores
     # Numbers of numpy and the like are numbers; arrays and texts are not.

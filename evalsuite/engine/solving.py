@@ -111,12 +111,12 @@ async def solve(case: Case, models: Models) -> Solved:
     model.faults = case.bound.faults
     try:
         if case.bound.solver is not None:
-            transcript, error = await _find_attempt(partial(run_solver, case.bound.solver, case.sample, model))
+            transcript, error = await _attempt(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
             judge_of = partial(models.judge, case.epoch, of_judge)
             scorings = _list_waiting(case, transcript, judge_of, models.model(case.epoch, meter))
-            results = await asyncio.gather(*map(_find_attempt, scorings))
+            results = await asyncio.gather(*map(_attempt, scorings))
     finally:
         model.close_endpoints()
     await model.finish()
@@ -143,14 +143,17 @@ def _list_waiting(
     """List the scorings that have to wait for a judge, another model or other input."""
     _, asynchronous, judged, asking = case.bound.sorted_scorers
     waiting: list[tuple[object, Scoring]] = [
-        *((scorer, partial(_score, scorer, case, transcript)) for scorer in asynchronous),
-        *((scorer, partial(_judge, scorer, case, transcript, judge_of(own_judge(scorer)))) for scorer in judged),
+        *((scorer, partial(_call_scorer, scorer, case, transcript)) for scorer in asynchronous),
+        *(
+            (scorer, partial(_call_judged_scorer, scorer, case, transcript, judge_of(own_judge(scorer))))
+            for scorer in judged
+        ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
-    return [partial(_check, scoring, scorer) for scorer, scoring in waiting]
+    return [partial(_name_scores, scoring, scorer) for scorer, scoring in waiting]
 
 
-async def _judge(
+async def _call_judged_scorer(
     scorer: JudgedScorer, case: Case, transcript: Transcript, judge: CaseModel | None
 ) -> Mapping[str, float | Score]:
     if judge is None:
@@ -164,7 +167,7 @@ async def _judge(
         raise type(error)(f"the judge {judge.name}: {error}") from error
 
 
-async def _score(
+async def _call_scorer(
     scorer: Callable[..., Awaitable[Mapping[str, float | Score]]], case: Case, transcript: Transcript
 ) -> Mapping[str, float | Score]:
     try:
@@ -174,11 +177,11 @@ async def _score(
         raise
 
 
-async def _check(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
+async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
     return read_scores(await scoring(), name_of(scorer))
 
 
-async def _find_attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because whatever a case's code raises is the case's own error.
 
     The coroutine is created here: if a task is cancelled before its first step, no coroutine exists that nobody awaits.
@@ -209,7 +212,7 @@ def window_of(settings: Settings, workers: int = 1) -> int:
 
 
 class CaseQueue:
-    """The cases of a process that knows all of them, in order.
+    """Yields a process's cases in order; all of them are given at the start.
 
     Args:
         cases: None for an item that is not a case or has no solver.
@@ -233,7 +236,7 @@ class CaseQueue:
 
 
 class Prefetcher:
-    """Solves the cases that come next while the current one is tested.
+    """Solves the next cases while the current case is tested.
 
     Args:
         upcoming: yields the cases after the current one in order, each of them once; receives how far to look
@@ -258,7 +261,7 @@ class Prefetcher:
             self._background.soon(self._begin, None if is_started else case)
 
     def result(self, case: Case) -> Solved:
-        """Wait for a case's result, and start the case if need be."""
+        """Wait for a case's result; start the case if it was not started before."""
         self._background.refuse_in_child()
         future = self._results.get(case) or self._background.run(self._find_or_start(case))
         try:
@@ -288,7 +291,7 @@ class Prefetcher:
         self._in_flight += 1
         task = asyncio.get_running_loop().create_task(self._solve(case, future))
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._note_done)
         return future
 
     async def _solve(self, case: Case, future: Future[Solved]) -> None:
@@ -307,7 +310,7 @@ class Prefetcher:
         else:
             future.set_result(solved)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _note_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._in_flight -= 1
         self._refill()

@@ -156,7 +156,7 @@ class SpanExport:
         )
 
     def finish(self) -> str:
-        """Send what is left; return what the terminal should say, empty if the collector took everything."""
+        """Send the remaining spans; return a message for the terminal, empty if the collector accepted all spans."""
         self._processor.shutdown()
         lost = self._exporter.lost
         return (

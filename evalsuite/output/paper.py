@@ -101,7 +101,7 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     folder.mkdir(parents=True, exist_ok=True)
     sections = compare_runs(runs, labels)
     texts = {
-        "tables.tex": _tables(sections, significance(runs, labels), labels[0]),
+        "tables.tex": _write_tables(sections, significance(runs, labels), labels[0]),
         "figures.tex": _write_figures(sections, folder),
         "appendix.tex": _write_appendix(runs, labels),
     }
@@ -123,7 +123,7 @@ def significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, 
     return stars
 
 
-def _tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
+def _write_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
     tables = []
     for section in sections:
         legend, marks = (_write_legend(first), stars) if section.title == GLANCE else ("", {})
@@ -153,13 +153,13 @@ def _write_figures(sections: Sequence[Section], folder: Path) -> str:
 
 
 def _write_appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    lines = [line for run, label in zip(runs, labels, strict=True) for line in _made_with(run, label)]
+    lines = [line for run, label in zip(runs, labels, strict=True) for line in _describe_run(run, label)]
     names = sorted({name for run in runs for name in run.benchmarks})
     prompts = [line for name in names for line in _write_prompt(name, [run for run in runs if name in run.benchmarks])]
     return "\n\n".join([*lines, *prompts]) + "\n"
 
 
-def _made_with(run: Run, label: str) -> Iterator[str]:
+def _describe_run(run: Run, label: str) -> Iterator[str]:
     info, settings = run.info, run.info.get("settings", {})
     params = ", ".join(settings.get("model_param") or []) or "defaults"
     judge = settings.get("judge_model") or "none"
@@ -179,12 +179,12 @@ def _made_with(run: Run, label: str) -> Iterator[str]:
 
 
 def _write_hashes(tally: Tally) -> str:
-    data, prompts = _digest(tally, "input", "target"), _digest(tally, "prompt")
+    data, prompts = _hash_fingerprints(tally, "input", "target"), _hash_fingerprints(tally, "prompt")
     scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in tally}))
     return f"of data {data}, of prompts {prompts}, of scorers {scorers}"
 
 
-def _digest(tally: Tally, *names: str) -> str:
+def _hash_fingerprints(tally: Tally, *names: str) -> str:
     """Hash certain fingerprints of all cases; older runs may lack them."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"

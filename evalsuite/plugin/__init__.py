@@ -40,7 +40,7 @@ __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare options and ini keys, and keep pytest from importing what came with a run."""
+    """Declare options and ini keys, and keep pytest from importing code in a run's folder."""
     from evalsuite.plugin.options import add_options
     from evalsuite.plugin.pytest_internals import leave_out_conftests
 

@@ -107,7 +107,7 @@ def _find_why_unaskable(config: pytest.Config) -> str:
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
-        # Only the controlling process has the keys, so it has told its workers what is missing.
+        # Only the controlling process has the keys, so it sends its workers the reason.
         return str(data_of_worker(config)[0]["unaskable"])
     return config.stash[LISTENER].why_unaskable()
 
@@ -232,7 +232,7 @@ def read_selection(config: pytest.Config) -> dict[str, Any]:
 
 
 def apply_selection(config: pytest.Config, selection: Mapping[str, Any]) -> None:
-    """Make a session collect what an earlier one did, or what the controlling process was asked for."""
+    """Make a session collect the tests of an earlier session, or of the controlling process."""
     if selection["args"]:
         config.args = selection["args"]
         config.args_source = pytest.Config.ArgsSource.ARGS

@@ -45,7 +45,7 @@ def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> in
     findings = examine(settings, config.rootpath, programs=programs)
     if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_none(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
-    # Two spaces stand between columns.
+    # Columns are separated by two spaces.
     width = WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
     rows = []
     for finding in findings:

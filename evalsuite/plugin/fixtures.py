@@ -24,7 +24,7 @@ OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # the fixtures
 
 
 class RunningCase(NamedTuple):
-    """A case and what is found out about it while its item runs."""
+    """A case with its findings while its item runs."""
 
     case: Case
     findings: CaseFindings

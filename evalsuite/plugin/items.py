@@ -18,7 +18,7 @@ MARK = "evalsuite"  # The mark of a benchmark's test function, so that `-m evals
 RECORD = "evalsuite_record"  # The attribute of a report that carries a case's record to the controlling process.
 FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
 FAILURES: pytest.StashKey[int] = pytest.StashKey()  # How many reports of an item count as failures of the session.
-LEFT_OUT = "no_model"  # The id of the one skipped item that stands for a benchmark whose model cannot be asked.
+LEFT_OUT = "no_model"  # The id of the skipped item that represents a benchmark whose model cannot be called.
 running_items: list[pytest.Item] = []
 """The last is the item that runs now; a test may run a session of its own within this process."""
 
@@ -30,7 +30,7 @@ def case_of(item: pytest.Item) -> Case | None:
 
 
 def is_left_out(item: pytest.Item) -> bool:
-    """Tell whether an item stands for a benchmark's cases, which are skipped because no model can be asked."""
+    """Tell whether an item represents a benchmark's cases, which are skipped because no model can be called."""
     parameters = getattr(item, "callspec", None)
     return parameters is not None and FIXTURE in parameters.params and parameters.params[FIXTURE] is None
 

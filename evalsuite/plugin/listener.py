@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases.
 PLAN = "plan "  # Begins a worker's message that holds the plan; all others are JSON objects.
 ENDED = "evalsuite ended the session, for the reason given above"
-"""What pytest prints of it; the reason itself stands in evalsuite's own lines."""
+"""The message that pytest prints; evalsuite's own lines give the reason."""
 
 
 class Listener:
@@ -94,11 +94,11 @@ class Listener:
         from evalsuite.engine.open_run import OpenRun
         from evalsuite.plugin.hookspecs import HookWatchers
 
-        plan = self._plan()
+        plan = self._list_plan()
         return OpenRun(
             self.spec,
             plan,
-            self._order(),
+            self._list_order(),
             selection={
                 "narrowed": _is_narrowed(self._config),
                 "elsewhere": self._find_elsewhere(plan),
@@ -128,7 +128,7 @@ class Listener:
             return False
         return find_declared(gated, self._config, self.spec.reports) != gated
 
-    def _order(self) -> list[str]:
+    def _list_order(self) -> list[str]:
         """Return the order in which results count if the run may end early; fixed before anything is asked."""
         if not self.settings.may_end_early:
             return []
@@ -137,7 +137,7 @@ class Listener:
         awaited = [item for item in self._items if item not in self._passed_over]
         return dealt(awaited, len(self._channels) or 1)
 
-    def _plan(self) -> list[PlannedCase]:
+    def _list_plan(self) -> list[PlannedCase]:
         """Return this session's cases, as sent by a worker or as collected by this process."""
         if self._sent_plan is not None:
             return self._sent_plan[0]
@@ -237,7 +237,7 @@ class Listener:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the record attached to the report, or make the one that a dead worker cannot send."""
+        """Keep the record attached to the report; make an error record if the worker died."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
                 self._keep(self.open(), report)
@@ -273,12 +273,12 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Adopt a worker's number of cases."""
+        """Store the number of cases that a worker sent."""
         self.planned = max(self.planned, planned_by(node))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Open the run once workers know their cases; from here on, a signal must not cost the report."""
+        """Open the run once workers have collected; from here on, a signal ends the run with a report."""
         self._items = ids
         if self._sent_plan is not None and self._uncollected:
             # pytest without workers stops here, too, before any case is paid for; xdist by itself would continue.
@@ -288,7 +288,7 @@ class Listener:
             self.open()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count what workers could not collect; xdist shows each failure once."""
+        """Count failed collections of workers; xdist shows each failure once."""
         if report.failed and not self._config.option.continue_on_collection_errors:
             self._uncollected += 1
 

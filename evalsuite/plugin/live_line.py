@@ -173,7 +173,7 @@ class LiveLine:
                 file.print(fit(self.parts(now), LONGEST) if self._asking else COLLECTING)
 
     def _announce(self, file: StatusFile) -> None:
-        """Print what the gateway reported since the last update: outages, fewer connections than requested."""
+        """Print the gateway's notices since the last update: outages, fewer connections than requested."""
         if self._asking:
             notices = self._listener.run.access.gateway.notices
             while self._announced < len(notices):

@@ -48,7 +48,7 @@ def _degrade(scores: Scores, best: Mapping[str, float]) -> Scores:
     return {name: 0.0 if best.get(name, 1.0) else 1.0 for name in scores}
 
 
-def _keep(scores: Scores, best: Mapping[str, float]) -> Scores:  # noqa: ARG001 - as the other changes
+def _leave_unchanged(scores: Scores, best: Mapping[str, float]) -> Scores:  # noqa: ARG001 - as the other changes
     return scores
 
 
@@ -75,7 +75,7 @@ def _flatter(scores: Scores, best: Mapping[str, float]) -> Scores:
 
 
 MUTANTS: Mapping[str, Mutant] = {
-    "degraded": Mutant("nine of ten answers are wrong", change=_keep),
+    "degraded": Mutant("nine of ten answers are wrong", change=_leave_unchanged),
     "dropped": Mutant("nine of ten answers are wrong and get no score", change=_drop),
     "renamed": Mutant("nine of ten answers are wrong and get a score of another name", change=_rename),
     "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", change=_skip),

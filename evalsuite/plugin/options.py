@@ -29,7 +29,7 @@ FORMER = {
     "max_regression": "'* no worse than baseline by 0.02', a share of each metric's range",
     "on_undecided": "'* no worse than baseline', which too few cases leave without data (12)",
 }
-"""Settings of earlier versions, each with the gate that says the same."""
+"""Removed settings, each with the gate that replaces it."""
 INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int: "int", float: "float", bool: "bool"}
 
 

@@ -1,4 +1,4 @@
-"""One item from its beginning to its record: what each phase raised, and how pytest shows it.
+"""Follows an item to its record: exceptions of its phases, and the reports that pytest shows.
 
 A case that misses its threshold explains itself: its block replaces the traceback.
 """
@@ -48,13 +48,13 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     except pytest.exit.Exception:
         # Whoever quits the debugger has seen the case fail; no further report of it would carry its record.
-        _keep_record(item)
+        _send_record(item)
         raise
     finally:
         running_items.pop()
 
 
-def _keep_record(item: pytest.Item) -> None:
+def _send_record(item: pytest.Item) -> None:
     """Keep the record of a case that failed before the session was left."""
     listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
     findings = item.stash.get(FINDINGS, None)
@@ -102,7 +102,7 @@ def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 def make_report(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Have pytest make the report of one phase of an item, and add what there is to show of a case."""
+    """Let pytest make the report of one phase of an item, and add the case's block and record."""
     case = case_of(item)
     if call.excinfo is None or case is None:
         report = yield
@@ -125,7 +125,7 @@ def make_report(
 
 
 def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Note what a phase of a case raised, and add the case's question, answer and scores to the report."""
+    """Note the exception of a case's phase, and add the case's question, answer and scores to the report."""
     from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import case_block
 
@@ -152,7 +152,7 @@ def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
 
 
 class ReportTrimmer:
-    """Removes from each report what pytest shows of it no more, because pytest keeps every report until the end."""
+    """Removes parts of reports that pytest no longer shows, because pytest keeps every report until the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -227,7 +227,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     entries = [entry for entry in raised.traceback if entry.frame.code.raw.co_filename == test_file]
     if entries:
         number = entries[-1].lineno + 1
-        statement = _statement(entries[-1].frame.code.raw, number)
+        statement = _find_statement_text(entries[-1].frame.code.raw, number)
     else:
         # The test itself did not run, for example because its fixture `scores` failed.
         number, statement = (line or 0) + 1, type(raised.value).__name__
@@ -254,7 +254,7 @@ def _without_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterat
 
 
 def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
-    """Tell whether the explanation says all that a traceback would, and nobody asked for a traceback."""
+    """Tell whether the explanation replaces the traceback: for assertions and evalsuite's errors, without `--tb`."""
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     return config.option.tbstyle == "auto" and isinstance(
         call.excinfo.value, AssertionError | EvalsuiteError | pytest.fail.Exception
@@ -262,7 +262,7 @@ def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> b
 
 
 @lru_cache(maxsize=256)
-def _statement(code: CodeType, number: int) -> str:
+def _find_statement_text(code: CodeType, number: int) -> str:
     # Cached, because finding the statement parses the file, and a benchmark's cases fail at the same few lines.
     from evalsuite.engine.assertions import statement_at
 
@@ -276,7 +276,7 @@ def block_of(report: pytest.TestReport) -> str:
 
 
 def add_baseline(report: pytest.TestReport, baseline: Run | None) -> None:
-    """Add what the baseline answered to the block of a failed case."""
+    """Add the baseline's answer to the block of a failed case."""
     from evalsuite.output.reports.case_block import baseline_line
 
     if baseline is None or report.nodeid not in baseline.offsets:

@@ -45,7 +45,7 @@ class SessionQueue:
 
 @cache
 def _freeze_heap() -> None:
-    """Exclude what exists before the first case (modules, pytest, items) from garbage collection; once per process.
+    """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
 
     The collector would traverse it again and again: with eight workers, an eighth of a run of quick cases.
     """
@@ -55,7 +55,7 @@ def _freeze_heap() -> None:
 
 
 class Process:
-    """A process that runs tests: the only one, or a worker. It starts nothing before a case needs it.
+    """A process that runs tests, with or without workers. It starts nothing before the first case.
 
     Args:
         model: the model's name, with the default filled in; None without one.

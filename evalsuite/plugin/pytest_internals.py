@@ -106,7 +106,7 @@ def is_traceback(longrepr: object) -> bool:
 
 
 def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
-    """Make what a report shows in place of a traceback.
+    """Make the text that a report shows in place of a traceback.
 
     pytest's own classes are needed, because xdist serialises these alone with their sections.
     """
@@ -117,7 +117,7 @@ def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
 
 
 def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
-    """Replace a text in what a report shows of a failure, the short summary included.
+    """Replace a text in a report's failure and in its line of the short summary.
 
     Without it, the reason for an early end stands once more for each case that ran into it.
     """
@@ -128,7 +128,7 @@ def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
 
 
 def leave_out_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Leave out of a traceback the entries whose line Python does not know.
+    """Remove a traceback's entries that have no line number.
 
     A signal may arrive between two lines. Without this function, pytest fails with a TypeError when it shows where
     the signal arrived, and the session ends with the status 1.

@@ -1,4 +1,4 @@
-"""The output at the end of a session: the verdict, the plan, annotations for GitHub, and each decision as a test.
+"""Writes the output at the end of a session: verdict, plan, annotations for GitHub, and each decision as a test.
 
 Gates and comparisons with the baseline are reported to pytest's other plugins as tests of their own, so that junit
 and CI's test tabs turn red in the line of the gate. A missed gate also counts on pytest's last line, and `--lf` then
@@ -135,7 +135,7 @@ def _name_reports(terminal: pytest.TerminalReporter, folder: Path) -> None:
 
 
 def _from_here(path: Path, config: pytest.Config) -> Path:
-    """Shorten a path below the folder in which pytest was started to what one would type there."""
+    """Make a path relative to the folder in which pytest was started, if it is below that folder."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
 
@@ -213,7 +213,7 @@ def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
-    """Print what the collected cases will take and, with a baseline, which loss they can show."""
+    """Print the expected expense of the collected cases and, with a baseline, the smallest loss that they can show."""
     session = session_of(terminal)
     if session is None:
         return

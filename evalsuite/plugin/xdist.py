@@ -1,4 +1,4 @@
-"""Everything that evalsuite knows of pytest-xdist and execnet: workers, their queues, and the way to them.
+"""Everything that depends on pytest-xdist and execnet: workers, their queues, and the channel to them.
 
 tests/unit/plugin/test_internals_of_others.py says what breaks if xdist changes what is used here. Public hooks of
 xdist are implemented in `__init__` and `listener`.
@@ -33,7 +33,7 @@ def has_workers(config: pytest.Config) -> bool:
 
 
 def prefer_worksteal(config: pytest.Config) -> None:
-    """Set --dist if -n is given without it: with worksteal, each worker knows its share of the cases at once."""
+    """Set --dist if -n is given without it: with worksteal, each worker gets its share of the cases at the start."""
     option = config.option
     if getattr(option, "numprocesses", None) and getattr(option, "dist", None) == "no":
         option.dist = "worksteal"
@@ -81,7 +81,7 @@ def report_planned(config: pytest.Config, count: int) -> None:
 
 
 def planned_by(node: Any) -> int:
-    """Return what a worker has told with `report_planned`; 0 if it died."""
+    """Return the number that a worker sent with `report_planned`; 0 if it died."""
     return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
 
 

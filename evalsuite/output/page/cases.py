@@ -27,13 +27,13 @@ OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
 def read_cases(
-    file: Path, number: int, chunks: Chunks, table: CaseTable, keep: Callable[[PageRow], bool] = lambda _row: True
+    file: Path, number: int, chunks: Chunks, table: CaseTable, keep: Callable[[PageRow], bool] = lambda _make_row: True
 ) -> None:
     """Read a run's records into rows and chunks."""
     lines: list[bytes] = []
     size = chunk = 0
     for line in _list_whole_lines(file):
-        row = _row(json.loads(line))
+        row = _make_row(json.loads(line))
         if not keep(row):
             table.add(row)
             continue
@@ -54,7 +54,7 @@ def _list_whole_lines(file: Path) -> Iterator[bytes]:
         yield from (line for line in stream if line.endswith(b"\n"))
 
 
-def _row(record: Mapping[str, Any]) -> PageRow:
+def _make_row(record: Mapping[str, Any]) -> PageRow:
     usage, transcript = record["usage"], record.get("transcript") or {}
     return {
         "benchmark": record["benchmark"],
@@ -69,9 +69,9 @@ def _row(record: Mapping[str, Any]) -> PageRow:
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         "estimated": usage.get("estimated", 0),
         "cost": _finite(usage["cost"]),
-        "asked": _start(record.get("input"), ASKED),
-        "answered": _start(transcript.get("answer") or record.get("error"), ANSWERED),
-        "expected": _start(record.get("target"), EXPECTED),
+        "asked": _shorten(record.get("input"), ASKED),
+        "answered": _shorten(transcript.get("answer") or record.get("error"), ANSWERED),
+        "expected": _shorten(record.get("target"), EXPECTED),
         "needed": (record.get("facts") or {}).get("at_least"),
         "at": None,
     }
@@ -81,7 +81,7 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _start(text: Any, longest: int) -> str:
+def _shorten(text: Any, longest: int) -> str:
     """Shorten a text to its beginning, on one line."""
     if text is None:
         return ""
@@ -123,12 +123,12 @@ class CaseTable:
 
     def add(self, row: PageRow) -> None:
         """Add a row."""
-        values = _key(row["case"]), _key(row["benchmark"]), dumps([row[name] for name in PARTS])
+        values = _encode_key(row["case"]), _encode_key(row["benchmark"]), dumps([row[name] for name in PARTS])
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
     def get(self, case: str) -> PageRow | None:
         """Return the row of a case; None if it has none."""
-        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_key(case),)).fetchone()
+        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
     def pieces(self) -> Iterator[str]:
@@ -139,6 +139,6 @@ class CaseTable:
         yield "]"
 
 
-def _key(text: str) -> bytes:
+def _encode_key(text: str) -> bytes:
     # SQLite stores no half of a surrogate pair as text.
     return text.encode("utf-8", "surrogatepass")

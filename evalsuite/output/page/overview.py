@@ -76,12 +76,12 @@ def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
-        "gates": [_make_gate(decision) for decision in verdict.decisions],
-        "baselines": [_against(run, against) for against in verdict.against],
+        "gates": [_describe_gate(decision) for decision in verdict.decisions],
+        "baselines": [_describe_baseline(run, against) for against in verdict.against],
     }
 
 
-def _make_gate(decision: GateDecision) -> dict[str, Any]:
+def _describe_gate(decision: GateDecision) -> dict[str, Any]:
     return {
         **asdict(decision.gate),
         "subject": decision.subject,
@@ -91,7 +91,7 @@ def _make_gate(decision: GateDecision) -> dict[str, Any]:
     }
 
 
-def _against(run: Run, against: Against) -> dict[str, Any]:
+def _describe_baseline(run: Run, against: Against) -> dict[str, Any]:
     return {
         "name": against.name,
         "metrics": [
@@ -280,7 +280,7 @@ def _make_chart(chart: Chart) -> dict[str, Any]:
         "title": chart.title,
         "labels": list(chart.labels),
         "series": [
-            {"name": series.name, "values": [_point(value) for value in series.values]} for series in chart.series
+            {"name": series.name, "values": [_make_point(value) for value in series.values]} for series in chart.series
         ],
         "unit": chart.unit,
         "limits": chart.limits,
@@ -289,7 +289,7 @@ def _make_chart(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _point(value: Any) -> Any:
+def _make_point(value: Any) -> Any:
     """Convert a value to an object with its interval; None if nothing was measured."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}

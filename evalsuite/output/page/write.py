@@ -62,7 +62,7 @@ def write_page(
     if live is not None:
         overview["live"] = live
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
-    return _write(target / PAGE, title, overview, runs, whole=1)
+    return _write_file(target / PAGE, title, overview, runs, whole=1)
 
 
 def write_comparison_page(
@@ -90,10 +90,10 @@ def write_comparison_page(
     }
     if history is not None:
         overview["history"] = {name: list(lines) for name, lines in history.items()}
-    return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
+    return _write_file(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
 
 
-def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
+def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
     """Write the page and its chunks."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
@@ -102,7 +102,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
         tables: list[CaseTable] = []
         for number, path in enumerate(records):
             tables.append(stack.enter_context(CaseTable()))
-            _read(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
+            _read_run(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
             chunks.add_pieces(f"index-{number}", table.pieces())
         inside = list(chunks.finish())
@@ -110,7 +110,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
     return file
 
 
-def _read(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
+def _read_run(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
     """Read a run's cases; if it is a comparison run, keep only the records of changed cases."""
     if not path.is_file():
         return

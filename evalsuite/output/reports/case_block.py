@@ -33,14 +33,14 @@ def case_block(record: Record, *, most: int | None = MOST) -> str:
     Args:
         most: maximum characters of each text; None for all.
     """
-    return "\n".join(_label(label, text, most) for label, text in _list_parts(record))
+    return "\n".join(_write_labelled(label, text, most) for label, text in _list_parts(record))
 
 
 def baseline_line(record: Record, *, most: int | None = MOST) -> str:
     """Write the baseline's answer to the same case, as a further line of its block."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     scores = ", ".join(f"{name} {number(value, NUMBER)}" for name, value in record.scores.items())
-    return _label("baseline", f"{answer}\n({scores or record.outcome})", most)
+    return _write_labelled("baseline", f"{answer}\n({scores or record.outcome})", most)
 
 
 def _list_parts(record: Record) -> Iterator[tuple[str, str]]:
@@ -59,7 +59,7 @@ def _list_parts(record: Record) -> Iterator[tuple[str, str]]:
         yield "error", f"{record.cause}: {record.error}"
 
 
-def _label(label: str, text: str, most: int | None) -> str:
+def _write_labelled(label: str, text: str, most: int | None) -> str:
     if most is not None and len(text) > most:
         text = beginning_and_length(text, most)
     lines = for_terminal(text).splitlines() or [""]

@@ -111,14 +111,14 @@ def label_runs(runs: Sequence[Run]) -> list[str]:
 def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """Build the comparison's sections."""
     names = sorted({name for run in runs for name in run.benchmarks})
-    sections = [_make_runs(runs, labels), _at_a_glance(runs, labels, names)]
+    sections = [_make_runs_section(runs, labels), _make_glance_section(runs, labels, names)]
     for name in names:
         views = [view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
         section = benchmark_section(name, views, _find_bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
             rank_table(runs, labels, name),
-            radar(name, views, section, _find_bench(runs, name).primary, partial(_falls, runs, name)),
+            radar(name, views, section, _find_bench(runs, name).primary, partial(_is_lower_better, runs, name)),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
@@ -130,19 +130,19 @@ def _find_bench(runs: Sequence[Run], name: str) -> Bench:
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
 
-def _falls(runs: Sequence[Run], name: str, metric: str) -> bool:
+def _is_lower_better(runs: Sequence[Run], name: str, metric: str) -> bool:
     """Tell whether lower values of a metric are better, according to any of the runs."""
     return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
 
 
-def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
+def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
     """Make one row per benchmark with its primary metric, one column per run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
         bench = _find_bench(runs, name)
         metric = bench.primary
-        falls = metric is not None and _falls(runs, name, metric)
+        falls = metric is not None and _is_lower_better(runs, name, metric)
         estimates = [estimate_of(run, name, metric) for run in runs]
         rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
         best.append(best_of(estimates, lower_is_better=falls))
@@ -151,7 +151,7 @@ def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str
     return Section(GLANCE, [Table("", columns, rows, note, best)])
 
 
-def _make_runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
+def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:
     rows: list[list[Cell]] = [
         [
             label,
@@ -213,7 +213,7 @@ def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table |
     ]
     if metric is None or len(tallies) < 3:
         return None
-    sign = -1 if _falls(runs, name, metric) else 1
+    sign = -1 if _is_lower_better(runs, name, metric) else 1
     outcomes, clusters = [], []
     for (base, before), (other, after) in itertools.combinations(tallies, 2):
         for pair in common_questions(before, after).pairs(metric):
@@ -226,10 +226,10 @@ def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table |
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
     """List the metrics with different values, and one line for each metric that repeats another."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
-    return distinct(metrics, [[_digest(tallies, metric)] for metric in metrics])
+    return distinct(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
 
-def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
+def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
     """Hash a metric's values; two metrics have equal hashes only if they have the same values in the same cases."""
     whole = hashlib.sha256()
     for tally in tallies:
@@ -264,7 +264,7 @@ def radar(
     The spokes are the metrics that are shares in every run. If these are too few, the spokes are the values
     of the first tag with enough values, each with the mean of the primary metric.
     """
-    drawn = any(isinstance(block, Chart) and block.kind == "radar" and _is_seen(block) for block in section.blocks)
+    drawn = any(isinstance(block, Chart) and block.kind == "radar" and _has_values(block) for block in section.blocks)
     if drawn:
         return None
     if len(metrics := [metric for metric in _list_shares(views) if not falls(metric)][:MOST]) >= FEWEST:
@@ -277,7 +277,7 @@ def radar(
     return None
 
 
-def _is_seen(chart: Chart) -> bool:
+def _has_values(chart: Chart) -> bool:
     return any(value is not None for series in chart.series for value in series.values)
 
 

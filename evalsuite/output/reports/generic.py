@@ -45,9 +45,12 @@ def generic_section(
         primary: the most important metric, which comes first; None keeps the order of the scores.
     """
     metrics = _list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
-    blocks: list[Table | Chart | Passage] = [_overall(runs, metrics, derived, first=primary), *_make_failures(derived)]
+    blocks: list[Table | Chart | Passage] = [
+        _tabulate_all_cases(runs, metrics, derived, first=primary),
+        *_explain_failures(derived),
+    ]
     if len(runs) == 1:
-        blocks += _by_tags(name, runs[0], metrics)
+        blocks += _tabulate_by_tag(name, runs[0], metrics)
     return Section(title, [*blocks, *judge_blocks(runs)])
 
 
@@ -55,11 +58,11 @@ def _list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
-def _overall(
+def _tabulate_all_cases(
     runs: Sequence[RunView], metrics: Sequence[str], derived: Mapping[str, DerivedMetric], *, first: str | None
 ) -> Table:
     measures: dict[str, Callable[[RunView], Estimate | None]] = {
-        metric: partial(_estimate, metric) for metric in metrics
+        metric: partial(_estimate_metric, metric) for metric in metrics
     }
     measures |= {metric: partial(_measure_derived, measure) for metric, measure in derived.items()}
     ordered = _list_primary_first(measures, first)
@@ -81,7 +84,7 @@ def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str
     return f"Some cases lack a score: {', '.join(lacking)}." if lacking else ""
 
 
-def _estimate(metric: str, run: RunView) -> Estimate | None:
+def _estimate_metric(metric: str, run: RunView) -> Estimate | None:
     return run.estimate(metric, run.tally)
 
 
@@ -89,9 +92,9 @@ def _measure_derived(measure: DerivedMetric, run: RunView) -> Estimate | None:
     return measure(run.tally)
 
 
-def _by_tags(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
+def _tabulate_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
     columns = [Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
-    for tag in _tags(run.tally):
+    for tag in _list_grouping_tags(run.tally):
         groups = run.tally.groups(tag)
         rows: list[list[Cell]] = [
             [value, len(cases), *(run.estimate(metric, cases) for metric in metrics)] for value, cases in groups.items()
@@ -101,12 +104,12 @@ def _by_tags(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table 
             yield _draw_chart(name, tag, metrics, run, groups)
 
 
-def _make_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
+def _explain_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
     reasons = {name: failure_of(metric) for name, metric in derived.items()}
     return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
 
 
-def _tags(tally: Tally) -> list[str]:
+def _list_grouping_tags(tally: Tally) -> list[str]:
     # The tag `cluster` marks related cases for computing intervals; it does not define groups.
     tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
@@ -228,7 +231,7 @@ def report_with(metrics: Sequence[CaseMetric], title: str, name: str) -> Callabl
 def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
     section = generic_section(title, name, runs, {metric.name: metric for metric in metrics})
     drawn = [
-        _of_run(block, run, number if len(runs) > 1 else 0)
+        _name_run_in_title(block, run, number if len(runs) > 1 else 0)
         for metric in metrics
         if metric.draw
         for number, run in enumerate(runs, 1)
@@ -237,7 +240,7 @@ def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Seq
     return Section(section.title, [*section.blocks, *drawn])
 
 
-def _of_run(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
+def _name_run_in_title(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
     """Add the run to the title of a table or chart; `number` is 0 if there is a single run."""
     if not number:
         return block

@@ -39,7 +39,7 @@ SIGHTS = (
 def expense_table(expenses: Sequence[Expense]) -> Table:
     """Tabulate the expected expense of each benchmark, and the total."""
     rows: list[list[Cell]] = [
-        _make_expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
+        _make_expense_row(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
     ]
     measured = [expense for expense in expenses if expense.usage is not None]
     if len(expenses) > 1 and measured:
@@ -50,7 +50,7 @@ def expense_table(expenses: Sequence[Expense]) -> Table:
     return Table("", EXPENSES, rows)
 
 
-def _make_expense(name: str, cases: int, expense: Expense) -> list[Cell]:
+def _make_expense_row(name: str, cases: int, expense: Expense) -> list[Cell]:
     return [name, cases, *_make_amounts(expense.usage), expense.minutes]
 
 
@@ -62,10 +62,10 @@ def _make_amounts(usage: Usage | None) -> list[Cell]:
 
 def sight_table(sights: Sequence[DetectableLoss]) -> Table:
     """Tabulate the loss that each metric shows with a power of 80%, and what is needed to show the wanted loss."""
-    return Table("", SIGHTS, [_make_sight(sight) for sight in sights])
+    return Table("", SIGHTS, [_make_sight_row(sight) for sight in sights])
 
 
-def _make_sight(sight: DetectableLoss) -> list[Cell]:
+def _make_sight_row(sight: DetectableLoss) -> list[Cell]:
     return [
         str(sight.subject),
         sight.questions,
@@ -103,10 +103,10 @@ def advice(sight: DetectableLoss) -> str:
         if sight.needed_epochs:
             words += f", or {sight.needed_epochs} epochs in both runs"
         words += "."
-    return f"{words} {_better(sight)}{fails}"
+    return f"{words} {_advise(sight)}{fails}"
 
 
-def _better(sight: DetectableLoss) -> str:
+def _advise(sight: DetectableLoss) -> str:
     epochs = sight.with_twice_the_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."

@@ -37,10 +37,10 @@ def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] 
     wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
     if not wanted or not can_draw():
         return []
-    return [chart.name for chart in wanted if _drawn(chart, folder / f"{chart.name}.{kind}")]
+    return [chart.name for chart in wanted if _try_to_draw(chart, folder / f"{chart.name}.{kind}")]
 
 
-def _drawn(chart: Chart, file: Path) -> bool:
+def _try_to_draw(chart: Chart, file: Path) -> bool:
     import warnings
 
     try:
@@ -73,7 +73,7 @@ def draw(chart: Chart, file: Path) -> None:
         "axes.axisbelow": True,
     }
     with mpl.rc_context(style):
-        figure = Figure(figsize=_size(chart), layout="constrained")
+        figure = Figure(figsize=_compute_size(chart), layout="constrained")
         DRAWERS[chart.kind](chart, figure)
         figure.suptitle(chart.title, fontsize=11)
         metadata: dict[str, Any] = {"Creator": "evalsuite"}
@@ -82,17 +82,17 @@ def draw(chart: Chart, file: Path) -> None:
         figure.savefig(file, metadata=metadata, facecolor="white", dpi=160)
 
 
-def _size(chart: Chart) -> tuple[float, float]:
+def _compute_size(chart: Chart) -> tuple[float, float]:
     if chart.kind == "heatmap":
         names = max((len(series.name) for series in chart.series), default=0)
         cell = max(0.75, LEGEND_LETTER * min(12, max(map(len, chart.labels))))
         return 2.0 + LEGEND_LETTER * names + cell * len(chart.labels), 1.8 + 0.5 * len(chart.series)
-    wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_width(chart), 4.0)
+    wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_compute_width(chart), 4.0)
     width = min(14.0, max(6.4, wanted, _compute_legend_entry(chart)))
     return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _compute_legend_columns(chart, width))
 
 
-def _width(chart: Chart) -> float:
+def _compute_width(chart: Chart) -> float:
     marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
     return 2.0 + 0.35 * marks
 
@@ -137,7 +137,7 @@ def _name_labels(chart: Chart, axes: Any) -> None:
     )
 
 
-def _legend(chart: Chart, figure: Any) -> None:
+def _add_legend(chart: Chart, figure: Any) -> None:
     """Put the legend below the axes, so that long names do not make the axes narrower."""
     if len(chart.series) > 1:
         columns = _compute_legend_columns(chart, figure.get_figwidth())
@@ -152,7 +152,7 @@ def _compute_legend_entry(chart: Chart) -> float:
     return LEGEND_MARK + LEGEND_LETTER * max(len(series.name) for series in chart.series)
 
 
-def _bars(chart: Chart, figure: Any) -> None:
+def _draw_bars(chart: Chart, figure: Any) -> None:
     axes = _make_axes(chart, figure)
     # Limit the width of bars, so that a few bars do not fill the whole chart.
     width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
@@ -173,10 +173,10 @@ def _bars(chart: Chart, figure: Any) -> None:
             capsize=2,
         )
     _name_labels(chart, axes)
-    _legend(chart, figure)
+    _add_legend(chart, figure)
 
 
-def _lines(chart: Chart, figure: Any) -> None:
+def _draw_lines(chart: Chart, figure: Any) -> None:
     axes = _make_axes(chart, figure)
     for index, series in enumerate(chart.series):
         middle, reach = _find_points(chart, series.values)
@@ -192,10 +192,10 @@ def _lines(chart: Chart, figure: Any) -> None:
             capsize=3,
         )
     _name_labels(chart, axes)
-    _legend(chart, figure)
+    _add_legend(chart, figure)
 
 
-def _radar(chart: Chart, figure: Any) -> None:
+def _draw_radar(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot(projection="polar")
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
@@ -216,10 +216,10 @@ def _radar(chart: Chart, figure: Any) -> None:
     if chart.limits:
         axes.set_ylim(*(_scale(chart, limit) for limit in chart.limits))
     axes.grid(color="#dddddd", linewidth=0.6)
-    _legend(chart, figure)
+    _add_legend(chart, figure)
 
 
-def _heatmap(chart: Chart, figure: Any) -> None:
+def _draw_heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
     cells = [_find_points(chart, series.values)[0] for series in chart.series]
     low, high = (_scale(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
@@ -244,8 +244,8 @@ def _is_dark(colour: Sequence[float]) -> bool:
 
 
 DRAWERS: Mapping[str, Callable[[Chart, Any], None]] = {
-    "bars": _bars,
-    "lines": _lines,
-    "radar": _radar,
-    "heatmap": _heatmap,
+    "bars": _draw_bars,
+    "lines": _draw_lines,
+    "radar": _draw_radar,
+    "heatmap": _draw_heatmap,
 }

@@ -76,12 +76,12 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
 
 def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
     """Build all sections that follow the heading."""
-    sections = [_make_facts(run, verdict)]
+    sections = [_make_run_section(run, verdict)]
     if verdict.decisions:
-        sections.append(_make_gates(verdict.decisions))
+        sections.append(_make_gates_section(verdict.decisions))
     sections += map(baseline_section, verdict.against)
     if len(run.benchmarks) > 1:
-        sections.append(_make_overview(run, measured))
+        sections.append(_make_benchmarks_section(run, measured))
     by_name = {
         name: benchmark_section(name, [view(run, name, bench.model)], bench) for name, bench in run.benchmarks.items()
     }
@@ -89,11 +89,11 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
     sections += _compare_faults(run, measured)
     sections += _group_errors(run)
     sections += _show_lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
-    sections.append(_make_signature(run))
+    sections.append(_make_signature_section(run))
     return sections
 
 
-def _make_facts(run: Run, verdict: Verdict) -> Section:
+def _make_run_section(run: Run, verdict: Verdict) -> Section:
     info, settings = run.info, run.info.get("settings", {})
     usage = info.get("usage") or {}
     rows: list[list[Cell]] = [
@@ -102,29 +102,29 @@ def _make_facts(run: Run, verdict: Verdict) -> Section:
             "judge",
             _describe_model(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
         ],
-        *_of_user(settings),
+        *_make_user_row(settings),
         ["date", str(info.get("started", ""))],
         ["cases", _count_outcomes(verdict)],
-        ["tokens", _tokens(usage)],
+        ["tokens", _describe_tokens(usage)],
         ["cost", f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known"],
-        *_of_judge(run),
+        *_make_judge_row(run),
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
     return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
 
 
-def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
+def _make_user_row(settings: Mapping[str, Any]) -> list[list[Cell]]:
     named = settings.get("user_model")
     return [["user", _describe_model(named, settings.get("user_base_url"), None)]] if named else []
 
 
-def _of_judge(run: Run) -> list[list[Cell]]:
+def _make_judge_row(run: Run) -> list[list[Cell]]:
     """Sum the judge's usage over all cases, including stored answers."""
     usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
     if not usage.calls:
         return []
     cost = f", ${usage.cost:.4f}" if usage.cost else ""
-    return [["of these, for judging", f"{_tokens(encode_usage(usage))}{cost}"]]
+    return [["of these, for judging", f"{_describe_tokens(encode_usage(usage))}{cost}"]]
 
 
 def _describe_model(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:
@@ -141,7 +141,7 @@ def _count_outcomes(verdict: Verdict) -> str:
     return f"{total}: {', '.join(parts)}"
 
 
-def _tokens(usage: Mapping[str, Any]) -> str:
+def _describe_tokens(usage: Mapping[str, Any]) -> str:
     if not usage:
         return "unknown"
     calls = number_of(usage["calls"], "call")
@@ -149,7 +149,7 @@ def _tokens(usage: Mapping[str, Any]) -> str:
     return "; ".join(filter(None, (counted, note_estimates(usage.get("estimated", 0), usage["calls"]))))
 
 
-def _make_gates(decisions: Sequence[GateDecision]) -> Section:
+def _make_gates_section(decisions: Sequence[GateDecision]) -> Section:
     marks = {"met": "✅ met", "missed": "❌ missed"}
     columns = [Column("verdict"), Column("gate"), Column("looked at")]
     estimated = any(decision.estimate for decision in decisions)
@@ -164,7 +164,7 @@ def _make_gates(decisions: Sequence[GateDecision]) -> Section:
     return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
 
 
-def _make_overview(run: Run, measured: Mapping[str, Measured]) -> Section:
+def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -220,7 +220,7 @@ def _group_errors(run: Run) -> list[Section]:
         if row.outcome == "error":
             record = run.read(row.case)
             message = record.error or ""
-            groups[record.cause or "unknown", _same_words(message)].append((message, row.case))
+            groups[record.cause or "unknown", _remove_details(message)].append((message, row.case))
     if not groups:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
@@ -233,7 +233,7 @@ def _group_errors(run: Run) -> list[Section]:
     return [Section("Errors", [Table("", columns, rows, note)])]
 
 
-def _same_words(message: str) -> str:
+def _remove_details(message: str) -> str:
     """Remove the parts of a message that differ between cases: numbers, addresses, long quotations."""
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
@@ -253,7 +253,7 @@ def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
         falls = run.lower_is_better(name, primary)
         low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
         best = low if falls else high
-        lowest = nsmallest(LOWEST, _rank(bench.tally.scored(primary), primary, best, falls=falls))
+        lowest = nsmallest(LOWEST, _rank_cases(bench.tally.scored(primary), primary, best, falls=falls))
         for *_, case in lowest:
             record = run.read(case)
             blocks += [_make_passage(record, primary), *_show_judgements(record)]
@@ -262,7 +262,7 @@ def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
     return [Section("Lowest scores", blocks)]
 
 
-def _rank(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
+def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
     """Sort the cases without the best score: first those below their threshold, then by score, the worst first."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
@@ -290,7 +290,7 @@ def _show_judgements(record: Record) -> list[Passage]:
     ]
 
 
-def _make_signature(run: Run) -> Section:
+def _make_signature_section(run: Run) -> Section:
     info, versions = run.info, run.info.get("versions", {})
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
     sources = "; ".join(f"{name}: {bench.source}" for name, bench in run.benchmarks.items())
@@ -342,13 +342,13 @@ def baseline_section(against: Against) -> Section:
         "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
         "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
         "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters. "
-        + _left_out(against)
+        + _describe_left_out(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
     return Section(f"Against {against.name}", [shown, *_make_slices_table(against), *_make_flips_table(against)])
 
 
-def _left_out(against: Against) -> str:
+def _describe_left_out(against: Against) -> str:
     parts = [
         f"Left out: {number_of(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' if len(cases) > 5 else ''})."
         for side, cases in against.left_out.items()
