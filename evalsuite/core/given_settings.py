@@ -67,14 +67,11 @@ def _check_comparison(settings: Settings) -> None:
     """Check the settings of comparisons."""
     if not 0 < settings.detect < 1:
         raise SettingsError(f"evalsuite_detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
-    if settings.min_paired > 1:
-        raise SettingsError(f"evalsuite_min_paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
+    for name in ("min_paired", "max_error_share"):
+        if (share := getattr(settings, name)) > 1:
+            raise SettingsError(f"evalsuite_{name} {share:g}: a share is at most 1, for example 0.9")
     for text in settings.accept_change:
         parse_changes(text)
-    if settings.max_error_share > 1:
-        raise SettingsError(
-            f"evalsuite_max_error_share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
-        )
 
 
 def check_batch(settings: Settings) -> None:

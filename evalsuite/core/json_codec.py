@@ -149,20 +149,12 @@ def encode_completion(completion: Completion) -> Plain:
         "finish_reason": completion.finish_reason,
         "usage": encode_usage(completion.usage),
     }
-    if completion.reasoning:
-        plain["reasoning"] = completion.reasoning
     if completion.tool_calls:
         plain["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
     if completion.logprobs is not None:
         plain["logprobs"] = [[logprob.token, logprob.logprob, logprob.top] for logprob in completion.logprobs]
-    if completion.embeddings:
-        plain["embeddings"] = list(completion.embeddings)
-    if completion.facts:
-        plain["facts"] = dict(completion.facts)
-    if completion.response:
-        plain["response"] = dict(completion.response)
-    if completion.seconds:
-        plain["seconds"] = completion.seconds
+    further = {name: getattr(completion, name) for name in ("reasoning", "embeddings", "facts", "response", "seconds")}
+    plain |= {name: value for name, value in further.items() if value}
     return plain
 
 

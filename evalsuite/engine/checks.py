@@ -83,17 +83,12 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     if settings.may_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
     if settings.max_cost is not None:
-        _check_prices(settings)
+        from evalsuite.gateway.spend import unknown_price
+
+        for name in find_unpriced(settings).values():
+            raise SettingsError(unknown_price(name))
     if not settings.replay:
         _check_models(settings, named)
-
-
-def _check_prices(settings: Settings) -> None:
-    """Check that the spend limit can be kept: each model that costs money has a price."""
-    from evalsuite.gateway.spend import unknown_price
-
-    for name in find_unpriced(settings).values():
-        raise SettingsError(unknown_price(name))
 
 
 def find_unpriced(settings: Settings) -> dict[str, str]:
@@ -136,12 +131,12 @@ def _check_models(settings: Settings, named: AbstractSet[str]) -> None:
 
 
 def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
-    models = [(settings.model, settings.model_base_url)] if "model" in named else []
-    if "judge_model" in named and settings.judge_model:
-        models.append((settings.judge_model, settings.judge_base_url))
-    if "user_model" in named and settings.user_model:
-        models.append((settings.user_model, settings.user_base_url))
-    return models
+    roles = {
+        "model": (settings.model, settings.model_base_url),
+        "judge_model": (settings.judge_model, settings.judge_base_url),
+        "user_model": (settings.user_model, settings.user_base_url),
+    }
+    return [model for option, model in roles.items() if option in named and (option == "model" or model[0])]
 
 
 def _check_batches(settings: Settings) -> None:

@@ -24,44 +24,30 @@ if TYPE_CHECKING:
 
 def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
     """Compute the fingerprints that are known before a case runs."""
+    shown = case.sample.input
+    environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
+    programs = environments[0] if len(environments) == 1 else digest(environments)
     return {
-        "input": digest(_make_input(case)),
+        "input": digest(shown if isinstance(shown, str) else [encode_message(message) for message in shown]),
         "target": digest(case.sample.target),
         **_hash_run(case.bound, settings, model),
-        **_find_programs(case),
+        **({"programs": programs} if environments else {}),
     }
 
 
 @lru_cache(maxsize=64)
 def _hash_run(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]:
-    return {
-        "scorers": scorers_fingerprint(bound.scorers),
-        "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
-        **({"faults": digest([[str(fault) for fault in bound.faults.faults], settings.seed])} if bound.faults else {}),
-        **_judge(settings),
-        **_user(settings),
+    """Compute the fingerprints that all cases of a benchmark share."""
+    asked: dict[str, tuple[Any, ...]] = {
+        "model": (model, settings.model_base_url, settings.model_params),
+        "judge": (settings.judge_model, settings.judge_base_url, settings.judge_params),
+        "user": (settings.user_model, settings.user_base_url),
     }
-
-
-def _find_programs(case: Case) -> dict[str, str]:
-    environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
-    if not environments:
-        return {}
-    return {"programs": environments[0] if len(environments) == 1 else digest(environments)}
-
-
-def _judge(settings: Settings) -> dict[str, str]:
-    if not settings.judge_model:
-        return {}
-    return {"judge": digest([settings.judge_model, redact(settings.judge_base_url or ""), settings.judge_params])}
-
-
-def _user(settings: Settings) -> dict[str, str]:
-    if not settings.user_model:
-        return {}
-    return {"user": digest([settings.user_model, redact(settings.user_base_url or "")])}
-
-
-def _make_input(case: Case) -> Any:
-    shown_input = case.sample.input
-    return shown_input if isinstance(shown_input, str) else [encode_message(message) for message in shown_input]
+    hashes = {
+        role: digest([name, redact(base_url or ""), *params])
+        for role, (name, base_url, *params) in asked.items()
+        if name or role == "model"
+    }
+    if bound.faults:
+        hashes["faults"] = digest([[str(fault) for fault in bound.faults.faults], settings.seed])
+    return {"scorers": scorers_fingerprint(bound.scorers), **hashes}

@@ -9,8 +9,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.output.reports.compare import GLANCE, compare_runs, paired_table
 from evalsuite.output.reports.markdown import one_line, plain_text
 from evalsuite.output.reports.plots import draw_all
-from evalsuite.output.reports.section import Chart, Section, Table, without_unmeasured
-from evalsuite.results.tally import Estimate
+from evalsuite.output.reports.section import Chart, Section, Table, is_best, without_unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,10 +68,8 @@ def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str]
 
 
 def _write_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
-    value = cell.value if isinstance(cell, Estimate) else cell
     text = escape_latex(plain_text(cell, column))
-    bold = best is not None and column.style != "text" and value == best
-    return rf"\textbf{{{text}}}" if bold else text
+    return rf"\textbf{{{text}}}" if is_best(cell, column, best) else text
 
 
 def latex_figure(name: str, caption: str) -> str:

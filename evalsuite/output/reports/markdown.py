@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, for_terminal
 from evalsuite.core.phrases import both_ends
-from evalsuite.output.reports.section import Block, Cell, Chart, Column, Passage, Section, Table, without_unmeasured
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Passage,
+    Section,
+    Table,
+    is_best,
+    without_unmeasured,
+)
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalsuite.decisions.gates import GateDecision
 
@@ -59,45 +69,33 @@ def render_table(table: Table) -> str:
     """Render a table with its title and note."""
     if not table.rows:
         return ""
-    from tabulate import tabulate
-
     table = without_unmeasured(table)
-    rows = [
-        [_emphasise(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
-        for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
-    ]
-    text = tabulate(
-        rows,
-        [escape(column.title) for column in table.columns],
-        "pipe",
-        colalign=["left" if column.style == "text" else "right" for column in table.columns],
-        disable_numparse=True,
-    )
+    text = _tabulate(table, _emphasise, [escape(column.title) for column in table.columns], "pipe")
     title = f"### {escape(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
 
 
 def terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; `best` is written after a row's best value."""
+    table = without_unmeasured(table)
+    return _tabulate(table, _with_best_named, [column.title for column in table.columns], "simple")
+
+
+def _tabulate(
+    table: Table, show_cell: Callable[[Cell, Column, float | None], str], heads: Sequence[str], form: str
+) -> str:
     from tabulate import tabulate
 
-    table = without_unmeasured(table)
     rows = [
-        [_with_best_named(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        [show_cell(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
         for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
     ]
-    return tabulate(
-        rows,
-        [column.title for column in table.columns],
-        "simple",
-        colalign=["left" if column.style == "text" else "right" for column in table.columns],
-        disable_numparse=True,
-    )
+    sides = ["left" if column.style == "text" else "right" for column in table.columns]
+    return tabulate(rows, heads, form, colalign=sides, disable_numparse=True)
 
 
 def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
-    value = cell.value if isinstance(cell, Estimate) else cell
-    mark = " best" if best is not None and column.style != "text" and value == best else ""
+    mark = " best" if is_best(cell, column, best) else ""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", plain_text(cell, column)) + mark
 
 
@@ -126,9 +124,7 @@ def show(cell: Cell, column: Column) -> str:
 
 
 def _emphasise(cell: Cell, column: Column, best: float | None) -> str:
-    value = cell.value if isinstance(cell, Estimate) else cell
-    is_best = best is not None and column.style != "text" and value == best
-    return f"**{show(cell, column)}**" if is_best else show(cell, column)
+    return f"**{show(cell, column)}**" if is_best(cell, column, best) else show(cell, column)
 
 
 def contents(sections: Sequence[Section]) -> str:

@@ -96,13 +96,11 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
 def _make_run_section(run: Run, verdict: Verdict) -> Section:
     info, settings = run.info, run.info.get("settings", {})
     usage = info.get("usage") or {}
+    user: list[Cell] = ["user", _describe_model("user", settings.get("user_model"), settings)]
     rows: list[list[Cell]] = [
-        ["model", _describe_model(info.get("model"), settings.get("model_base_url"), settings.get("model_param"))],
-        [
-            "judge",
-            _describe_model(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
-        ],
-        *_make_user_row(settings),
+        ["model", _describe_model("model", info.get("model"), settings)],
+        ["judge", _describe_model("judge", settings.get("judge_model"), settings)],
+        *([user] if settings.get("user_model") else []),
         ["date", str(info.get("started", ""))],
         ["cases", _count_outcomes(verdict)],
         ["tokens", _describe_tokens(usage)],
@@ -111,11 +109,6 @@ def _make_run_section(run: Run, verdict: Verdict) -> Section:
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
     return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
-
-
-def _make_user_row(settings: Mapping[str, Any]) -> list[list[Cell]]:
-    named = settings.get("user_model")
-    return [["user", _describe_model(named, settings.get("user_base_url"), None)]] if named else []
 
 
 def _make_judge_row(run: Run) -> list[list[Cell]]:
@@ -127,7 +120,8 @@ def _make_judge_row(run: Run) -> list[list[Cell]]:
     return [["of these, for judging", f"{_describe_tokens(encode_usage(usage))}{cost}"]]
 
 
-def _describe_model(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:
+def _describe_model(role: str, model: str | None, settings: Mapping[str, Any]) -> str:
+    base_url, params = settings.get(f"{role}_base_url"), settings.get(f"{role}_param")
     where = f" at {base_url}" if base_url else ""
     with_ = f" with {', '.join(params)}" if params else ""
     return f"{model or 'none'}{where}{with_}"

@@ -175,6 +175,12 @@ def without_unmeasured(table: Table) -> Table:
     )
 
 
+def is_best(cell: Cell, column: Column, best: float | None) -> bool:
+    """Tell whether a cell holds the best number of its row."""
+    value = cell.value if isinstance(cell, Estimate) else cell
+    return best is not None and column.style != "text" and value == best
+
+
 def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
     """Return the best number, unrounded; None if fewer than two were measured, or if all are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
