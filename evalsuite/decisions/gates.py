@@ -32,6 +32,7 @@ from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import note_estimates, number_of
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, built_in, count_estimates
+from evalsuite.results.judge_labels import explain_unmeasured
 from evalsuite.results.tally import UNMEASURED, Estimate
 
 if TYPE_CHECKING:
@@ -254,10 +255,6 @@ NO_LABELS = (
     "there are judge.accuracy, sensitivity, specificity, kappa and ac1 of verdicts, and judge.weighted_kappa, alpha "
     "and rho of scores; `evalsuite judge` measures judge.detects_* and judge.resists_*"
 )
-NO_VERDICTS = (
-    "the judge's scores are points on a scale, not verdicts; name the least score that passes with passes=, or gate "
-    "judge.weighted_kappa, judge.alpha or judge.rho"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,11 +315,10 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
     if estimate is None:
         names = measured.metrics()
-        no_verdicts = NO_VERDICTS if gate.benchmark == JUDGE and metric in {"accuracy", "kappa"} else ""
         reason = (
             measured.failure(metric)
             or next((why for row in cases if (why := row.facts.get(UNMEASURED, {}).get(metric))), "")
-            or no_verdicts
+            or (explain_unmeasured(metric, cases) if gate.benchmark == JUDGE else "")
             or (
                 "not measured"
                 if metric in names

@@ -266,6 +266,24 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
 """Metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
 
 
+OF_VERDICTS = ("accuracy", "sensitivity", "specificity", "ac1", "kappa")
+NO_VERDICTS = (
+    "the judge's scores are points on a scale, not verdicts; name the least score that passes with passes=, or gate "
+    "judge.weighted_kappa, judge.alpha or judge.rho"
+)
+UNEQUAL = (
+    "cases on which judges disagree were more likely to be labelled; label a sheet of `evalsuite judge sheet --random`"
+)
+
+
+def explain_unmeasured(metric: str, tally: Tally) -> str:
+    """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if the reason is another."""
+    labels = labelled_scores(tally)
+    if metric in OF_VERDICTS and not any(label.verdicts for label in labels):
+        return NO_VERDICTS
+    return UNEQUAL if metric in JUDGE_METRICS and not has_equal_weights(labels) else ""
+
+
 def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if it is undefined.
 

@@ -33,19 +33,34 @@ OTHER_FORM = "direct_pair_comparison"  # The name of folders whose settings requ
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """The templates in one file."""
+class AuthorsSetting:
+    """The setting in one file: debaters, strategy, turns and templates."""
 
+    file: str  # The path relative to the benchmark's data.
+    debaters: tuple[DebaterRole, ...]
+    strategy: Strategy
+    turns: int
     template: str
     final: Mapping[str, str]  # The form of the judgement, by the debater's name.
-    summary: str = ""  # The template of the summarizer's prompt.
+    summary: str  # The template of the summarizer's prompt.
+    params: Mapping[str, Any]  # The temperature and the limit on tokens.
+
+    @property
+    def same_role(self) -> bool:
+        """Whether the debaters' roles differ in their names only."""
+        return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
+
+    def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
+        """Make the setting's panel; the given parameters override those of the file."""
+        options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self)}
+        return Panel(form, self.debaters, self.strategy, self.turns, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorsWording(Wording):
     """Writes prompts by the authors' templates, as one message of the user without marks."""
 
-    prompts: Prompts
+    setting: AuthorsSetting
 
     def describe(self, debater: DebaterRole) -> str:
         return debater.prompt
@@ -61,59 +76,40 @@ class AuthorsWording(Wording):
             "generated_text": first,
             "compared_text_one": first,
             "compared_text_two": "".join(others),
-            "final_prompt": "" if stage == "talk" else self.prompts.final[debater.name],
+            "final_prompt": "" if stage == "talk" else self.setting.final[debater.name],
             "chat_history": "\n".join(f"[{_name_speaker(speaker)}]: {text}" for speaker, text in heard),
         }
-        return [Message("user", Template(self.prompts.template).safe_substitute(slots), parts=subject.media)]
+        return [Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)]
 
     def ask_for_summary(self, _: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
         lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in spoken)
-        return [Message("user", Template(self.prompts.summary).safe_substitute(summary="", new_lines=lines))]
+        return [Message("user", Template(self.setting.summary).safe_substitute(summary="", new_lines=lines))]
 
     def list_sentences(self) -> Sequence[str]:
-        return (self.prompts.template, *self.prompts.final.values(), self.prompts.summary)
+        return (self.setting.template, *self.setting.final.values(), self.setting.summary)
 
 
 def _name_speaker(speaker: str) -> str:
     return "Summarizer" if speaker == "summary" else speaker
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorsSetting:
-    """The setting in one file: debaters, strategy, turns and prompts."""
-
-    file: str  # Relative to the folder of all files.
-    debaters: tuple[DebaterRole, ...]
-    strategy: Strategy
-    turns: int
-    prompts: Prompts
-    params: Mapping[str, Any]  # The temperature and the limit on tokens.
-
-    @property
-    def same_role(self) -> bool:
-        """Whether the debaters' roles differ in their names only."""
-        return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
-
-    def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
-        """Make the setting's panel; the given parameters override those of the file."""
-        options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self.prompts)}
-        return Panel(form, self.debaters, self.strategy, self.turns, **options)
-
-
 def read_settings(folder: Path | None) -> list[AuthorsSetting]:
     """Read the settings of all files that compare answers by scores, or that score dialogue responses."""
     files = sorted((folder / FOLDER).rglob("config.yaml")) if folder else []
-    named = [file for file in files if OTHER_FORM not in file.parts and file.relative_to(folder or file).parts]
-    found = [_read_setting(file, file.relative_to(folder).as_posix()) for file in named if folder]
-    return [setting for setting in found if any(_has_slots(setting, task) for task in SLOTS)]
+    texts = {file: read_text(file) for file in files if OTHER_FORM not in file.parts}
+    return [
+        _read_setting(text, file, file.relative_to(folder or file).as_posix())
+        for file, text in texts.items()
+        if any(_has_slots(text, task) for task in SLOTS)
+    ]
 
 
-def _has_slots(setting: AuthorsSetting, task: str) -> bool:
-    return all(f"${{{slot}}}" in setting.prompts.template for slot in SLOTS[task])
+def _has_slots(text: str, task: str) -> bool:
+    return all(f"${{{slot}}}" in text for slot in SLOTS[task])
 
 
-def _read_setting(path: Path, name: str) -> AuthorsSetting:
-    config = expect(parse_yaml(read_text(path), path), dict, path, "")
+def _read_setting(text: str, path: Path, name: str) -> AuthorsSetting:
+    config = expect(parse_yaml(text, path), dict, path, "")
     environment = take(config, "environment", dict, path, "")
     agents = [expect(agent, dict, path, "agents") for agent in take(config, "agents", list, path, "")]
     if not agents:
@@ -126,18 +122,19 @@ def _read_setting(path: Path, name: str) -> AuthorsSetting:
         DebaterRole(take(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
         for agent in agents
     ]
-    prompts = Prompts(
-        take(agents[0], "prompt_template", str, path, "agents"),
-        {role.name: str(agent.get("final_prompt_to_use") or "") for role, agent in zip(debaters, agents, strict=True)},
-        str(summary or ""),
-    )
-    if not at_once:
-        strategy: Strategy = "one_by_one"
-    else:
-        strategy = "simultaneous_summarizer" if summary else "simultaneous"
     llm = _find_mapping(agents[0], "llm")
-    params = {name: llm[name] for name in ("temperature", "max_tokens") if name in llm}
-    return AuthorsSetting(name, tuple(debaters), strategy, max(turns, 1), prompts, params)
+    return AuthorsSetting(
+        file=name,
+        debaters=tuple(debaters),
+        strategy=("simultaneous_summarizer" if summary else "simultaneous") if at_once else "one_by_one",
+        turns=max(turns, 1),
+        template=take(agents[0], "prompt_template", str, path, "agents"),
+        final={
+            role.name: str(agent.get("final_prompt_to_use") or "") for role, agent in zip(debaters, agents, strict=True)
+        },
+        summary=str(summary or ""),
+        params={name: llm[name] for name in ("temperature", "max_tokens") if name in llm},
+    )
 
 
 def _find_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -151,7 +148,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     The result is empty if an aspect has no setting with the mode's strategy, roles and turns. Of several, settings of
     the paper's data without a role come first, then those whose file is first in the alphabet.
     """
-    fitting = [setting for setting in settings if _has_slots(setting, task) and _fits(setting, mode)]
+    fitting = [setting for setting in settings if _has_slots(setting.template, task) and _fits(setting, mode)]
     fitting.sort(key=lambda setting: (f"/{SETS[task]}/" not in setting.file, _has_role(setting), setting.file))
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
     by_aspect = {

@@ -228,3 +228,14 @@ def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_
     assert accuracy.verdict == "no data"
     assert "passes=" in accuracy.reason
     assert weighted.verdict == "met"
+
+
+@pytest.mark.parametrize("metric", ["kappa", "ac1", "rho"])
+def test_a_gate_beyond_chance_on_labels_drawn_by_disagreement_is_refused_with_advice(metric: str) -> None:
+    tally = Tally(tuple(row(at, float(at % 2), float(at % 3 > 0), weight=1.0 + at % 2) for at in range(60)))
+    refused, met = decide(
+        [parse_gate(f"judge.{metric} >= 0"), parse_gate("judge.accuracy >= 0")],
+        {"judge": Measured(tally, JUDGE_METRICS)},
+    )
+    assert (refused.verdict, met.verdict) == ("no data", "met")
+    assert "--random" in refused.reason

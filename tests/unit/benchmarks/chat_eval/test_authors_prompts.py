@@ -187,7 +187,7 @@ def test_settings_without_scores_are_left_out(judged: Any, folder: Any) -> None:
 def test_a_file_in_another_form_is_refused_by_name(judged: Any, folder: Any, text: str, problem: str) -> None:
     data = folder()
     (data / "llm_eval").mkdir()
-    (data / "llm_eval" / "config.yaml").write_text(text)
+    (data / "llm_eval" / "config.yaml").write_text(f"# {PAIRS!r}\n{text}")
     with pytest.raises(DatasetError, match=problem):
         judged(speak, "paper:single", data=data)
     judged(lambda _: "Verdict: 1", "single", data=data)
