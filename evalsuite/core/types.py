@@ -309,6 +309,11 @@ class Transcript:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+CHANGES = "state_changes"
+"""The fact with the differences of a world's large state from its initial state; a record has it in place of the fact
+`state`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A score's range, unit and direction.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.types import ASSERTS, SIGNATURES, Outcome, Record, Score, Usage
+from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Score, Usage
 from evalsuite.engine.fingerprints import planned_fingerprints
 from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
 from evalsuite.gateway.faults import TAG, tag_of
@@ -66,7 +66,7 @@ class CaseFindings:
         self.logs |= {name: list(log) for name, log in solved.logs.items()}
         errors = [] if solved.error is None else [solved.error]
         if solved.transcript is not None:
-            self.facts |= solved.transcript.facts
+            self.facts |= _drop_large_state(solved.transcript.facts)
             errors += self._score_now(case, solved.transcript, solved.judged)
         if errors:
             raise errors[0]
@@ -158,6 +158,7 @@ class CaseFindings:
         if case.bound.faults:
             met = list(solved.faults) if solved else []
             self.facts["faults"], tags = met, {**tags, TAG: tag_of(met)}
+        transcript = (solved.transcript if solved else None) or self.conversation
         return Record(
             case=name,
             benchmark=case.bound.name,
@@ -181,7 +182,7 @@ class CaseFindings:
             solving_seconds=round(solved.solving_seconds, 6) if solved else 0.0,
             input=input_text(case.sample),
             target=case.sample.target,
-            transcript=(solved.transcript if solved else None) or self.conversation,
+            transcript=transcript and replace(transcript, facts=_drop_large_state(transcript.facts)),
             logs=self.logs,
             fingerprints={**fingerprints, **self.asked},
         )
@@ -234,6 +235,11 @@ def groups_in(metadata: Mapping[str, Any]) -> dict[str, str]:
         for name, value in metadata.items()
         if isinstance(value, (str, int)) and 0 < len(str(value)) <= LONGEST_GROUP
     }
+
+
+def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep only the changes of a large state."""
+    return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 
 def input_text(sample: Sample) -> str:

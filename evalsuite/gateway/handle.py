@@ -157,7 +157,12 @@ class Effects:
     @property
     def keeps(self) -> bool:
         """Whether calls are kept here. A call within another happens again only together with that one."""
-        return self._keeper is not None and DURING.get() is None
+        return self.has_keeper and DURING.get() is None
+
+    @property
+    def has_keeper(self) -> bool:
+        """Whether a journal keeps the case's calls."""
+        return self._keeper is not None
 
     async def begin(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
         """Number a call; return its place if it must be made, else None and its earlier result; see `once`."""

@@ -10,7 +10,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.journal.database import Database
 from evalsuite.journal.planned import checksum
-from evalsuite.journal.schema import take_apart
+from evalsuite.journal.schema import put_together, take_apart
 
 if TYPE_CHECKING:
     import sqlite3
@@ -259,18 +259,14 @@ class ToolCalls:
             epoch,
             number,
         )
-        return (row[0], json.loads(row[1]), json.loads(row[2])) if row else None
+        return (row[0], json.loads(row[1]), json.loads(put_together(row[2], self._database.find_part))) if row else None
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
         """Store a call; an earlier call with the same number is replaced."""
-        row = (
-            case,
-            epoch,
-            number,
-            name,
-            json.dumps(arguments, ensure_ascii=False, sort_keys=True),
-            json.dumps(result, ensure_ascii=False),
-            self._session,
-            time.time(),
+        written, parts = take_apart(json.dumps(result, ensure_ascii=False))
+        arguments = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+        row = (case, epoch, number, name, arguments, written, self._session, time.time())
+        self._database.write(
+            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", part) for part in parts),
+            ("INSERT OR REPLACE INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row),
         )
-        self._database.write(("INSERT OR REPLACE INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row))

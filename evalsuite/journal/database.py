@@ -138,6 +138,11 @@ class Database:
         rows = self.all(query, *values)
         return rows[0] if rows else None
 
+    def find_part(self, name: str) -> str | None:
+        """Find a large part by its name; None if the file has lost it."""
+        row = self.one("SELECT content FROM parts WHERE name = ?", name)
+        return row[0] if row else None
+
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
         """Execute statements in one transaction; on return, the data survive the death of the process."""
         with self.transaction() as db:

@@ -188,13 +188,9 @@ class Journal:
     def _whole(self, line: str) -> str | None:
         """Join a record with its large parts; None if a part is lost."""
         try:
-            return put_together(line, self._part)
+            return put_together(line, self.database.find_part)
         except RunError:
             return None
-
-    def _part(self, name: str) -> str | None:
-        row = self.database.one("SELECT content FROM parts WHERE name = ?", name)
-        return row[0] if row else None
 
     def sessions(self) -> list[dict[str, Any]]:
         """List all sessions with their number, dates, command and reason for ending."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.types import Score
+from evalsuite.core.types import CHANGES, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -286,7 +286,10 @@ class ExpectState:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float]:
         if "state" not in transcript.facts:
-            raise ScoringError("expect_state: the world has no method `state()`, so its final state is unknown")
+            reason = (
+                "the record keeps only its changes" if CHANGES in transcript.facts else "the world has no `state()`"
+            )
+            raise ScoringError(f"expect_state: the final state is unknown, because {reason}")
         state = transcript.facts["state"]
         if callable(self.expected):
             arguments = (state, sample) if len(inspect.signature(self.expected).parameters) > 1 else (state,)

@@ -15,7 +15,7 @@ from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.services import Exchange
 from evalsuite.solvers.tool_protocols import Functions, tool_loop
 from evalsuite.tools.simulated import GREETING, Persona, show_line
-from evalsuite.tools.worlds import EpisodeTools, World, open_tools
+from evalsuite.tools.worlds import EpisodeTools, World, describe_states, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -161,8 +161,7 @@ class ApplicationEpisode:
 
     async def transcript(self) -> Transcript:
         """Make the transcript: the model calls of the application if evalsuite served them, else what was said."""
-        states = [state for world in self._worlds if (state := await world.state()) is not None]
-        facts = {**self._facts, **({"state": states[0]} if states else {})}
+        facts = {**self._facts, **await describe_states(self._worlds)}
         if self._exchange.model.log.calls:
             return Transcript("", facts=facts)
         return Transcript("", tuple(self.messages), events=tuple(self.events), facts=facts)

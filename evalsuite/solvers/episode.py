@@ -13,7 +13,7 @@ from evalsuite.core.phrases import beginning_and_length
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolFailure, as_text
-from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, open_tools
+from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, describe_states, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,8 +178,7 @@ class Episode:
 
     async def transcript(self) -> Transcript:
         """Make the episode's transcript, with the final state of its worlds."""
-        states = [state for world in self.worlds if (state := await world.state()) is not None]
-        facts = {**self.facts(), **({"state": states[0] if len(states) == 1 else states} if states else {})}
+        facts = {**self.facts(), **await describe_states(self.worlds)}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:

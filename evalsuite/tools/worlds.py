@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import number_of
 from evalsuite.core.threads import in_thread, is_async
+from evalsuite.core.types import CHANGES
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
+from evalsuite.tools.state_changes import LARGE_STATE, apply_changes, list_changes, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
     from evalsuite.tools.execution import Executor, ToolDocument
+    from evalsuite.tools.state_changes import Change
 
 _WORDS = {
     "fails": "fails at call",
@@ -168,7 +171,9 @@ class OpenWorld:
     stack: AsyncExitStack  # The stack that closes what was opened.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
+    changes: Sequence[Change] | None = None  # Differences of a large state from the initial one; None if it is small.
     _made: Any = None
+    _initial: str | None = None
     _is_restored: bool = False
     STATE: ClassVar[str] = "state of the world"
 
@@ -198,6 +203,10 @@ class OpenWorld:
         world = await self._enter(world)
         if self.world.prepare is not None:
             await self.world.prepare(world, self.sample)
+        if self.effects.has_keeper and self._has_state(type(world)):
+            state = await self._read_state(world)
+            if len(as_text(state)) >= LARGE_STATE:
+                self._initial = pack(state)
         return world
 
     async def _enter(self, world: Any) -> Any:
@@ -243,16 +252,40 @@ class OpenWorld:
 
     async def state(self) -> Any:
         """Return what the world's `state()` returns after the episode; None if it has no such method."""
-        kind = self.world.make if isinstance(self.world.make, type) else type(self._made)
-        if not callable(getattr(kind, "state", None)) or isinstance(getattr(kind, "state", None), Tool):
+        if not self._has_state(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
-        kept = await self.effects.once(self.STATE, {}, self._state)
-        return kept["state"]
+        kept = await self.effects.once(self.STATE, {}, self._compare_state)
+        if "state" in kept:
+            return kept["state"]
+        self.changes = kept["changes"]
+        return apply_changes(unpack(kept["initial"]), kept["changes"])
 
-    async def _state(self) -> dict[str, Any]:
-        world = await self.object()
-        state = await world.state() if is_async(world.state) else await in_thread(world.state)
-        return {"state": as_json(state)}
+    async def _compare_state(self) -> dict[str, Any]:
+        state = await self._read_state(await self.object())
+        if self._initial is None:
+            return {"state": state}
+        return {"initial": self._initial, "changes": list(list_changes(unpack(self._initial), state))}
+
+    @staticmethod
+    def _has_state(kind: type) -> bool:
+        method = getattr(kind, "state", None)
+        return callable(method) and not isinstance(method, Tool)
+
+    @staticmethod
+    async def _read_state(world: Any) -> Any:
+        return as_json(await world.state() if is_async(world.state) else await in_thread(world.state))
+
+
+async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
+    """Make the facts about the final states of worlds; a record keeps only the changes of a large state."""
+    states = [(state, world.changes) for world in worlds if (state := await world.state()) is not None]
+    if not states:
+        return {}
+    whole, changes = ([pair[at] for pair in states] for at in (0, 1))
+    facts = {"state": whole[0] if len(whole) == 1 else whole}
+    if any(change is not None for change in changes):
+        facts[CHANGES] = changes[0] if len(changes) == 1 else changes
+    return facts
 
 
 @dataclass(frozen=True, slots=True)

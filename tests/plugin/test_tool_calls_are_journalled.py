@@ -125,6 +125,26 @@ def test_a_world_that_cannot_catch_up_with_an_interrupted_episode_is_not_touched
     assert [line for line in log(mail) if line != "open"] == ["send ada", "send bob"]
 
 
+def test_a_large_state_is_kept_once_with_the_changes_of_each_case(mail: Suite) -> None:
+    hidden = "[str(n ** 7) for n in range(8000)]"
+    large = CASES.replace('{"sent": self.sent}', f'{{"sent": self.sent, "users": {hidden}}}').replace(
+        '{"sent": [sample.input]}', f'{{"sent": [sample.input], "users": {hidden}}}'
+    )
+    (mail.path / "test_capitals.py").write_text(large, encoding="utf-8")
+    mail.run("--run=first").assert_outcomes(passed=2)
+    with closing(sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite")) as journal:
+        results = journal.execute("SELECT result FROM tool_calls WHERE name = 'state of the world'").fetchall()
+        assert [len(row[0]) < 300 for row in results] == [True, True]
+        assert journal.execute("SELECT count(*), min(length(content)) > 10000 FROM parts").fetchone() == (1, 1)
+    changes = [record["facts"]["state_changes"] for record in mail.records("first")]
+    assert changes == [[{"at": ["sent"], "index": 0, "from": [], "to": [name]}] for name in ("ada", "bob")]
+    assert (mail.path / "reports" / "first" / "records.jsonl").stat().st_size < 10_000
+    mail.run("--replay=first", "--run=again", model=False).assert_outcomes(passed=2)
+    mail.run("--resume=first").assert_outcomes(passed=2)
+    assert log(mail) == ONCE
+    assert mail.records("first")[0]["transcript"] == mail.records("again")[0]["transcript"]
+
+
 PLAYED = """
 from evalsuite import Sample, benchmark, contains
 from evalsuite.solvers import tool_loop

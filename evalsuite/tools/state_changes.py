@@ -1,0 +1,79 @@
+"""Differences of a world's large state from its initial state, so that a run keeps that state once."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import zlib
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+LARGE_STATE = 1 << 16  # Characters of JSON; a smaller state is kept whole.
+Change: TypeAlias = "Mapping[str, Any]"
+"""One difference: its path `at`, with the values `from` and `to`, one of which is absent if an object gained or lost a
+key; in a list that changed its length, also the position `index`, where the items `from` became the items `to`."""
+
+
+def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Change]:
+    """List the differences of two JSON values."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before.keys() - after.keys():
+            yield {"at": [*path, key], "from": before[key]}
+        for key, value in after.items():
+            if key in before:
+                yield from list_changes(before[key], value, (*path, key))
+            else:
+                yield {"at": [*path, key], "to": value}
+    elif isinstance(before, list) and isinstance(after, list):
+        if len(before) == len(after):
+            for number, (old, new) in enumerate(zip(before, after, strict=True)):
+                yield from list_changes(old, new, (*path, number))
+        else:
+            yield _compare_lengths(before, after, path)
+    elif type(before) is not type(after) or before != after:
+        yield {"at": [*path], "from": before, "to": after}
+
+
+def _compare_lengths(before: Sequence[Any], after: Sequence[Any], path: tuple[str | int, ...]) -> Change:
+    """Compare lists of different lengths: leave out what their beginnings and their ends share."""
+    shorter = min(len(before), len(after))
+    first = next((n for n in range(shorter) if _differ(before[n], after[n])), shorter)
+    last = next((n for n in range(shorter - first) if _differ(before[-1 - n], after[-1 - n])), shorter - first)
+    old, new = before[first : len(before) - last], after[first : len(after) - last]
+    return {"at": [*path], "index": first, "from": old, "to": new}
+
+
+def _differ(before: Any, after: Any) -> bool:
+    return next(list_changes(before, after), None) is not None
+
+
+def apply_changes(before: Any, changes: Sequence[Change]) -> Any:
+    """Return the value after the changes."""
+    root = {"": copy.deepcopy(before)}
+    for change in changes:
+        way: list[Any] = ["", *change["at"]]
+        place: Any = root
+        for step in way[:-1]:
+            place = place[step]
+        key = way[-1]
+        if "index" in change:
+            place[key][change["index"] : change["index"] + len(change["from"])] = change["to"]
+        elif "to" in change:
+            place[key] = change["to"]
+        else:
+            del place[key]
+    return root[""]
+
+
+def pack(state: Any) -> str:
+    """Write a state as Base64, which the journal stores once."""
+    text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
+
+
+def unpack(packed: str) -> Any:
+    """Reverse `pack`."""
+    return json.loads(zlib.decompress(base64.b64decode(packed)).decode("utf-8", "surrogatepass"))
