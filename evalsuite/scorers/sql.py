@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 Match = Literal["spider", "bird"]
 _INSIDE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
-_BLOCK = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+# A block with its language, SQL perhaps on the line of the fence; the last block may be cut off.
+_BLOCK = re.compile(r"```[ \t]*(?:(\w*sql\w*)\b|[^\n`]*\n)(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_QUERY = re.compile(
+    r"(?:^|(?<=[:>]))[ \t]*((?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^()]*\)\s*)?AS\b)"
+    r"(?:(?!;?[ \t]*\n\s*\n|;[ \t]*\n).)*)",
+    re.MULTILINE | re.IGNORECASE | re.DOTALL,
+)
+_END_SIGNS = re.compile(r"<[|\uff5c][\w\u2581]{1,20}[|\uff5c]>|</s>")
 _PROGRAM = """\
 {inside}
 import json, sys
@@ -92,9 +99,12 @@ def _read_database(path: Path) -> bytes:
 
 
 def find_sql(answer: str) -> str:
-    """Return the last code block of an answer, or the whole answer if it has no block."""
-    blocks = _BLOCK.findall(answer)
-    return str(blocks[-1] if blocks else answer).strip()
+    """Return the last block of SQL, else the last block with a query, else a query in the text, else the whole."""
+    text = _END_SIGNS.sub("", answer)
+    blocks = _BLOCK.findall(text)
+    marked = [code for language, code in blocks if language]
+    found = marked or [code for _, code in blocks if _QUERY.search(code)] or [code for _, code in blocks]
+    return str((found or _QUERY.findall(text) or [text])[-1]).strip()
 
 
 def sql_execution(

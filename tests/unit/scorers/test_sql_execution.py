@@ -14,6 +14,7 @@ import pytest
 from evalsuite.core.errors import SandboxUnavailable, ScoringError
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers import sql_execution
+from evalsuite.scorers.sql import find_sql
 from evalsuite.scorers.sql_inside import MOST_ROWS, compare, run_query, same_rows
 
 if TYPE_CHECKING:
@@ -66,6 +67,24 @@ def judge(folder: Path) -> Iterator[Judge]:
     one = Judge(folder)
     yield one
     one.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"```sql\n{CITIES};\n```\nIt returns:\n```\nOslo | 700\n```",
+        f"```sqlite\n{CITIES}",
+        f"```SQL {CITIES};```",
+        f"So: ```sql\n{CITIES}\n``` That is all.",
+        f"```\n{CITIES}\n```<|im_end|>",
+        f"```python\nprint(1)\n```\n```\n{CITIES}\n```",
+        f"The query is: {CITIES};\n\nIt selects two columns.",
+        f"SQL:\n{CITIES}\n\nWith it, you get all cities.",
+        f"{CITIES.lower()}</s>",
+    ],
+)
+def test_the_query_of_an_answer_is_found_in_any_usual_form(answer: str) -> None:
+    assert find_sql(answer).rstrip(";").lower() == CITIES.lower()
 
 
 @pytest.mark.parametrize(
