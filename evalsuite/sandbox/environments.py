@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 OWN, AUTO = "own", "auto"
-MENTIONED = (
-    "numpy",
-    "pandas",
-    "scipy",
-    "statsmodels",
-    "scikit-learn",
-    "seaborn",
-    "matplotlib",
-    "networkx",
-    "openpyxl",
-    "tabulate",
-)
-"""Packages that prompts mention if they are installed, and on which scores of programs depend."""
-
 NAMED: Mapping[str, tuple[str, ...]] = {
     # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). Packages without a version
     # there have their last version for Python 3.9, which that file was written for.
@@ -60,6 +46,8 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "tabulate==0.9.0",
     )
 }
+MENTIONED = tuple(requirement.partition("==")[0] for requirement in NAMED["treb-2025"])
+"""Packages that prompts mention if they are installed, and on which scores of programs depend."""
 
 
 @dataclass(frozen=True)

@@ -48,16 +48,6 @@ class TableFile:
     content: bytes | Path
     header_rows: int = 1
 
-    @classmethod
-    def read(cls, path: Path | str, header_rows: int = 1) -> TableFile:
-        """Read a CSV file of this machine.
-
-        Raises:
-            SandboxError: the file cannot be read.
-        """
-        with _telling_path(path):
-            return cls(Path(path).read_bytes(), header_rows)
-
 
 def write_payload(
     target: int,
@@ -114,7 +104,7 @@ def _pack(
         content = source.content
         if isinstance(content, bytes):
             return "csv", source.header_rows, content
-        with _telling_path(content):
+        with _report_path_errors(content):
             return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
     pandas = sys.modules.get("pandas")  # the caller who made a frame has imported it
     if pandas is not None and isinstance(source, pandas.DataFrame):
@@ -134,13 +124,13 @@ def find_version(source: TableSource) -> object:
         return object()  # A DataFrame may change.
     if isinstance(source.content, bytes):
         return source.header_rows, hashlib.sha256(source.content).digest()
-    with _telling_path(source.content):
+    with _report_path_errors(source.content):
         status = source.content.stat()
     return source.header_rows, source.content, status.st_mtime_ns, status.st_size
 
 
 @contextlib.contextmanager
-def _telling_path(path: Path | str) -> Iterator[None]:
+def _report_path_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -163,7 +153,7 @@ def _copy(source: int, target: int, size: int) -> None:
 
 
 ERROR_CHARACTERS = 4000
-# An error that begins like this says that the process itself has ended.
+# The beginning of errors for programs whose process has ended.
 DEATH = "the program's process "
 
 
@@ -243,7 +233,7 @@ class ProgramFile:
     """A file that a program wrote."""
 
     name: str  # The file's name, reduced to letters of any script, digits and `.-_`; unique within a round.
-    # A PNG picture of at most 4096 pixels each way, or text in UTF-8 (`.csv`, `.txt`).
+    # A PNG picture of at most 4096 pixels in each direction, or text in UTF-8 (`.csv`, `.txt`).
     content: bytes = field(repr=False)
 
     @property

@@ -27,7 +27,7 @@ def from_autoevals(
         scorer: a scorer or its class, such as `Factuality()`; one with a client of its own keeps that.
         documents: a function of sample and transcript that returns the retrieved documents; by default those of the
             spans, else the fact or the metadata `documents`.
-        judge: whether the scorer asks a model, which is the run's judge; for `Levenshtein` and its kin, False.
+        judge: whether the scorer asks a model, which is the run's judge; False for scorers such as `Levenshtein`.
 
     Raises:
         SettingsError: autoevals is not installed.

@@ -24,7 +24,7 @@ NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge wi
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List what was retrieved: by the spans, else the fact `documents`, else the metadata `documents`."""
+    """List the retrieved documents: those of the spans, else of the fact, else of the metadata `documents`."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
@@ -40,7 +40,7 @@ class ForeignCase:
 
     @property
     def question(self) -> str:
-        """The input as text: of a conversation, the last message."""
+        """The input as text; for a conversation, its last message."""
         said = self.sample.input
         return said if isinstance(said, str) else said[-1].content if said else ""
 
@@ -77,7 +77,7 @@ class ForeignCase:
 
 @dataclass(frozen=True, slots=True)
 class PlainForeignScorer:
-    """Scores with a metric that asks no model; made by `from_deepeval` and its kin with `judge=False`."""
+    """Scores with a metric that asks no model; made by `from_deepeval` and similar functions with `judge=False`."""
 
     package: str
     metric: Any = field(repr=False)
@@ -104,7 +104,7 @@ class PlainForeignScorer:
 
 @dataclass(frozen=True, slots=True)
 class ForeignScorer:
-    """Scores with a metric whose model calls the run's judge answers; made by `from_deepeval` and its kin."""
+    """Scores with a metric whose model calls the run's judge answers; made by `from_deepeval` and similar functions."""
 
     plain: PlainForeignScorer
 

@@ -22,7 +22,7 @@ def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainFor
     """Score with a scorer of Inspect; the score has the scorer's name, or those of its dictionary.
 
     Args:
-        scorer: what `model_graded_qa()` and its kin return; a `model=` that it was given stays.
+        scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
         judge: whether the scorer asks a model, which is the run's judge, also as the role `grader`; for `includes()`
             and its kin, False.
 

@@ -1,7 +1,7 @@
 r"""Finds the program, or the final answer in `\boxed{...}`, in a model's answer.
 
-Models fence programs as CommonMark has it, and in many other ways. The readings are tried from the strictest to the
-most lenient. The first program counts that parses and prints, or that defines what is asked for.
+Models mark programs by CommonMark's fences, and in many other ways. The readings are tried from the strictest to the
+most lenient. The first one that parses and prints, or defines the requested names, is the program.
 """
 
 from __future__ import annotations
@@ -19,19 +19,17 @@ if TYPE_CHECKING:
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
-# A fence as CommonMark has it, at any depth of lists and quotes: it ends at a fence of the same sign that is
-# at least as long and is alone on its line. Possessive, because a line of a hundred thousand backticks would
-# otherwise be tried in as many ways.
+# A block as in CommonMark, at any depth of lists and quotes. It ends at a fence of the same sign that is at least as
+# long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _PYTHON = ("python", "py", "python3")
-# A run of signs as a whole: to try each of its ends would take quadratic time.
+# All adjacent signs at once, because trying each part of them would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A fence anywhere in a line, marked as Python, up to the next fence or the end. Its line may go on after the language,
-# and the closing fence may be followed by anything.
+# A block whose fence may follow text and is marked as Python. More text may follow the language and the closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -39,7 +37,8 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# Signs of the end that chat templates leave in an answer, reversed: a search for the end would be quadratic in blanks.
+# Signs of the end that chat templates leave in an answer. They are reversed, because a search for the end of a text
+# would be quadratic in blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
@@ -120,7 +119,7 @@ def _find_fenced(text: str, languages: Collection[str]) -> list[str]:
 
 
 def _without_margin(code: str, margin: str) -> str:
-    """Remove from each line of a fenced block what precedes the fence: quote marks, and as many blanks."""
+    """Remove the fence's margin (quote marks and blanks) from each line of a block."""
     if not margin:
         return code
     before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
@@ -174,7 +173,7 @@ def _parse(written: str) -> tuple[str, ast.Module | None]:
 
 
 def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
-    """Check whether a program defines what is asked for, or prints."""
+    """Check whether a program defines the requested names or, if there are none, prints."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))
     last = tree.body[-1] if tree.body else None
@@ -223,7 +222,7 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
     """Check whether a block uses a name that only an earlier block binds."""
     tree = _parse(block)[1]
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
-        return False  # An example of use, or tests, of what an earlier block defines.
+        return False  # The block uses or tests what an earlier block defines.
     before = [other for code in earlier if (other := _parse(code)[1]) is not None]
     return any(unbound_names(tree) & bound_names(other) for other in before)
 
@@ -243,7 +242,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 def last_boxed(text: str) -> str | None:
     r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without one."""
-    opened: list[int | None] = []  # For each open brace where its content starts, if it is a box's.
+    opened: list[int | None] = []  # For each open brace: where the content starts if it is a box, else None.
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
         if sign[0] in ("{", _BOX):

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from evalsuite.sandbox import TableSource
     from evalsuite.solvers.program_text import FoundProgram
 
-# A template in which `{input}` and `{tables}` stand for the sample's input and for its tables' description,
-# or a function of (sample, description) that returns the user's message or a whole conversation.
+# A template, in which the sample's input replaces `{input}` and its tables' description replaces `{tables}`; or a
+# function of (sample, description) that returns the user's message or a whole conversation.
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
-# The tables of a sample, by the names of the variables that a program finds them in.
+# Returns a sample's tables by the names of their variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# The program that describes tables, given the names of their variables; what it prints is the description.
+# Writes a program that prints the description of the tables in these variables.
 Describe = Callable[[Sequence[str]], str]
 
-# A name with a dot is not a missing package: its parent exists, so the model is wrong about it.
+# A name with a dot does not match: its parent package exists, so the model made the module up.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -113,7 +113,7 @@ def _find_missing_package(execution: Execution) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSolver:
-    """Base of the solvers that run programs; the fields are the arguments of `program_of_thought`."""
+    """Base of the solvers that run programs; its fields are the arguments of `program_of_thought`."""
 
     sandbox: Sandbox
     owns_sandbox: bool
@@ -222,26 +222,24 @@ def program_of_thought(
 ) -> ProgramOfThought:
     """Ask for one program and run it in the sandbox.
 
-    The program in the answer runs: its last Python block, or what `find_program` reads more leniently (the fact
-    `form`). What it prints, without white space around it, is the answer; where a block is missing, or the program
-    fails or takes too long, the answer is empty. The transcript's fact `program` says which: `ok`, `missing`,
-    `printed nothing`, `failed`, `package missing` (with its name as the fact `package`) or `timed out`; the fact
-    `sandbox` says which tier held it, the fact `files` what it wrote.
-    Its event of the kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any,
+    `find_program` finds the program; the fact `form` says in which form. The stripped output of the program is the
+    answer. It is empty if no program was found, or if the program fails or takes too long. The fact `program` says
+    which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact `package` names it) or
+    `timed out`. The fact `sandbox` names the tier, and the fact `files` the files that the program wrote. An event of
+    the kind `program` has `code`, `stdout`, `error`, `timed_out` and `seconds`, and, if the program wrote any,
     `figures` and `files` (see `Execution.files`).
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
-        tables: the tables of a sample, by the names of the variables that hold them in the program; by
-            default what the sample's metadata have under `tables`.
-        describe: makes, from those names, the program whose output is the description; None: none is made.
-        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
+        describe: writes, for those names, a program that prints the description; None for no description.
+        sandbox: a sandbox shared with others; by default a new one, which `aclose` ends.
         timeout: seconds for one program.
         params: generation parameters by their OpenAI names.
 
     Raises, when it is called with a sample:
-        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxUnavailable: this machine has no working sandbox.
         SandboxError: a table cannot be loaded.
         ModelError: the call failed for good.
     """
@@ -262,7 +260,7 @@ there: you will be shown what it printed, and variables keep their values. Once 
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
 
-# Writes the message after a round from its execution and the number of rounds with code that are left.
+# Writes the message after a round, given the round's execution and the number of remaining rounds with code.
 ShowResult = Callable[[Execution, int], str]
 
 
@@ -330,25 +328,23 @@ def interleaved(
     After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is the
     content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
-    The transcript's facts: `rounds`, how many programs ran; `program`, how the last of them ended (`ok`,
-    `failed`, `timed out`), or `missing`. Each program is an event of the kind `program` with `code`,
-    `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any, `figures` and `files`.
+    The fact `rounds` counts the programs that ran. Other facts and the events are those of `program_of_thought`; they
+    describe the last program.
 
     Args:
         rounds: the maximum number of rounds with code, at least 0.
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
-        result: what the model is told of a round, from its `Execution` and the number of rounds left; at 0
+        result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0,
             it asks for the final answer.
-        tables: the tables of a sample, by the names of the variables that hold them in the program; by
-            default what the sample's metadata have under `tables`.
-        describe: makes, from those names, the program whose output is the description; None: none is made.
-        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
+        describe: writes, for those names, a program that prints the description; None for no description.
+        sandbox: a sandbox shared with others; by default a new one, which `aclose` ends.
         timeout: seconds for one round of code.
         params: generation parameters by their OpenAI names.
 
     Raises, when it is called with a sample:
-        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxUnavailable: this machine has no working sandbox.
         SandboxError: a table cannot be loaded.
         ModelError: a call failed for good.
     """

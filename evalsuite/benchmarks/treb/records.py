@@ -28,8 +28,8 @@ SKILLS = {
     "ADA": "Advanced Data Analysis",
 }
 TCOT, POT, ICOT = "TCoT", "PoT", "ICoT"
-# The paper's column for each tag `mode`. `tcot` is for questions without a table, where the prompts with Markdown
-# and with HTML would be equal.
+# The paper's column for each tag `mode`. Questions without a table have the tag `tcot`, because their prompts with
+# Markdown and with HTML are equal.
 COLUMN_OF = {"tcot": TCOT, "tcot_markdown": TCOT, "tcot_html": TCOT, "pot": POT, "icot": ICOT}
 TABLE_MODES = ("tcot_markdown", "tcot_html", "pot", "icot")
 TEXT_MODES = ("tcot_markdown", "tcot_html")
@@ -47,7 +47,7 @@ class Subtask:
 
     @property
     def name(self) -> str:
-        """The name for readers: `Table Fact Checking`."""
+        """The displayed name: `Table Fact Checking`."""
         return self.file.replace("_", " ")
 
     @property

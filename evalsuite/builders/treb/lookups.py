@@ -209,7 +209,7 @@ def list_one(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def list_value(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the keys of the rows with a certain text."""
+    """Ask for the keys of the rows that have a given text in a column."""
     return _ask_for_keys(sheet, choose_value(sheet, random))
 
 

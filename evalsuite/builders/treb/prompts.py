@@ -1,4 +1,4 @@
-"""The subtasks for which models make questions, and what models are told; tasks and criteria are arXiv 2506.18421's."""
+"""The subtasks for which models make questions, and the prompts; tasks and criteria are those of arXiv 2506.18421."""
 
 from __future__ import annotations
 
