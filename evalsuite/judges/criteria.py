@@ -1,4 +1,4 @@
-"""Criteria of a rubric: questions on a scale, by item, in a checklist or in a tree, and criteria as cases write them.
+"""Criteria of a rubric: questions, scales, lists of items, checklists and decision trees.
 
 Each criterion requests a JSON object with the reason before the score, because a judge that gives reasons first
 judges better. Labelled lines of text can also be read.

@@ -44,6 +44,7 @@ LIST_MARK = re.compile(r"^[ \t]*(?:\d+[.)]|[-*•])[ \t]+", re.MULTILINE)
 DATE = re.compile(rf"\b(?:{MONTH}|{DAY})\b|(?<![\w.,-])(?:1\d|20)\d\d(?![\w,]|\.\d)")
 NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{2,}(?: [A-Z][^\W\d_]+)*")
 VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did)(?: not\b|n't\b|\b)")
+CODE = re.compile(r"```|^(?: {2,}|\t)(?![-*•\d])\S", re.MULTILINE)
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 STEP = re.compile(r"(?:First|Second|Third|Then|Next|After that|Finally|Lastly)\b")
 PASSAGES = ("passages", "contexts", "documents")  # The keys under which a case holds the texts that an answer cites.
@@ -207,7 +208,7 @@ def _is_json(text: str | None) -> bool:
 
 
 def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Let a citation name another passage; without citations, let the passages be those of another case."""
+    """Let a citation name another passage; without citations, use the passages of another case."""
     sample, transcript = case
     passages = _find_passages(case)
     for text in list_texts(transcript):
@@ -282,8 +283,10 @@ def _reverse_list(text: str) -> str | None:
     return "\n".join(lines)
 
 
-def _reformat(text: str) -> str:
-    """Turn a list into running text, and running text into a list."""
+def _reformat(text: str) -> str | None:
+    """Turn a list into running text, and running text into a list; None for JSON and code."""
+    if _is_json(text) or CODE.search(text):
+        return None
     if LIST_MARK.search(text):
         return " ".join(line.strip() for line in LIST_MARK.sub("", text).splitlines() if line.strip())
     return "\n".join(f"- {sentence.strip()}" for sentence in BETWEEN_SENTENCES.split(text.strip()))

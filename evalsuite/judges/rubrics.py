@@ -352,7 +352,7 @@ class Rubric:
         self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
     ) -> Vote:
         """Ask about each item in a call of its own; first the judge lists the items, unless they are given."""
-        plain = replace(self, steps=(), examples=())  # Some criteria are about all items together.
+        plain = replace(self, steps=(), examples=())  # Steps and examples may be about all items together.
         votes: list[Vote] = []
         if not criteria.given:
             votes.append(await replace(plain, cannot_tell=False).ask(criteria.list_items(), shown, **seat))

@@ -1,4 +1,4 @@
-"""Reads the prompts that ChatEval's authors released: the files `config.yaml` of their repository, per setting."""
+"""Reads the prompts that ChatEval's authors released in their repository: one file `config.yaml` per setting."""
 
 from __future__ import annotations
 

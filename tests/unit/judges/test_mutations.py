@@ -235,6 +235,12 @@ def test_an_answer_without_citations_gets_the_passages_of_another_case() -> None
     assert change("citations", Transcript("Blue.")) == []
 
 
+@pytest.mark.parametrize("text", ['{"city": "Oslo"}', "def f(x):\n    return 2 * x", "So:\n```\nf(3)\n```"])
+def test_json_and_code_keep_their_format(text: str) -> None:
+    assert trick("format", (Sample("s", "Q?"), Transcript(text)), "judge") is None
+    assert trick("format", (Sample("s", "Q?"), Transcript("It is red.\n  - Or blue.")), "judge") is not None
+
+
 def test_a_unit_is_not_a_name() -> None:
     assert change("names", Transcript("It costs 5 EUR.")) == []
 
