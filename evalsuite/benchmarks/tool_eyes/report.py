@@ -1,6 +1,6 @@
 """ToolEyes' section of the report, with the tables and figures of the paper (arXiv 2401.00741).
 
-Scores by scenario, capabilities, tool selection, failures and two episodes are shown; all other tables and
+Overall scores by scenario, capabilities, the scores by rule, failures and two episodes are shown; all other tables and
 pictures are folded.
 """
 
@@ -17,7 +17,7 @@ from evalsuite.core.phrases import beginning, number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.types import Record, Transcript
     from evalsuite.output.reports.section import Block, Cell, LabelledCases
@@ -28,14 +28,14 @@ _PREFACE = (
     "The overall score is the mean of five capabilities, all in percent: format alignment by rule, the others "
     "with a judge. Brackets hold 95% intervals; a dash means: not measured."
 )
-_SELECTION_NOTE = (
-    "Reality: calls that name a documented tool, only its parameters and all required ones. Match: how well the "
-    "tool fits the thought before it, over all valid turns. Tool selection is their product, call by call."
+_PARTS = (
+    *("reality", "match", "tool_selection", "validity", "integrity", "behaviour_planning"),
+    *("finished", "quality", "answer_organisation"),
 )
-_PRODUCTS = ("validity", "integrity", "behaviour_planning", "finished", "quality", "answer_organisation")
-_PRODUCTS_NOTE = (
-    "Behaviour planning is validity times integrity; answer organisation is finished times quality, which is "
-    "judged in finished episodes only."
+_PARTS_NOTE = (
+    "Tool selection is reality times match (how well the tool fits the thought), call by call; behaviour planning is "
+    "validity times integrity; answer organisation is finished times quality, which is judged in finished episodes "
+    "only."
 )
 
 # Faults of a turn, in the order in which they are checked.
@@ -58,32 +58,23 @@ FAULTS = {
 def report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
-    radars = list(_draw_radars(lines))
     failures, failures_chart = _show_failures(lines)
     shown: list[Block] = [
         _make_preface(views, lines),
-        _tabulate_by_scenario("Overall score by scenario", OVERALL, lines),
+        _tabulate_overall(lines),
         _tabulate_metrics("Five capabilities", (*CAPABILITIES, OVERALL), lines),
-        radars[0],
-        _tabulate_metrics(
-            "Tool selection: reality and match", ("reality", "match", "tool_selection"), lines, _SELECTION_NOTE
-        ),
+        _draw_radar(lines),
+        _make_rules(lines),
         failures,
         *(table for line in lines for table in _show_episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
         _count_asked(lines),
-        *radars[1:],
-        _make_rules(lines),
-        _tabulate_metrics("Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE),
-        *(
-            _tabulate_by_scenario(f"{_write_heading(metric)} by scenario", metric, lines)
-            for metric in dict.fromkeys((*RULES, *CAPABILITIES))
-            if any(line.tally.values(metric) for line in lines)
-        ),
+        _tabulate_metrics("Parts of the capabilities", _PARTS, lines, _PARTS_NOTE),
+        _tabulate_all_by_scenario(lines),
         _test_anova(lines),
         *_show_turns(lines),
-        *(block for number, line in enumerate(lines, 1) for block in _make_correlations(line, number)),
+        *(block for line in lines for block in _correlate_over_samples(line)),
         *_correlate_over_runs(lines),
         failures_chart,
     ]
@@ -111,7 +102,9 @@ def _describe_executors(tally: Tally) -> str:
     simulators = sorted({row.facts["simulator"] for row in _list_episodes(tally) if "simulator" in row.facts})
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
-    return f"calls that were run: {ran or 'none'}{played}"
+    scenarios = tally.groups("scenario")
+    offered = number_of(sum(_count_tools(tally, name) for name in scenarios), "tool")
+    return f"{offered} offered; calls that were run: {ran or 'none'}{played}"
 
 
 def _write_variant(tally: Tally) -> str:
@@ -146,15 +139,31 @@ def _list_scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
-def _tabulate_by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate a metric by scenario, as Table 2 of the paper does."""
+def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate the overall score by scenario, as Table 2 of the paper does."""
     present = _list_scenarios_of(lines)
-    columns = [Column("Run"), *(Column(name, "percent") for name in (*present, "all"))]
-    rows: list[list[Cell]] = [
-        [line.label, *(line.tally.where(scenario=name).share(metric) for name in present), line.tally.share(metric)]
-        for line in lines
+    rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
+    return Table("Overall score by scenario", [Column("Run"), *_make_columns(present)], rows)
+
+
+def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate each capability and each score by rule, by scenario."""
+    present = _list_scenarios_of(lines)
+    metrics = [
+        name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
     ]
-    return Table(title, columns, rows)
+    rows: list[list[Cell]] = [
+        [_write_heading(name), line.label, *_list_shares(line, name, present)] for name in metrics for line in lines
+    ]
+    return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_columns(present)], rows)
+
+
+def _make_columns(scenarios: Sequence[str]) -> list[Column]:
+    return [Column(name, "percent") for name in (*scenarios, "all")]
+
+
+def _list_shares(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> list[Cell]:
+    return [*(line.tally.where(scenario=name).share(metric) for name in scenarios), line.tally.share(metric)]
 
 
 def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
@@ -164,20 +173,15 @@ def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[Labell
     return Table(title, columns, rows, note)
 
 
-def _draw_radars(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Draw Figure 5 of the paper over all scenarios, then for each scenario; runs without a judge are left out."""
-    judged = [line for line in lines if line.tally.values(OVERALL)]
-    everywhere = [(line.label, line.tally) for line in judged]
-    yield _make_radar("tool_eyes_capabilities", "Five capabilities", everywhere)
-    for name in _list_scenarios_of(judged):
-        tallies = [(line.label, line.tally.where(scenario=name)) for line in judged]
-        title = f"Five capabilities in {name}: {SCENARIOS[name]}"
-        yield _make_radar(f"tool_eyes_capabilities_{name}", title, tallies)
-
-
-def _make_radar(name: str, title: str, tallies: Sequence[tuple[str, Tally]]) -> Chart:
-    series = [Series(label, [tally.mean(metric) for metric in CAPABILITIES]) for label, tally in tallies]
-    return Chart("radar", name, title, list(map(_write_heading, CAPABILITIES)), series, "percent", (0.0, 1.0))
+def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
+    """Draw Figure 5 of the paper; runs without a judge are left out."""
+    series = [
+        Series(line.label, [line.tally.mean(metric) for metric in CAPABILITIES])
+        for line in lines
+        if line.tally.values(OVERALL)
+    ]
+    labels = list(map(_write_heading, CAPABILITIES))
+    return Chart("radar", "tool_eyes_capabilities", "Five capabilities", labels, series, "percent", (0.0, 1.0))
 
 
 def _count_asked(lines: Sequence[LabelledCases]) -> Table:
@@ -189,7 +193,7 @@ def _count_asked(lines: Sequence[LabelledCases]) -> Table:
         rows = [row for row in everything if row.tags["scenario"] == name]
         counts["Categories"].append(len({row.tags.get("category") for row in rows}))
         counts["Subcategories"].append(len({row.tags.get("subcategory") for row in rows}))
-        counts["Tools"].append(_count_tools(lines, name))
+        counts["Tools"].append(max(_count_tools(line.tally, name) for line in lines))
         counts["Queries"].append(len({row.question[0] for row in rows}))
     columns = [Column(""), *(Column(name, "count") for name in (*present, "all"))]
     note = "Tools are those of the subcategories that have an episode; ask_to_user and finish do not count."
@@ -197,11 +201,11 @@ def _count_asked(lines: Sequence[LabelledCases]) -> Table:
     return Table("What was asked", columns, cells, note)
 
 
-def _count_tools(lines: Sequence[LabelledCases], scenario: str) -> int:
+def _count_tools(tally: Tally, scenario: str) -> int:
+    """Count the tools of the subcategories of a scenario that have an episode."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
-        for line in lines
-        for row in _list_episodes(line.tally.where(scenario=scenario))
+        for row in _list_episodes(tally.where(scenario=scenario))
     }
     return sum(by_subject.values())
 
@@ -211,16 +215,20 @@ def _make_rules(lines: Sequence[LabelledCases]) -> Table:
         Column("Run"),
         Column("Episodes", "count"),
         *(Column(_write_heading(rule), "percent") for rule in RULES),
+        Column("Failed completely", "percent"),
         Column("Turns per episode", "number", 2),
     ]
     rows: list[list[Cell]] = []
     for line in lines:
-        taken = [row.facts["turns"] for row in _list_episodes(line.tally)]
+        episodes = _list_episodes(line.tally)
+        taken = [row.facts["turns"] for row in episodes]
         mean = sum(taken) / len(taken) if taken else None
-        rows.append([line.label, len(taken), *(line.tally.share(rule) for rule in RULES), mean])
+        failed = sum(row.scores.get("format_alignment") == 0 for row in episodes) / len(taken) if taken else None
+        rows.append([line.label, len(taken), *(line.tally.share(rule) for rule in RULES), failed, mean])
     note = (
         "Format alignment: turns of the demanded form. Reality: calls that name a documented tool, only its "
-        "parameters and all required ones. Finished: episodes that called finish within the limit of turns."
+        "parameters and all required ones. Finished: episodes that called finish within the limit of turns. Failed "
+        "completely: episodes without a turn of the demanded form."
     )
     return Table("What the rules say", columns, rows, note)
 
@@ -305,16 +313,13 @@ def _test_anova(lines: Sequence[LabelledCases]) -> Table:
     return Table("Do scenarios differ?", columns, rows, note)
 
 
-def _make_correlations(line: LabelledCases, number: int) -> Sequence[Table | Chart]:
+def _correlate_over_samples(line: LabelledCases) -> Sequence[Table]:
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:
         return ()
-    return _correlate_pairs(
-        {name: average_by_sample(line.tally, name) for name in measured},
-        f"tool_eyes_correlation_{number}",
-        f"Correlation of capabilities: {line.label}",
-        "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal.",
-    )
+    values = {name: average_by_sample(line.tally, name) for name in measured}
+    note = "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal."
+    return _correlate_pairs(values, "", f"Correlation of capabilities: {line.label}", note)[:1]
 
 
 def _correlate_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
