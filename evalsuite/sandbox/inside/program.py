@@ -97,9 +97,9 @@ def _seed_generators(names: dict[str, Any]) -> None:
 
 
 def _fresh_streams() -> None:
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the program's for its life
-    # Flush each line, so that a stopped program's output is complete. `sys.__stdout__` keeps the stream alive if a
-    # program wraps its buffer in another stream.
+    # `sys.__stdin__` and `sys.__stdout__` keep a stream alive if a program wraps its buffer in another stream.
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    # Flush each line, so that a stopped program's output is complete.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
         io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)), "utf-8", "backslashreplace", line_buffering=True
     )
@@ -312,12 +312,13 @@ def _provide_stdin(content: bytes) -> None:
         file.seek(0)
         os.dup2(file.fileno(), 0)
     os.unlink(".stdin")  # noqa: PTH108 - as above
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the program's for its life
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     usual = builtins.open
 
     def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
-        # /dev/stdin links to /proc, which programs do not have.
-        return usual(os.dup(0) if file == "/dev/stdin" else file, *args, **kwargs)
+        # These are links to /proc, which programs do not have.
+        is_input = not isinstance(file, int) and os.fspath(file) in {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
+        return usual(os.dup(0) if is_input else file, *args, **kwargs)
 
     builtins.open = io.open = open_input
 
