@@ -1,1 +1,1 @@
-"""Measures metrics: their agreement with people, and how they respond to known changes."""
+"""Evaluate metrics: by their agreement with people, and by their response to known changes."""

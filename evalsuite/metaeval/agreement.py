@@ -117,7 +117,7 @@ def _is_number(value: object) -> bool:
 
 MEASURES = ("Pearson", "Spearman", "Kendall within", "Pairs within")
 FROM_FILE = " (file)"
-FIRST = "table_score"  # the metric that the others are compared with
+FIRST = "table_score"  # The metric from which the others are subtracted.
 TableMetric = Callable[[str, str, tables.Format], float]
 METRICS: Mapping[str, TableMetric] = {
     FIRST: lambda one, two, written: tables.table_score(one, two, format=written).value,
@@ -134,11 +134,11 @@ METRICS: Mapping[str, TableMetric] = {
 
 @dataclass(frozen=True, slots=True)
 class MetricAgreement:
-    """One metric against people."""
+    """The agreement of one metric with people."""
 
     metric: str
-    outputs: int  # how many it has a value for
-    agreement: Mapping[str, Correlation]  # by the names in `MEASURES`
+    outputs: int  # The number of outputs for which the metric has a value.
+    agreement: Mapping[str, Correlation]  # The correlations by their names in `MEASURES`.
     # Each measure of `FIRST` minus this metric's, over the outputs both have; empty for `FIRST` itself.
     behind: Mapping[str, Correlation]
 
@@ -152,7 +152,7 @@ def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute all metrics of all predictions; NaN if a metric has no value."""
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
-    # A file's numbers with the name of a metric here may come from another implementation.
+    # Rename a file's numbers if their name is also a metric here, because their implementation may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 

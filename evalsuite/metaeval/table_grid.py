@@ -1,4 +1,4 @@
-"""Measures how the table score responds to known changes of the user's own tables."""
+"""Measure how the table score responds to known changes of the user's own tables."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class GridLine:
     """The result of one change, over all tables that the change applies to."""
 
     change: str
-    rule: str  # what the score must do
+    rule: str  # The required response, such as `stays 1`.
     tables: int
     mean: float  # Mean score, in [0, 1].
     failures: tuple[str, ...]  # The tables for which the rule does not hold, each with its score.

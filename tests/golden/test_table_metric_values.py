@@ -9,10 +9,15 @@ with the metrics E and c. Others follow from the definitions by hand, shown besi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import cell_f1, grits_content, grits_topology, rms, teds, teds_structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HEADED = (
     '<table><thead><tr><td>Team</td><td colspan="2">Score</td></tr></thead><tbody>'
@@ -115,6 +120,14 @@ def test_rms_compares_what_is_not_a_finite_number_as_text(value: str) -> None:
     table = f"| city | wins |\n|---|---|\n| Oslo | {value} |\n| Bern | 3 |\n"
     assert rms(table, table, format="markdown") == 1.0
     assert rms(table.replace(value, "12"), table, format="markdown") < 1.0
+
+
+@pytest.mark.parametrize("metric", [grits_content, grits_topology, rms])
+def test_a_missing_row_costs_recall_and_not_precision(metric: Callable[..., Any]) -> None:
+    score = metric("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |", format="markdown")
+    assert score.precision == 1.0 > score > score.recall
+    assert score == pytest.approx(2 * score.recall / (1 + score.recall))
+    assert (metric("none", "| a |\n|---|\n| 1 |", format="markdown").precision) == 0.0
 
 
 def test_rms_allows_numbers_a_tenth_and_tables_on_their_side() -> None:

@@ -110,7 +110,7 @@ class TablePair:
     rows: Pairs  # Aligned pairs of rows.
     columns: Pairs  # Aligned pairs of columns.
     overlap: Overlap
-    displaced: bool = False  # Whether rows or columns are in another order than wanted, although it matters.
+    displaced: bool = False  # Whether the rows or columns are not in the wanted order.
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,31 +76,14 @@ UNITS = {
 """Units of siunitx: `\\SI{5}{\\kilo\\gram}`."""
 CHARACTERS = {
     **UNITS,
-    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å",
-    "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dag": "†", "ddag": "‡", "S": "§", "P": "¶", "pounds": "£",
-    "copyright": "©", "textregistered": "®", "texttrademark": "™", "euro": "€", "texteuro": "€",
-    "dots": "…", "ldots": "…", "cdots": "…", "textellipsis": "…", "times": "×", "div": "÷", "pm": "±",
-    "mp": "∓", "cdot": "·", "textperiodcentered": "·", "degree": "°", "textdegree": "°", "circ": "∘",
-    "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "ne": "≠", "approx": "≈", "sim": "∼",
-    "infty": "∞", "to": "→", "rightarrow": "→", "leftarrow": "←", "uparrow": "↑", "downarrow": "↓",
-    "checkmark": "✓", "bullet": "•", "textbullet": "•", "star": "⋆", "ast": "∗", "textbar": "|",
-    "textless": "<", "textgreater": ">", "textbackslash": "\\", "textasciitilde": "~", "lbrace": "{",
-    "rbrace": "}", "textasciicircum": "^", "textunderscore": "_", "textendash": "–", "textemdash": "—",
-    "textquoteright": "’", "textquoteleft": "‘", "textpm": "±", "texttimes": "×", "mu": "μ",
-    "textmu": "μ", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "lambda": "λ",
-    "sigma": "σ", "theta": "θ", "pi": "π", "tau": "τ", "phi": "φ", "omega": "ω", "Delta": "Δ", "Omega": "Ω",
-    "varepsilon": "ε", "zeta": "ζ", "eta": "η", "iota": "ι", "kappa": "κ", "nu": "ν", "xi": "ξ", "rho": "ρ",
-    "upsilon": "υ", "chi": "χ", "psi": "ψ", "varphi": "φ", "vartheta": "θ", "Gamma": "Γ", "Theta": "Θ",
-    "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "ell": "ℓ", "mid": "|",
-    "Uparrow": "⇑", "Downarrow": "⇓", "nearrow": "↗", "searrow": "↘", "leftrightarrow": "↔", "prime": "′",
-    "percent": "%", "textpercent": "%", "textasteriskcentered": "*", "dagger": "†", "ddagger": "‡",
-    "xmark": "✗", "cmark": "✓", "textsuperscript": "", "textsubscript": "", "textquotedbl": '"',
-    "textquotedblleft": "“", "textquotedblright": "”", "textrightarrow": "→", "triangle": "△", "cdotp": "·",
-    "textonehalf": "½", "propto": "∝", "partial": "∂", "nabla": "∇", "sum": "∑", "in": "∈", "cup": "∪",
-    "cap": "∩", "subset": "⊂", "emptyset": "∅", "neg": "¬", "land": "∧", "lor": "∨", "forall": "∀",
-    "wedge": "∧", "vee": "∨", "oplus": "⊕", "otimes": "⊗", "diamond": "⋄", "circledR": "®",
+    "ddag": "‡", "S": "§", "P": "¶", "pounds": "£", "copyright": "©", "euro": "€", "cdots": "…",
+    "textperiodcentered": "·", "degree": "°", "ne": "≠", "checkmark": "✓", "bullet": "•", "textbar": "|",
+    "textless": "<", "textgreater": ">", "textasciicircum": "^", "textunderscore": "_", "textmu": "μ", "epsilon": "ε",
+    "phi": "φ", "vartheta": "θ", "prime": "′", "percent": "%", "textpercent": "%", "textasteriskcentered": "*",
+    "ddagger": "‡", "xmark": "✗", "cmark": "✓", "textsuperscript": "", "textsubscript": "", "textquotedbl": '"',
+    "triangle": "△", "cdotp": "·", "neg": "¬", "land": "∧", "lor": "∨", "diamond": "⋄", "circledR": "®",
 }  # fmt: skip
-"""Macros that print one character. An unknown macro is removed if a group follows, and stays as written otherwise."""
+"""Macros whose character pylatexenc lacks, or gives in a form that other markup rarely has."""
 
 KNOWN_MACROS = frozenset({
     *SILENT, *SWITCHES, *KEPT, *FRACTIONS, *CHARACTERS, *CAPTIONS, *ROW_END_MACROS, *BOLD, *RULES, "multicolumn",
@@ -157,6 +140,15 @@ def known_macros() -> frozenset[str]:
     databases = (latexwalker.get_default_latex_context_db(), latex2text.get_default_latex_context_db())
     described = {spec.macroname for database in databases for spec in database.iter_macro_specs()}
     return KNOWN_MACROS | LETTER_ACCENTS.keys() | described
+
+
+@cache
+def _find_character(name: str) -> str:
+    """Return the character that a macro prints according to pylatexenc; empty if it prints none or takes arguments."""
+    from pylatexenc import latex2text
+
+    text = getattr(latex2text.get_default_latex_context_db().get_macro_spec(name), "simplify_repl", None)
+    return text if isinstance(text, str) and len(text) == 1 and not text.isspace() else ""
 
 
 class Token(NamedTuple):
@@ -403,6 +395,9 @@ class TextReader:
         return max(end, middle)
 
     def _read_unknown(self, name: str, place: int) -> int:
+        if character := _find_character(name):
+            self._add(character)
+            return place
         after = self.source.option_end(self.source.after_star(place))
         if self.source.group_end(after) == after or name in KEPT:
             self._add(f"\\{name} ")

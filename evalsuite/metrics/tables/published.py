@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Rewards = NDArray[np.float64]
     TableElement = tuple[str, ...]
+    Matched = tuple[float, int, int]  # The matched share of elements, and the numbers of predicted and wanted ones.
 
 
 def _make_table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[CellGrid | None, CellGrid]]:
@@ -38,11 +39,31 @@ def _make_table_pairs(prediction: str, reference: str, markup: Format) -> list[t
     ]
 
 
+class F1(float):
+    """An F1 in [0, 1], which is a number, with the precision and recall that it combines."""
+
+    precision: float
+    recall: float
+
+    @classmethod
+    def mean(cls, matched: Sequence[Matched]) -> F1:
+        """Average each of the three rates over tables."""
+        rates = [(_divide(2 * one, two + three), _divide(one, two), _divide(one, three)) for one, two, three in matched]
+        f1, precision, recall = (sum(column) / len(rates) for column in zip(*rates, strict=True))
+        mean = cls(f1)
+        mean.precision, mean.recall = precision, recall
+        return mean
+
+
+def _divide(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
 def _mean_over_tables(
-    prediction: str, reference: str, markup: Format, compare: Callable[[CellGrid, CellGrid], float]
-) -> float:
+    prediction: str, reference: str, markup: Format, compare: Callable[[CellGrid, CellGrid], Matched]
+) -> F1:
     pairs = _make_table_pairs(prediction, reference, markup)
-    return sum(compare(predicted, wanted) if predicted else 0.0 for predicted, wanted in pairs) / len(pairs)
+    return F1.mean([compare(predicted, wanted) if predicted else (0.0, 0, 0) for predicted, wanted in pairs])
 
 
 def _fill_rows(table: CellGrid) -> list[list[str]]:
@@ -234,7 +255,7 @@ MOST_COMPARISONS = 20_000_000
 Box = tuple[int, int, int, int]
 
 
-def grits_content(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+def grits_content(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
     """Compute the GriTS of content, which compares cells by difflib's ratio.
 
     Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition
@@ -251,7 +272,7 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> float: 
     )
 
 
-def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+def grits_topology(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
     """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover.
 
     Raises:
@@ -286,7 +307,7 @@ def _measure_overlap(one: Box, two: Box) -> float:
 
 def _compute_grits(
     wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
-) -> float:
+) -> Matched:
     import numpy as np
 
     grids = (wanted, predicted)
@@ -305,7 +326,7 @@ def _compute_grits(
     rows = _align_lines(_sum_best_alignments(cells))
     columns = _align_lines(_sum_best_alignments(cells.transpose(2, 3, 0, 1)))
     total = sum(cells[one, two, here, there] for one, two in rows for here, there in columns)
-    return float(2 * total / (sizes[0] + sizes[1]))
+    return float(total), sizes[1], sizes[0]
 
 
 def _sum_best_alignments(cells: Rewards) -> Rewards:
@@ -350,7 +371,7 @@ NUMBER_THRESHOLD = 0.1
 MOST_POINTS = 2_000
 
 
-def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+def rms(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
     """Compute the F1 of RMS, for the predicted table or its transpose, whichever is higher.
 
     RMS compares tables as sets of mappings from the names of a row and a column to a value. Source: Liu et al.,
@@ -363,11 +384,12 @@ def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A
     return _mean_over_tables(prediction, reference, format, _compute_rms)
 
 
-def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> float:
+def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> Matched:
     target = _list_points(wanted.rows, wanted.name)
     filled = _fill_rows(predicted)
     transposed = list(zip(*filled, strict=True))
-    return max(_compute_f1_of_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed))
+    matched = [_match_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed)]
+    return max(matched, key=lambda match: _divide(match[0], match[1] + match[2]))
 
 
 def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
@@ -379,12 +401,12 @@ def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
     return points
 
 
-def _compute_f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
+def _match_points(predicted: dict[str, str], wanted: dict[str, str]) -> Matched:
     import numpy as np
     from scipy.optimize import linear_sum_assignment
 
     if not predicted or not wanted:
-        return float(not predicted and not wanted)
+        return (0.0, len(predicted), len(wanted)) if predicted or wanted else (1.0, 1, 1)
     if max(len(predicted), len(wanted)) > MOST_POINTS:
         raise ScoringError(
             f"RMS compares tables of at most {MOST_POINTS:,} values, not {max(len(predicted), len(wanted)):,}; "
@@ -396,7 +418,7 @@ def _compute_f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> 
         alike[one, two] * _compare_values(wanted[names[one]], predicted[others[two]])
         for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)
     )
-    return float(2 * score / (len(wanted) + len(predicted)))
+    return float(score), len(predicted), len(wanted)
 
 
 def _compare_texts(one: str, two: str) -> float:

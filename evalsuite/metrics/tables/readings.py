@@ -243,9 +243,9 @@ class _Block:
 def _read_markdown(text: str) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
-    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. Its name is the line
-    above, if that is short; blank lines and code fences between do not matter. The text before the first pipe is also a
-    name if it ends with a colon and the line below begins with a pipe.
+    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. A short line above is
+    its name, even if blank lines or a code fence follow the name. The text before the first pipe is also a name if it
+    ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
     block = _Block()
