@@ -121,14 +121,6 @@ class HasLog(Protocol):
 L = TypeVar("L", bound=HasLog)
 
 
-@dataclass(frozen=True, slots=True)
-class Readable(Generic[L]):
-    """The judgements that could be read, and the messages of all judgements."""
-
-    judgements: Sequence[L]
-    log: Log
-
-
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Wait for all calls; if calls failed, raise the error of the failed call that is first in the given order.
 
@@ -139,8 +131,8 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     return [_or_raise(result) for result in results]
 
 
-async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> Readable[L]:
-    """Wait for all calls and keep the judgements that can be read.
+async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
+    """Wait for all calls; return the judgements that can be read, and the messages of all.
 
     Args:
         quorum: the minimum number of readable judgements; None requires all.
@@ -151,7 +143,7 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
     unread = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
     log = tuple(entry for outcome in outcomes for entry in outcome.log)
     check_quorum(len(judgements), unread, len(outcomes) if quorum is None else quorum, "answers", log)
-    return Readable(judgements, log)
+    return judgements, log
 
 
 def check_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:

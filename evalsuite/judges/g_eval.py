@@ -81,13 +81,13 @@ class Weighted:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         parts = self._split(subject)
-        weighted = await gather_readable(self._expect(name, *part, model) for name, part in parts.items())
-        expected = dict(zip(parts, weighted.judgements, strict=True))
+        weighted, log = await gather_readable(self._expect(name, *part, model) for name, part in parts.items())
+        expected = dict(zip(parts, weighted, strict=True))
         scores = {name: expected_score.score for name, expected_score in expected.items()}
         verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
         weights = {name: expected_score.plain() for name, expected_score in expected.items()}
-        return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights})
+        return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
     def prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
@@ -128,9 +128,9 @@ class Weighted:
         # At temperature 0, all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples = await gather_readable(asked, self.samples // 2 + 1)
-        values = [sample.value for sample in samples.judgements]
-        return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log)
+        samples, log = await gather_readable(asked, self.samples // 2 + 1)
+        values = [sample.value for sample in samples]
+        return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, log)
 
 
 async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert) -> WeightedScore | None:

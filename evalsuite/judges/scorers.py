@@ -299,14 +299,14 @@ class BestOf:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
         quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
-        found = await gather_readable((self._ask(subject, model, first) for first in range(count)), quorum)
-        shares = [[choice.value[at] for choice in found.judgements] for at in range(count)]
+        choices, log = await gather_readable((self._ask(subject, model, first) for first in range(count)), quorum)
+        shares = [[choice.value[at] for choice in choices] for at in range(count)]
         ballots = tuple(
             Ballot(f"order {at}", model.name, False, Opinion({PREFERENCE: choice.value[0]}))
-            for at, choice in enumerate(found.judgements, 1)
+            for at, choice in enumerate(choices, 1)
         )
         wins = [math.fsum(share) / len(share) for share in shares]
-        return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, found.log, {"wins": wins})
+        return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
     def prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, BestForm(self.aspect, 3).request())

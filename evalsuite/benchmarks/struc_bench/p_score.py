@@ -81,7 +81,7 @@ async def p_score(
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
-    both = await gather_readable(
+    both, log = await gather_readable(
         ask_until_parsed(
             judge,
             [Message("system", system), Message("user", _fill_prompt(prompt, *order, format))],
@@ -91,9 +91,9 @@ async def p_score(
         )
         for order in orders
     )
-    content, structure = (sum(judgement.value[aspect] for judgement in both.judgements) / 2 for aspect in ASPECTS)
+    content, structure = (sum(judgement.value[aspect] for judgement in both) / 2 for aspect in ASPECTS)
     written = signature("p_score", [judge], system, _fill_prompt(prompt, "", "", "any format"), params)
-    return PScore(content, structure, both.log, written)
+    return PScore(content, structure, log, written)
 
 
 def check_prompt(prompt: str) -> None:
