@@ -20,6 +20,7 @@ from evalsuite.judges.parsing import (
     CLOSING,
     OPENING,
     REASON,
+    RETRACTED,
     YES_OR_NO,
     AnswerField,
     AnswerForm,
@@ -28,6 +29,7 @@ from evalsuite.judges.parsing import (
     NumberForm,
     find_objects,
     find_reason,
+    keeps_value,
     one_line,
     read_value,
     remove_thoughts,
@@ -212,7 +214,7 @@ class Each(OnScale):
         return object_schema(items={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
-        entries = _find_items(text)
+        entries = _find_list(text, "items")
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         items = [str(entry.get(self.item, "")) for entry in entries]
@@ -260,9 +262,13 @@ class Each(OnScale):
         return number
 
 
-def _find_items(text: str) -> list[Any] | None:
-    lists = (item.get("items") for item, _, _ in find_objects(remove_thoughts(text)))
-    return next((items for items in lists if isinstance(items, list)), None)
+def _find_list(text: str, key: str) -> list[Any] | None:
+    """Find the list under a key of a JSON object; None if objects contradict one another or the text retracts them."""
+    text = remove_thoughts(text)
+    found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
+    if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
+        return None
+    return found[0][0] if found else None
 
 
 def _average_precision(scores: Sequence[float]) -> float:
@@ -289,7 +295,7 @@ class Items(OnScale):
         return object_schema(items={"type": "array", "items": TEXT})
 
     def read(self, text: str) -> Reading:
-        items = _find_items(text)
+        items = _find_list(text, "items")
         if items is None or len(items) > MOST_ITEMS or not all(isinstance(item, str) for item in items):
             raise ValueError(f'it is not a JSON object with a list of at most {MOST_ITEMS} texts under "items".')
         return Reading(1.0, "", dict.fromkeys((item for item in items if item.strip()), 1.0))
@@ -425,24 +431,24 @@ class Tree:
 
 
 def _read_entries(text: str) -> Verdicts:
-    for item, _, _ in find_objects(text):
-        entries = item.get("answers")
-        if isinstance(entries, Sequence) and not isinstance(entries, str):
-            numbered = [
-                (int(read_value(entry.get("criterion"), NumberForm(math.inf)) or at), entry)
-                for at, entry in enumerate(entries, 1)
-                if isinstance(entry, Mapping)
-            ]
-            return _collect_verdicts(
-                (number, entry.get("verdict", entry.get("met", entry.get("answer"))), entry.get("reason"))
-                for number, entry in numbered
-            )
-    return {}
+    entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
+    return _collect_verdicts(
+        (
+            int(read_value(entry.get("criterion"), NumberForm(math.inf)) or at),
+            entry.get("verdict", entry.get("met", entry.get("answer"))),
+            entry.get("reason"),
+        )
+        for at, entry in enumerate(entries, 1)
+    )
 
 
 def _read_lines(text: str) -> Verdicts:
-    lines = (match.groups() for match in NUMBERED.finditer(text))
-    return _collect_verdicts((int(number), word, reason.strip(" -:.,()\n")) for number, word, reason, *_ in lines)
+    matches = list(NUMBERED.finditer(text))
+    if not all(keeps_value(match, YES_OR_NO) for match in matches):
+        return {}
+    if matches and RETRACTED.search(text[matches[-1].end() :]):
+        return {}
+    return _collect_verdicts((int(match[1]), match[2], match[3].strip(" -:.,()\n")) for match in matches)
 
 
 def _collect_verdicts(answers: Any) -> Verdicts:

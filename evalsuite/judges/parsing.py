@@ -229,7 +229,7 @@ class AnswerForm(Generic[T]):
     def _read_match(self, match: re.Match[str]) -> tuple[str, T] | None:
         name = self._names[_plain(match["label"])]
         value = self._fields[name].value
-        kept = _keeps_value(match, value) and not self._begun.search(match.string, match.end("value"))
+        kept = keeps_value(match, value) and not self._begun.search(match.string, match.end("value"))
         read = value.read(match["value"]) if kept or match.re is self._statement else None
         return None if read is None else (name, read)
 
@@ -256,7 +256,7 @@ class AnswerForm(Generic[T]):
             parts += [boxed[0]] if boxed else []
         for part in parts:
             match = self._value.fullmatch(part)
-            if match and _keeps_value(match, field.value):
+            if match and keeps_value(match, field.value):
                 read = field.value.read(match["value"])
                 return [] if read is None else [(name, read)]
         return []
@@ -268,10 +268,10 @@ def read_value(field: Any, value: Value[T]) -> T | None:
         return None
     text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
     match = re.fullmatch(rf"{OPENING}(?P<value>{value.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
-    return value.read(match["value"]) if match and _keeps_value(match, value) else None
+    return value.read(match["value"]) if match and keeps_value(match, value) else None
 
 
-def _keeps_value(match: re.Match[str], value: Value[Any]) -> bool:
+def keeps_value(match: re.Match[str], value: Value[Any]) -> bool:
     """Tell whether the reason after a value leaves the value unchanged."""
     why = match.groupdict().get("why")
     return why is None or not (HEDGE.match(why) or not value.fits_reason(why))

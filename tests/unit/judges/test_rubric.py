@@ -436,3 +436,28 @@ def test_a_fault_has_a_negative_weight(scripted: Any) -> None:
     assert score.note == "met: Is it harmful? (it insults)"
     assert judged(rubric(criteria), scripted(lambda _: "1. yes\n2. no")).value == 1.0
     assert Checklist(criteria).worst == -1.25
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Yes, but only partly.\n2. no",
+        "1. yes\n2. no, actually yes",
+        "1. yes\n2. no\n\nOn reflection, 2 is met as well.",
+        (
+            'Perhaps {"answers": [{"criterion": 1, "verdict": "no"}, {"criterion": 2, "verdict": "no"}]}.\n'
+            '{"answers": [{"criterion": 1, "verdict": "yes"}, {"criterion": 2, "verdict": "no"}]}'
+        ),
+        '{"answers": [{"criterion": 1, "verdict": "yes"}, {"criterion": 2, "verdict": "no"}]} Wait, 2 is met.',
+    ],
+)
+def test_a_checklist_that_is_hedged_retracted_or_contradicted_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="criterion"):
+        Checklist({"A?": 1, "B?": 1}).read(text)
+
+
+def test_two_lists_of_items_that_differ_are_refused() -> None:
+    said = '{"items": [{"claim": "a", "score": "yes"}]}'
+    assert Each("claim", "is it true?").read(f"{said}\n{said}").value == 1.0
+    with pytest.raises(ValueError, match="items"):
+        Each("claim", "is it true?").read(f"{said} No: {said.replace('yes', 'no')}")
