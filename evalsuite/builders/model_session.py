@@ -7,8 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.given_settings import read_settings
-from evalsuite.core.settings import OPTIONS
+from evalsuite.core.settings import OPTIONS, read_settings
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer  # The method that parsers and their groups share.

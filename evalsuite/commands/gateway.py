@@ -17,9 +17,8 @@ from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_reports_folder, demand_suite, own_declarations
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.phrases import number_of
-from evalsuite.core.settings import OPTIONS
+from evalsuite.core.settings import OPTIONS, read_settings
 from evalsuite.service.clients import PORT
 
 if TYPE_CHECKING:

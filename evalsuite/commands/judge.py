@@ -15,8 +15,8 @@ from evalsuite.commands import add_run, own_declarations, whole_number
 from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Metric
 from evalsuite.decisions.gates import JUDGE, decide, parse_gates
 from evalsuite.decisions.measured import Measured

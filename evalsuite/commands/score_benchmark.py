@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain
 from evalsuite.commands import write_lines
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.phrases import number_of
+from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Score
 from evalsuite.engine.bound import bind
 from evalsuite.engine.declaration import Declaration, find_benchmark

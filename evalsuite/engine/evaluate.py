@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, in_words
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark
-from evalsuite.core.settings import OPTIONS
-from evalsuite.engine.assertions import describe_assertion
+from evalsuite.core.settings import OPTIONS, read_settings
 from evalsuite.engine.bound import bind
-from evalsuite.engine.case_record import CaseFindings, find_excuse, lend
+from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, lend
 from evalsuite.engine.cases import Deal, make_cases, put_in_order
 from evalsuite.engine.checks import (
     check_before_cases,

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.given_settings import check_batch
 from evalsuite.core.redaction import HIDDEN, redact
-from evalsuite.core.settings import OPTIONS, OWN_PACKAGES, Settings, restore, take_over
+from evalsuite.core.settings import OPTIONS, OWN_PACKAGES, Settings, check_batch, restore, take_over
 from evalsuite.engine.checks import check_given, check_reports, default_model
 
 if TYPE_CHECKING:

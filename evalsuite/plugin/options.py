@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.declarations import is_of_suite, is_run
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.given_settings import read_settings
-from evalsuite.core.settings import OPTIONS, Settings
+from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
 
 if TYPE_CHECKING:

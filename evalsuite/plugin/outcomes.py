@@ -264,7 +264,7 @@ def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> b
 @lru_cache(maxsize=256)
 def _find_statement_text(code: CodeType, number: int) -> str:
     # Cached, because finding the statement parses the file, and a benchmark's cases fail at the same few lines.
-    from evalsuite.engine.assertions import statement_at
+    from evalsuite.engine.case_record import statement_at
 
     return for_terminal(statement_at(linecache.getlines(code.co_filename), number))
 

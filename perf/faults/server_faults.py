@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from row import Row
 
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.journal.answers import Answers

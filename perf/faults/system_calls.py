@@ -29,8 +29,8 @@ from row import Row
 # Before anything is forked, and before anything fails.
 import evalsuite.models.openai_client  # noqa: F401
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.json_codec import dumps, encode_record
+from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Message, Record, Request
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.journal.journal import Journal

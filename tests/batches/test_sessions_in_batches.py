@@ -14,7 +14,7 @@ import pytest
 
 from evalsuite.batches.backend import check_interface
 from evalsuite.core.errors import BackendUnavailable, SettingsError
-from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import read_settings
 from evalsuite.models.choice import open_backend
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.keywords import generation_params, refuse_unknown
+from evalsuite.core.settings import read_settings
 
 
 @pytest.mark.parametrize("option", ["model_param", "judge_param"])

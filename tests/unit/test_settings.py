@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.given_settings import read_settings
 from evalsuite.core.option_values import Option, parse_shard
-from evalsuite.core.settings import OPTIONS, Settings, restore, take_over
+from evalsuite.core.settings import OPTIONS, Settings, read_settings, restore, take_over
 
 TEXT = {
     "shard": "2/3",

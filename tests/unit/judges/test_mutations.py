@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.commands.judged_again import AnswersToJudge, judge_again
-from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
 from evalsuite.judges import rubric
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, corrupt, is_plausible, rewrite, trick

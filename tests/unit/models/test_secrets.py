@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.core.given_settings import read_settings
-from evalsuite.core.settings import Settings
+from evalsuite.core.settings import Settings, read_settings
 from evalsuite.core.types import Message, Request
 from evalsuite.gateway.concealment import Vault, demand_secrets
 from evalsuite.models.choice import open_backend
