@@ -51,7 +51,9 @@ async def _return_later(result: Any) -> Any:
 def _split_table(table: Any) -> list[Any]:
     """Split a pandas DataFrame or Series into its index and its columns, each with name, dtype and values."""
     columns = [(table.name, table)] if table.ndim == 1 else table.items()
-    parts = [[name, str(column.dtype), column.tolist()] for name, column in columns]
+    parts = [
+        [name, str(column.dtype), [None if str(cell) == "NaT" else cell for cell in column]] for name, column in columns
+    ]
     return [table.ndim, list(table.index.names), table.index.tolist(), parts]
 
 
@@ -134,9 +136,13 @@ def _find_kind(value: Any) -> str | None:
         return "namedtuple"
     if isinstance(value, io.IOBase):  # A file would be read to its end.
         return None
-    if type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}:
+    if _is_table(value):
         return "table"
     return next((name for name, (types_of_kind, _, _) in KINDS.items() if isinstance(value, types_of_kind)), None)
+
+
+def _is_table(value: Any) -> bool:
+    return type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}
 
 
 def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
@@ -242,7 +248,9 @@ class AnswerProcess:
         return [place, _list_bases(type(value))]
 
     def _encode_changed(self, values: list[Any]) -> list[Any]:
-        return [encode(value, self._stay) if isinstance(value, MUTABLE) else None for value in values]
+        return [
+            encode(value, self._stay) if isinstance(value, MUTABLE) or _is_table(value) else None for value in values
+        ]
 
 
 # By such a method of a plain value, a test may pass the expected value or take the object's own word for an assertion.
@@ -446,3 +454,5 @@ def _copy_content(argument: Any, left: Any) -> None:
     elif isinstance(argument, dict | set | collections.deque):
         argument.clear()
         (argument.extend if isinstance(argument, collections.deque) else argument.update)(left)
+    elif _is_table(argument):
+        argument._update_inplace(left)  # noqa: SLF001 - as pandas does for `inplace=True`

@@ -75,9 +75,11 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
         text = text[signs.end() :] if "|" in signs[0] else text
     fallback: FoundProgram | None = None
     for written, form in _list_candidates(text, defines, bare=bare):
-        code, tree = _parse(written)
+        code, tree = _parse(written, with_margin=form == "bare")
         if tree is not None and _is_meant(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
+        if defines:  # The code may be the body of a function that the prompt begins, which needs its margin.
+            code, tree = _parse(written, with_margin=True)
         if form == "bare" and not (defines and tree is not None):
             continue
         if fallback is None or (tree is not None and _parse(fallback.code)[1] is None):
@@ -157,13 +159,14 @@ def _read(code: str) -> ast.Module:
         return ast.parse(code)
 
 
-def _parse(written: str) -> tuple[str, ast.Module | None]:
+def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
     """Parse code, if need be without a notebook's commands, margin or prompts; return it unchanged if none parses."""
     # An indented command may be alone in its block, which must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
     typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]
-    dedented = textwrap.dedent(commands_removed.replace("\N{NO-BREAK SPACE}", " "))
+    blanks = commands_removed.replace("\N{NO-BREAK SPACE}", " ")
+    dedented = blanks if with_margin else textwrap.dedent(blanks)
     for code in dict.fromkeys((written, kept_blocks, commands_removed, dedented, "\n".join(typed) or written)):
         try:
             return code, _read(code)
