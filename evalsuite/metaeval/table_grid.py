@@ -83,38 +83,25 @@ def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
             for rows, name in zip(grids, names, strict=True)
         )
 
-    yield (
-        "one typo",
-        _change_one_cell(
-            grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None
-        ),
-    )
-    yield (
-        "one wrong cell",
-        _change_one_cell(grids, names, written, lambda cell: _write_nonsense(cell, draw) if cell else None),
-    )
+    def change_first_cell(change: Callable[[str], str]) -> str:
+        changed = list[str]()
+
+        def change_cell(cell: str) -> str:
+            if not changed and (other := change(cell)) != cell:
+                changed.append(other)
+                return other
+            return cell
+
+        return change_table(lambda rows: [list(map(change_cell, row)) for row in rows])
+
+    yield "one typo", change_first_cell(lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else cell)
+    yield "one wrong cell", change_first_cell(lambda cell: _write_nonsense(cell, draw) if cell else cell)
     if cells >= 20:
         yield "a tenth wrong", change_table(lambda rows: _change_share(rows, 0.1, draw))
     yield "half of the rows missing", change_table(lambda rows: rows[: max(1, len(rows) // 2)])
     yield "nine tenths wrong", change_table(lambda rows: _change_share(rows, 0.9, draw))
     yield "all wrong", change_table(lambda rows: _change_share(rows, 1.0, draw))
     yield "no table", "I am sorry, but I cannot make a table of this text."
-
-
-def _change_one_cell(
-    grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]
-) -> str:
-    copies = [[[*row] for row in rows] for rows in grids]
-    places = (
-        (row, column, text)
-        for rows in copies
-        for row in rows
-        for column, cell in enumerate(row)
-        if (text := change(cell)) is not None
-    )
-    if place := next(places, None):
-        place[0][place[1]] = place[2]
-    return "\n\n".join(write_table(rows, written, name) for rows, name in zip(copies, names, strict=True))
 
 
 def _change_share(rows: Rows, share: float, draw: random.Random) -> Rows:

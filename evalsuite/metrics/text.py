@@ -60,14 +60,6 @@ def segment(text: str) -> list[str]:
     return [token for part in parts for token in _load_jieba().lcut(part)]
 
 
-def segmenter_version() -> str:
-    """Return jieba's version, which is stored with every score that used it."""
-    _load_jieba()
-    from importlib.metadata import version
-
-    return version("jieba")
-
-
 @cache
 def _load_jieba() -> Any:
     try:
@@ -141,13 +133,6 @@ def bleu(prediction: str, targets: Targets) -> float:
         return bleu_of_tokens(" ".join(cut(prediction)), " ".join(cut(target)))
 
     return _score_best(score, prediction, targets)
-
-
-def bleu_signature(*, chinese: bool = False) -> str:
-    """Return sacrebleu's signature of the settings of `bleu`; for Chinese texts, with jieba's version."""
-    _load_sacrebleu().sentence_score("a", ["a"])  # the signature is complete after the first use
-    signature = _load_sacrebleu().get_signature().format()
-    return f"{signature}|words:jieba-{segmenter_version()}" if chinese else signature
 
 
 @lru_cache(maxsize=16)

@@ -151,12 +151,6 @@ def test_chinese_without_jieba_is_an_error_that_says_what_to_install(
     text._load_jieba.cache_clear()
 
 
-def test_bleu_s_signature_names_what_its_value_depends_on() -> None:
-    signature = text.bleu_signature()
-    assert signature.startswith("nrefs:1|case:mixed|eff:yes|tok:13a|smooth:exp|version:")
-    assert text.bleu_signature(chinese=True).startswith(f"{signature}|words:jieba-")
-
-
 @settings(deadline=None, max_examples=60)
 @given(st.text(alphabet=string.ascii_letters + " .,'", max_size=30))
 def test_normalising_twice_changes_nothing(written: str) -> None:

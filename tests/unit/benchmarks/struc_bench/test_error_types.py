@@ -79,6 +79,14 @@ def test_swapped_rows_are_a_structure_error_as_they_cost_content() -> None:
     assert found("\n".join([*lines[:2], lines[3], lines[2]])) == {"structure_error"}
 
 
+def test_displaced_rows_are_a_structure_error_alone() -> None:
+    head, rule, *rows = WANTED.strip().splitlines()
+    answer = "\n".join([head, rule, *reversed(rows)])
+    ours = table_score(answer, WANTED)
+    types = error_types(compare(ours.match.content, ours.match.wanted.tables))
+    assert {name for name, value in types.items() if value} == {"structure_error"}
+
+
 def test_where_no_table_was_wanted_nothing_is_said() -> None:
     assert error_types(compared([], [])) == {}
     assert error_types(compared(read_tables(WANTED, "markdown"), [])) == {}
