@@ -146,8 +146,9 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     yield None if numeric else "it has no column of numbers"
     looks_like_data = all(is_number(name) and not YEAR.fullmatch(name) for name in numeric)
     yield "its first row looks like data" if looks_like_data else None
-    square = len(numeric) > 2 and all(len(column) == len(numeric) for column in numeric.values())
-    symmetric = square and list(map(list, zip(*numeric.values(), strict=True))) == list(numeric.values())
+    columns, size = list(numeric.values()), len(table.rows)
+    squares = [columns[first : first + size] for first in range(len(columns) - size + 1)] if size > 2 else []
+    symmetric = any(list(map(list, zip(*square, strict=True))) == square for square in squares)
     yield "it is a table of correlations or distances" if symmetric else None
     has_total = any(_TOTAL.fullmatch(cell.strip(" :\uff1a")) for cell in cells)
     yield "it has a row of totals or averages" if has_total else None

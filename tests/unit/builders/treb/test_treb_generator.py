@@ -434,6 +434,8 @@ def test_rows_and_groups_are_spoken_of_by_names_alone(name: str, cells: str) -> 
 def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() -> None:
     mirrored = "of,height,span,weight\nheight,1,0.5,0.3\nspan,0.5,1,0.2\nweight,0.3,0.2,1\n"
     assert "correlations" in str(find_fault(from_csv(mirrored, 1), 90))
+    beside = "".join(f"{line},{mean}\n" for line, mean in zip(mirrored.split(), ("mean", 5, 7, 9), strict=True))
+    assert "correlations" in str(find_fault(from_csv(beside, 1), 90))
     assert "repeats its header" in str(find_fault(from_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))
 
 
