@@ -58,8 +58,8 @@ HEDGE = re.compile(
 )
 """The beginning of a reason that retracts the value or quotes it."""
 RETRACTION = (
-    r"wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|let me re\w+|"
-    r"(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
+    r"^no(?=,)|wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|"
+    r"let me re\w+|(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
 )
 RETRACTED = re.compile(rf"\b(?:{RETRACTION})\b", re.IGNORECASE)
 """Words after the last statement that suggest that the judge has changed a value."""
@@ -256,7 +256,11 @@ class AnswerForm(Generic[T]):
             parts += [boxed[0]] if boxed else []
         for part in parts:
             match = self._value.fullmatch(part)
-            if match and keeps_value(match, field.value):
+            # `Answer 1: it is short` describes the answer; `No: it is short` is a verdict.
+            heads = (
+                match and field.value is not YES_OR_NO and match["why"] and part[match.end("value") :].startswith(":")
+            )
+            if match and not heads and keeps_value(match, field.value):
                 read = field.value.read(match["value"])
                 return [] if read is None else [(name, read)]
         return []
