@@ -258,7 +258,10 @@ class AnswerForm(Generic[T]):
             match = self._value.fullmatch(part)
             # `Answer 1: it is short` describes the answer; `No: it is short` is a verdict.
             heads = (
-                match and field.value is not YES_OR_NO and match["why"] and part[match.end("value") :].startswith(":")
+                match
+                and self._pattern != YES_OR_NO.pattern
+                and match["why"]
+                and part[match.end("value") :].startswith(":")
             )
             if match and not heads and keeps_value(match, field.value):
                 read = field.value.read(match["value"])
