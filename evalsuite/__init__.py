@@ -15,7 +15,7 @@ nothing. Everything else has a namespace: `solvers`, `scorers`, `judges`, `tools
 
 from __future__ import annotations
 
-from evalsuite.core.renaming import attach_names
+from evalsuite.core.entry_points import attach_names
 
 __version__ = "0.1.0"
 

@@ -56,7 +56,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedCase:
     """A case whose outcome or scores differ between two runs."""
 
     case: str
@@ -89,11 +89,11 @@ def run_diff(options: argparse.Namespace) -> int:
     return 0
 
 
-def find_changes(before: Run, after: Run) -> list[Change]:
+def find_changes(before: Run, after: Run) -> list[ChangedCase]:
     """Find the cases that differ: first those with another outcome, then the others by the size of the change."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
-    changes = [Change(old.case, old.outcome, new.outcome, _find_score_change(old, new)) for old, new in pairs]
+    changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_score_change(old, new)) for old, new in pairs]
     differing = [change for change in changes if change.score_change or change.before != change.after]
     return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
 
@@ -103,7 +103,7 @@ def _find_score_change(old: Row, new: Row) -> float:
     return max(differences, key=abs, default=0.0)
 
 
-def _summarise_changes(before: Run, after: Run, changes: list[Change], most: int) -> Iterator[str]:
+def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most: int) -> Iterator[str]:
     if len(changes) > most:
         yield f"... and {len(changes) - most} more"
     both = len(before.offsets.keys() & after.offsets.keys())

@@ -1,4 +1,4 @@
-"""Find benchmarks and model backends by name: those of evalsuite and those of installed packages.
+"""Find benchmarks and model backends by name, in evalsuite and in installed packages; keep older names working.
 
 A package registers its own as entry points, in the same form as the table below:
 
@@ -11,14 +11,17 @@ A package registers its own as entry points, in the same form as the table below
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+import lazy_loader  # type: ignore[import-untyped]
+
 from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Group = Literal["evalsuite.benchmarks", "evalsuite.models"]
 
@@ -86,3 +89,24 @@ def _list_installed(group: Group) -> dict[str, tuple[str, ...]]:
         # A package that is on the path twice registers the same object twice.
         targets.setdefault(entry.name, {})[entry.value] = None
     return {name: tuple(values) for name, values in targets.items()}
+
+
+def attach_names(
+    package: str, file: str, renamed: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are declared in its stub file.
+
+    Args:
+        renamed: the new place of each older name, relative to the package.
+    """
+    find, listed, names = lazy_loader.attach_stub(package, file)
+
+    def find_name(name: str) -> Any:
+        if name not in renamed:
+            return find(name)
+        current = f"{package}.{renamed[name]}"
+        warnings.warn(f"{package}.{name} is now {current}", DeprecationWarning, stacklevel=2)
+        module, _, attribute = current.rpartition(".")
+        return getattr(import_module(module), attribute)
+
+    return find_name, listed, names

@@ -7,8 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.verdict import measure
-from evalsuite.output.page.cases import CaseTable, has_changed, read_cases
-from evalsuite.output.page.document import Chunks, page
+from evalsuite.output.page.document import CaseTable, Chunks, has_changed, page, read_cases
 from evalsuite.output.page.overview import (
     benchmark_facts,
     compared_benchmarks,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.output.page.cases import PARTS, CaseTable
-from evalsuite.output.page.document import Chunks, pack
+from evalsuite.output.page.document import PARTS, CaseTable, Chunks, pack
 
 if TYPE_CHECKING:
     from pathlib import Path
