@@ -157,7 +157,7 @@ class MultiTurn:
                 episode.malformed, before = 0, episode.turns
                 if await episode.reply() is None and episode.turns - before == MOST_STEPS:
                     break
-            return await episode.transcript()
+            return await episode.make_transcript()
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def _read_fields(result: Any) -> Mapping[str, Any] | None:
 ApplicationInput = str | list[dict[str, Any]]  # Text, or messages in the OpenAI format.
 # Names of parameters that a function may have.
 OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample", "world")
-LONGEST_ERROR = 2000  # How many characters of a failed program's standard error its error message repeats.
+LONGEST_ERROR = 2000  # Maximum characters of a failed program's standard error in the error message.
 
 
 @dataclass(frozen=True, slots=True)

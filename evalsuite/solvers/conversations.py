@@ -61,7 +61,7 @@ class Conversation:
             who = {"user": "user", "assistant": "agent"}
             spoken = [(who[one.role], one.content) for one in history if one.role in who and one.content]
             ended = await self._talk(episode, user, sample, model, spoken)
-            transcript = await episode.transcript()
+            transcript = await episode.make_transcript()
         answer = next((text for who, text in reversed(spoken) if who == "agent"), "")
         exchanges = sum(who == "user" for who, _ in spoken)
         facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
@@ -159,7 +159,7 @@ class ApplicationEpisode:
     def find_limit(self) -> str:
         return ""
 
-    async def transcript(self) -> Transcript:
+    async def make_transcript(self) -> Transcript:
         """Make the transcript: the model calls of the application if evalsuite served them, else what was said."""
         facts = {**self._facts, **await describe_states(self._worlds)}
         if self._exchange.model.log.calls:

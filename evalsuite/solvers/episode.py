@@ -88,7 +88,7 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 class ToolLoop:
     """The solver that both protocols share, made by `react` and `tool_loop`."""
 
-    protocol: TurnProtocol  # How turns are written and read.
+    protocol: TurnProtocol  # The format in which turns are written and read.
     # The sources of each episode's tools. `finish` is added to them, and `ask_to_user` if there is a user, unless they
     # bring documents of these names themselves.
     tools: Sequence[ToolSource]
@@ -131,7 +131,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """Tags of all cases, for reports and gates: the faults that are injected into their worlds."""
+        """The tags of all cases: the faults that are injected into their worlds."""
         faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
         return {"faults": ", ".join(faults)} if faults else {}
 
@@ -147,7 +147,7 @@ class Episode:
     def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects) -> None:
         self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
         self.worlds = opened.worlds
-        self.registry = Registry(self.with_controls(opened.tools))
+        self.registry = Registry(self.add_controls(opened.tools))
         self.messages = list(loop.protocol.opening(sample, self.registry.documents))
         self.events: list[Mapping[str, Any]] = []
         self.asked: list[tuple[str, str]] = []
@@ -160,25 +160,25 @@ class Episode:
 
     async def run(self) -> Transcript:
         await self.reply()
-        return await self.transcript()
+        return await self.make_transcript()
 
     async def reply(self) -> str | None:
         """Let the model act until it answers; None if it reached a limit instead."""
         self.answer = None
         for _ in range(self.loop.max_turns):
             self.turns += 1
-            await self.turn(self.turns)
-            if self.over():
+            await self.run_turn(self.turns)
+            if self.is_over():
                 break
         return self.answer
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Return whether the model has answered, or reached a limit before its last turn."""
         return self.answer is not None or self.malformed == self.loop.patience or bool(self.find_limit())
 
-    async def transcript(self) -> Transcript:
+    async def make_transcript(self) -> Transcript:
         """Make the episode's transcript, with the final state of its worlds."""
-        facts = {**self.facts(), **await describe_states(self.worlds)}
+        facts = {**self.make_facts(), **await describe_states(self.worlds)}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
@@ -190,7 +190,7 @@ class Episode:
         )
         return next((name for name, used, limit in limits if limit is not None and used >= limit), "")
 
-    async def turn(self, number: int) -> None:
+    async def run_turn(self, number: int) -> None:
         """Run one turn: a message of the model and the results of its calls."""
         protocol = self.loop.protocol
         offered = protocol.offer(self.registry.documents)
@@ -209,36 +209,36 @@ class Episode:
             self.messages += protocol.reminder(completion, turn)
         if turn.answer is not None:
             self.answer = turn.answer
-        await self.calls(number, turn.calls)
+        await self.run_calls(number, turn.calls)
 
-    async def calls(self, number: int, calls: Sequence[Call]) -> None:
+    async def run_calls(self, number: int, calls: Sequence[Call]) -> None:
         """Run the calls of a turn in parallel. Calls after the end of the episode are not run, but counted."""
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
-        results = await asyncio.gather(*(self.outcome(call) for call in calls[:end]))
+        results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))
         for call, result in zip(calls, results, strict=False):
-            self.note(number, call, *result)
+            self.record_call(number, call, *result)
         if end == len(calls):
             return
-        self.note(number, calls[end], *await self.outcome(calls[end]))
+        self.record_call(number, calls[end], *await self.run_call(calls[end]))
         if self.answer is None:
             # A malformed call of finish does not end the episode.
-            await self.calls(number, calls[end + 1 :])
+            await self.run_calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
             late = CallFault("after_finish", "the episode has ended")
             _, faults = self.registry.check(call.name, call.arguments)
-            self.note(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
+            self.record_call(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
-    async def outcome(self, call: Call) -> CallOutcome:
+    async def run_call(self, call: Call) -> CallOutcome:
         """Run a call; return its arguments, faults, executor, observation, and whether it failed."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
             return call.arguments, faults, "", text, True
-        return arguments, faults, *await self.execute(call.name, arguments)
+        return arguments, faults, *await self.run_known_tool(call.name, arguments)
 
-    def note(
+    def record_call(
         self,
         number: int,
         call: Call,
@@ -266,7 +266,7 @@ class Episode:
         if self.answer is None:
             self.messages.append(self.loop.protocol.show_observation(call, observation))
 
-    async def execute(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
+    async def run_known_tool(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
         """Execute a call; return its executor, observation, and whether it failed."""
         tool = self.registry[name]
         if isinstance(tool.executor, _Finish):
@@ -278,7 +278,7 @@ class Episode:
     async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool and return the result that the journal stores."""
         started, failed = time.monotonic(), False
-        limit = self.limit_of(tool)
+        limit = self.find_time_limit(tool)
         try:
             async with asyncio.timeout(limit) as clock:
                 text = as_text(await tool.executor.run(tool.document, arguments, self.model))
@@ -295,7 +295,7 @@ class Episode:
             "seconds": round(seconds, 3),
         }
 
-    def limit_of(self, tool: Tool) -> float | None:
+    def find_time_limit(self, tool: Tool) -> float | None:
         """Return the time limit of a call in seconds; None for a tool that a model simulates."""
         if not getattr(tool.executor, "timed", False):
             return None
@@ -303,7 +303,7 @@ class Episode:
             return self.loop.tool_seconds
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
-    def with_controls(self, tools: Sequence[Tool]) -> list[Tool]:
+    def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
         """Add `finish` and `ask_to_user` to the tools, run by this episode even if a tool folder documents them."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
@@ -316,12 +316,12 @@ class Episode:
             combined.append(Tool(tool.document, control.executor) if control else tool)
         return [*combined, *controls.values()]
 
-    def ending(self, turns: int) -> str:
+    def name_ending(self, turns: int) -> str:
         if self.answer is not None:
             return "finish" if self.loop.protocol.finishes else "answer"
         return self.find_limit() or ("turn limit" if turns == self.loop.max_turns else "patience")
 
-    def facts(self) -> dict[str, Any]:
+    def make_facts(self) -> dict[str, Any]:
         turns = [event for event in self.events if event["kind"] == "turn"]
         calls = [event for event in self.events if event["kind"] == "call"]
         faults = Counter(turn["fault"] for turn in turns if turn["fault"])
@@ -334,7 +334,7 @@ class Episode:
             "turns": len(turns),
             "valid_turns": sum(turn["fault"] is None for turn in turns),
             "calls": len(calls),
-            "ended": self.ending(len(turns)),
+            "ended": self.name_ending(len(turns)),
             "faults": {kind: faults[kind] for kind in sorted(faults) if faults[kind]},
             "executors": dict(sorted(Counter(call["executor"] for call in calls if call["executor"]).items())),
         }

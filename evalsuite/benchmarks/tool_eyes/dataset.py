@@ -95,8 +95,8 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 class ToolEyesOptions:
     """The further arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    queries: int | None = None  # How many queries per scenario to ask, from the first; None for all.
-    # How the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
+    queries: int | None = None  # Number of queries per scenario, from the first on; None for all.
+    # The executor of the published tools: `simulated`, `recorded` or `live`. The shipped tools are Python.
     executor: Executors | None = None
     # Folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports.
     observations: str | None = None
