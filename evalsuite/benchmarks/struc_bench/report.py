@@ -118,10 +118,10 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
         Column("Format"), Column("Run"), Column("Outputs", "count"), *_make_shares([*TABLE_SCORE.values(), "Compiles"]),
     ]  # fmt: skip
     note = (
-        "Content: the F1 of cells, aligned in rows and columns and compared by value, whatever the answer's markup "
-        "is. Form: the share of the facts about the wanted table's form that the answer fulfils. The score is content "
-        "times a weighted mean of content (weight 3) and form (weight 1); it is 0 if nothing is right. Compiles: the "
-        "share of LaTeX outputs that pdflatex accepts, of those with a reference that it accepts."
+        "Content: the F1 of cells, aligned in rows and columns and compared by value. Form: the share of the facts "
+        "about the wanted table's form that the answer fulfils. The score is content times a weighted mean of content "
+        "(weight 3) and the facts of form that every markup can show (weight 1). Compiles: the share of LaTeX outputs "
+        "that pdflatex accepts, of those with a reference that it accepts."
     )
     return Table("Table score", columns, rows, note)
 
