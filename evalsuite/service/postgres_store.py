@@ -7,6 +7,7 @@ database's host may cost its last moments.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -78,10 +79,14 @@ WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
 
 DEAD = 1800.0  # seconds after which a call that never ended was a dead gateway's, and what it may have cost is paid
 
+RESTART, RETRY = 5.0, 0.05
+"""Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile no request can be served."""
+
 ENDED = """
 WITH done AS (
     UPDATE attempts SET ended = %s, state = %s, cost = %s, prompt_tokens = %s, completion_tokens = %s, words = %s
-    WHERE id = %s RETURNING client, coalesce(cost, CASE WHEN state = 'failed' THEN reserved ELSE 0 END) AS cost
+    WHERE id = %s AND state = 'sent'
+    RETURNING client, coalesce(cost, CASE WHEN state = 'failed' THEN reserved ELSE 0 END) AS cost
 ) UPDATE clients SET spent = spent + done.cost FROM done WHERE name = done.client
 """
 
@@ -107,6 +112,8 @@ class PostgresStore:
         self._psycopg, self._url, self._max_age = psycopg, url, max_age
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
+        # Whether the server was out of reach at the last attempt, or was never reached.
+        self._down = True
         self._prepare(sorted(client.name for client in clients))
         self.holds_older = bool(self._run(OLDER))
 
@@ -139,14 +146,21 @@ class PostgresStore:
         self._guard(prepare)
 
     def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Do work on the connection; one that broke while idle is made anew, once."""
-        for last in (False, True):
+        """Do work on the connection; reconnect while the server restarts, but wait once per outage only."""
+        until = time.monotonic() + (0.0 if self._down else RESTART)
+        for attempt in itertools.count():
             try:
-                return work(self._connect())
+                result = work(self._connect())
             except self._psycopg.Error as error:
                 broken = self._connection is None or self._connection.closed
-                if last or not broken:
+                if not broken or (attempt and time.monotonic() > until):
+                    self._down = True
                     raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
+                # The first failure may be that of a connection that broke while idle.
+                time.sleep(RETRY if attempt else 0.0)
+            else:
+                self._down = False
+                return result
         raise AssertionError
 
     def _run(self, statement: str, *values: object) -> list[Any]:
@@ -209,7 +223,8 @@ class PostgresStore:
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        self._run("SELECT 1")
+        # A full disk is found only by writing.
+        self._run("UPDATE version SET version = version")
 
     def close(self) -> None:
         if self._connection is not None:

@@ -158,6 +158,9 @@ class GatewayServer:
         client, began = ASKING.get(), time.monotonic()
         quota = self._quotas.get(client.name)
         try:
+            if self._gateway.lost and self._store.shared:
+                self._store.check_up()
+                self._gateway.lost = ""
             admitted = self._upstreams.admit(request)
             entry = await quota.admit() if quota else []
             completion = await self._answer(client, admitted)

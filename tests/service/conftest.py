@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import urllib.error
@@ -108,28 +109,60 @@ def start_gateway(warm_python: WarmPython, tmp_path: Path) -> Iterator[Starter]:
     starter.end()
 
 
+@dataclass
+class PostgresServer:
+    """A PostgreSQL server of the tests' own, reached by a socket in its folder."""
+
+    programs: Path
+    home: str
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/postgres?host={self.home}"
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        # It refuses to run as root, and its own user cannot enter pytest's folders.
+        user = {"user": "postgres"} if os.getuid() == 0 else {}
+        return {"cwd": self.home, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **user}
+
+    def create(self) -> None:
+        if os.getuid() == 0:
+            shutil.chown(self.home, "postgres")
+        made = [str(self.programs / "initdb"), "-D", f"{self.home}/data", "-A", "trust", "-U", "postgres", "--no-sync"]
+        subprocess.run(made, check=True, timeout=120, **self._options)
+
+    def start(self) -> None:
+        served = [str(self.programs / "postgres"), "-D", f"{self.home}/data", "-k", self.home]
+        self.process = subprocess.Popen([*served, "-c", "listen_addresses=", "-c", "fsync=off"], **self._options)
+        ready = [str(self.programs / "pg_isready"), "-h", self.home, "-q"]
+        while subprocess.run(ready, check=False, **self._options).returncode:
+            assert self.process.poll() is None, "PostgreSQL did not start"
+
+    def stop(self) -> None:
+        assert self.process is not None
+        # A fast shutdown, which ends all connections.
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(timeout=60)
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL server of the tests' own, reached by a socket in its folder."""
+def postgres_server() -> Iterator[PostgresServer]:
     programs = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.environ["PATH"].split(":"))]
     folder = next((path for path in programs if (path / "initdb").is_file()), None)
     if folder is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'evalsuite[postgres]'")
-    # It refuses to run as root, and its own user cannot enter pytest's folders.
-    user: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}
     with tempfile.TemporaryDirectory(prefix="evalsuite-postgres-") as home:
-        if user:
-            shutil.chown(home, "postgres")
-        data = f"{home}/data"
-        quiet: dict[str, Any] = {"cwd": home, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **user}
-        made = [str(folder / "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
-        subprocess.run(made, check=True, timeout=120, **quiet)
-        served = [str(folder / "postgres"), "-D", data, "-k", home, "-c", "listen_addresses=", "-c", "fsync=off"]
-        process = subprocess.Popen(served, **quiet)
-        ready = [str(folder / "pg_isready"), "-h", home, "-q"]
-        while subprocess.run(ready, check=False, **quiet).returncode:
-            assert process.poll() is None, "PostgreSQL did not start"
-        yield f"postgresql://postgres@/postgres?host={home}"
-        process.terminate()
-        process.wait(timeout=60)
+        server = PostgresServer(folder, home)
+        server.create()
+        server.start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer) -> str:
+    """The address of the server's first database."""
+    return postgres_server.url

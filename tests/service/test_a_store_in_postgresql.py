@@ -12,6 +12,7 @@ import pytest
 
 from evalsuite.core.errors import RunError
 from evalsuite.core.types import Completion, Message, Request, ToolCall, Usage
+from evalsuite.service import postgres_store
 from evalsuite.service.clients import ANYBODY
 from evalsuite.service.postgres_store import PostgresStore
 
@@ -28,7 +29,8 @@ def database(postgres: str) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(postgres, autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name}".encode())
-        yield postgres.replace("/postgres?", f"/{name}?")
+    yield postgres.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres, autocommit=True) as db:
         db.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
@@ -112,6 +114,43 @@ def test_two_gateways_answer_from_one_store_and_one_limit(start_gateway: Any, ch
     one.kill()
     assert other.chat("hello", max_tokens=100) == (200, "hello")
     assert other.get("/health")[0] == 200
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_restarted_database_serves_the_next_request(
+    open_store: Callable[..., PostgresStore], postgres_server: Any, monkeypatch: pytest.MonkeyPatch, *, patient: bool
+) -> None:
+    store = open_store()
+    attempt = store.note_sent("k", 1.0)
+    postgres_server.stop()
+    restart = threading.Thread(target=postgres_server.start)
+    if patient:
+        restart.start()
+    else:
+        monkeypatch.setattr(postgres_store, "RESTART", 0.0)
+        for _ in range(2):
+            with pytest.raises(RunError):
+                store.get("k")
+        restart.start()
+        restart.join()
+    store.note_end(attempt, "answered", ANSWER.usage)
+    asyncio.run(store.put("k", REQUEST, ANSWER))
+    restart.join()
+    assert store.get("k") == ANSWER
+    assert store.paid() == {"anybody": 0.25}
+
+
+def test_clients_are_answered_again_after_a_long_outage(
+    start_gateway: Any, chat_server: Any, database: str, postgres_server: Any
+) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}", f"--store={database}")
+    assert service.chat("one") == (200, "one")
+    postgres_server.stop()
+    assert service.chat("two")[0] == 502
+    assert service.get("/health")[0] == 503
+    postgres_server.start()
+    assert service.chat("two") == (200, "two")
+    assert service.get("/health")[0] == 200
 
 
 def _metric(service: Any, name: str, expected: float) -> bool:
