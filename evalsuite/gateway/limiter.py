@@ -27,6 +27,10 @@ DRY_SHARE = 0.2
 FIRST_PROBE, LONGEST_PROBE = 0.1, 30.0
 """Shortest and longest pause in seconds: some round trips; and what a user accepts after a long outage."""
 
+LEAST_DRY, BELIEVED = 0.5, 1.0
+"""Seconds without an answer before the circuit opens, the longest first wait of plain back-off; it opens at once if the
+server cannot be reached or asks to wait longer than BELIEVED."""
+
 SERVED = 2.0
 """A probe counts as accepted once it has taken so many times as long as a refusal, because answers may take minutes."""
 
@@ -112,9 +116,10 @@ class Breaker:
         self._refusals += 1
         if self._refusals == 1:
             self._refused_since, self._first_refused_sent = now, call.sent
+        soon = now - self._refused_since < LEAST_DRY and not least and (wait or 0.0) <= BELIEVED
         if call is self._probe:
             self.probes += 1
-        elif self._open or self._refusals < longest_row:
+        elif self._open or self._refusals < longest_row or soon:
             return
         if not self._open:
             self._open, self._down = True, bool(words)
@@ -196,7 +201,7 @@ class Limiter:
         self.most: int | None = None
         self._queue: list[tuple[bool, int, int, asyncio.Future[PacedCall]]] = []
         self._numbers = itertools.count()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self.waiting = self._backing_off = 0
 
     def another(self) -> Limiter:
@@ -246,11 +251,9 @@ class Limiter:
             self._requests.take(1, now)
             self._tokens.take(tokens, now)
             self.places.in_flight += 1
-            call = self.pacing.send(now, again=not fresh)
+            call = self.pacing.send(now)
             if self.breaker.dry_since is not None:
-                # While everything is refused, nothing can be learnt about the rate that follows.
                 self.breaker.send(call)
-                self.pacing.searching = True
             turn.set_result(call)
 
     def release(self, call: PacedCall) -> None:
@@ -258,7 +261,10 @@ class Limiter:
         self.pacing.drop(call)
         self.breaker.drop(call)
         self.places.release()
-        self._admit_more()
+        # A refused request first counts as backing off; otherwise a fresh one would take its place.
+        if self._timer:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_soon(self._admit_more)
 
     @contextmanager
     def backing_off(self) -> Iterator[None]:

@@ -21,9 +21,9 @@ ATTEMPTS = 6  # most calls for one request whose answers were lost or unreadable
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds to wait after such a failure, doubled for each further one, and the longest wait."""
 
-FIRST_PLAIN_WAIT, FIRST_PACED_WAIT, LONGEST_REFUSED_WAIT = 0.5, 0.1, 8.0
-"""Longest wait after a first refusal, doubled for each further one up to the last. Plain back-off has the values of the
-openai package; where calls are paced, a request waits only so that others are tried before it."""
+FIRST_PLAIN_WAIT, LONGEST_PLAIN_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
+"""Longest wait after a first refusal, doubled for each further one, and the limit: the openai package's values. Where
+calls are paced, a request waits at most PACED_WAIT, so that others are tried before it."""
 
 
 class Retries:
@@ -37,7 +37,7 @@ class Retries:
     def __init__(self, clock: Callable[[], float], patience: float) -> None:
         self._clock, self._patience = clock, patience
         self._deadline: float | None = None
-        self.refusals = self.failures = self.unreached = 0
+        self.refusals = self._doublings = self.failures = self.unreached = 0
 
     def wait_after(self, error: RateLimited | Transient, *, plain: bool, dry_since: float | None) -> float:
         """Return the seconds to wait before the next attempt.
@@ -53,8 +53,9 @@ class Retries:
             wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (self.failures - 1))
             return wait * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, not a secret
         told = getattr(error, "retry_after", None)
-        first = FIRST_PLAIN_WAIT if plain else FIRST_PACED_WAIT
-        wait = random.uniform(0.0, min(LONGEST_REFUSED_WAIT, first * 2.0 ** min(self.refusals, 10)))  # noqa: S311 - jitter, not a secret
+        doubled = min(LONGEST_PLAIN_WAIT, FIRST_PLAIN_WAIT * 2.0 ** min(self._doublings, 10))
+        wait = random.uniform(0.0, doubled if plain else PACED_WAIT)  # noqa: S311 - jitter, not a secret
+        self._doublings += plain
         self.refusals += 1
         wait = wait if told is None else told
         now = self._clock()

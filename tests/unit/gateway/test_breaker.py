@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.gateway.limiter import FIRST_PROBE, Breaker
+from evalsuite.gateway.limiter import FIRST_PROBE, LEAST_DRY, Breaker
 from evalsuite.gateway.pacing import LEAST_ROW, Pacing
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_t
     breaker = Breaker(clock)
     for _ in range(LEAST_ROW):
         breaker.note_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
+    assert breaker.next_try_in is None
+    clock.now += LEAST_DRY
+    breaker.note_refusal(call_at(clock.now), None, LEAST_ROW, "", 0.0)
     assert breaker.next_try_in == pytest.approx(FIRST_PROBE)
     for told, wait in ((None, 10.0), (30.0, 30.0)):
         clock.now = 150.0
