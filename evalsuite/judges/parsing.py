@@ -256,14 +256,7 @@ class AnswerForm(Generic[T]):
             parts += [boxed[0]] if boxed else []
         for part in parts:
             match = self._value.fullmatch(part)
-            # `Answer 1: it is short` describes the answer; `No: it is short` is a verdict.
-            heads = (
-                match
-                and self._pattern != YES_OR_NO.pattern
-                and match["why"]
-                and part[match.end("value") :].startswith(":")
-            )
-            if match and not heads and keeps_value(match, field.value):
+            if match and not _heads_remark(match) and keeps_value(match, field.value):
                 read = field.value.read(match["value"])
                 return [] if read is None else [(name, read)]
         return []
@@ -282,6 +275,11 @@ def keeps_value(match: re.Match[str], value: Value[Any]) -> bool:
     """Tell whether the reason after a value leaves the value unchanged."""
     why = match.groupdict().get("why")
     return why is None or not (HEDGE.match(why) or not value.fits_reason(why))
+
+
+def _heads_remark(match: re.Match[str]) -> bool:
+    """Tell whether a value heads a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
+    return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
 
 
 def _plain(label: str) -> str:
