@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
+TARGET_KINDS = "text, a finite number or a list of texts; metadata takes anything else"
 CANARY = "canary"
 """The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 
@@ -167,13 +168,23 @@ class Sample:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", str(self.id))
+        # Half a surrogate pair cannot be written to a file.
+        object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
+        if not is_target(self.target):
+            raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")
         if not isinstance(self.input, str):
-            if isinstance(self.input, Mapping) or not isinstance(self.input, Iterable):
+            if isinstance(self.input, Mapping | bytes) or not isinstance(self.input, Iterable):
                 raise TypeError(f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages")
             object.__setattr__(self, "input", tuple(map(as_message, self.input)))
         if not all(isinstance(value, str) for value in self.tags.values()):
             object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})
+
+
+def is_target(value: object) -> bool:
+    """Tell whether a record can hold a value as its target; an object outside JSON is kept as text."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return all(isinstance(text, str) for text in value)
+    return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
 
 
 def as_message(message: Message | Mapping[str, Any]) -> Message:

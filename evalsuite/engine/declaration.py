@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
@@ -116,6 +117,11 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         SettingsError: the declaration makes no sense.
     """
     _demand_plugin()
+    given: object = name
+    if not isinstance(given, str | Benchmark):
+        raise SettingsError("@benchmark needs arguments: write @benchmark('name', samples, solver=..., scorers=[...])")
+    if isinstance(samples, str | Path):
+        raise SettingsError(f"@benchmark({name!r}): samples is the path {str(samples)!r}; write load_samples(...)")
     if samples is not None and not isinstance(samples, Sequence):
         samples = SampleStream(samples)
     if canary:

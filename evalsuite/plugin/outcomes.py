@@ -221,7 +221,9 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         return
     # The names of our own exceptions and their modules are left out.
     is_ours = isinstance(raised.value, EvalsuiteError)
-    message = for_terminal(str(raised.value) if is_ours else raised.exconly(tryshort=True))
+    # A missing fixture's failure lists those that exist; the exception does not.
+    said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
+    message = for_terminal(said)
     file, line, _ = report.location
     test_file = str(item.path)
     entries = [entry for entry in raised.traceback if entry.frame.code.raw.co_filename == test_file]

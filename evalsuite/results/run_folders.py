@@ -197,7 +197,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
             "since it names a folder"
         )
     if name == LAST:
-        raise RunError(f"{name}: this word means the newest run; choose another name")
+        raise RunError(f"{name!r} is reserved for the newest run; choose another name")
     if is_run(reports / name):
         advice = otherwise or f"go on with it with --resume {name}, or choose another name"
         raise RunError(f"a run {name} is there already: {advice}")

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.core.types import Sample
+from evalsuite.core.types import TARGET_KINDS, Sample, is_target
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
@@ -113,13 +113,17 @@ class SampleFields:
             raise DatasetError(
                 path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
             )
+        target = None if self.target is None else _read_field(item, self.target, path, where)
+        if not is_target(target):
+            expected = f"{TARGET_KINDS}; target= also takes a function of the item"
+            raise DatasetError(path, where, f"the target {target!r:.80}", expected)
         used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
         metadata = [name for name in item if name not in used] if self.metadata is None else self.metadata
         try:
             return Sample(
                 identity,
                 question,
-                None if self.target is None else _read_field(item, self.target, path, where),
+                target,
                 _read_fields(item, self.tags, path, where),
                 _read_fields(item, metadata, path, where),
             )
@@ -233,11 +237,11 @@ def _read_yaml(file: Path) -> Iterator[SourceItem]:
 
 
 def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
-    lists = [inner for inner in value.values() if isinstance(inner, list)] if isinstance(value, Mapping) else [value]
-    if len(lists) != 1 or not isinstance(lists[0], list):
-        raise DatasetError(
-            str(file), "", f"{type(value).__name__} with {len(lists)} lists", "a list of objects, or an object with one"
-        )
+    candidates = value.values() if isinstance(value, Mapping) else [value]
+    lists = [inner for inner in candidates if isinstance(inner, list)]
+    if len(lists) != 1:
+        found = f"an object with {len(lists)} lists" if isinstance(value, Mapping) else f"{value!r:.60}"
+        raise DatasetError(str(file), "", found, "a list of objects, or an object with one list")
     for number, item in enumerate(lists[0], 1):
         yield f"item {number}", _check_item(item, file, f"item {number}")
 

@@ -42,6 +42,9 @@ def shown(result: pytest.RunResult) -> str:
         (["--model="], "names no model. A model is one of"),
         (["--model=function:app:echo", "--model", "gpt-4", "--resume=last"], "--resume continues the run of one model"),
         (["--model=function:app:echo", "--model", "gpt-4", "--run=../r"], "a run's name is letters"),
+        (["--run=last"], "'last' is reserved for the newest run"),
+        (["-o", "evalsuite_max_error_share=x"], "evalsuite_max_error_share: could not convert string to float: 'x'"),
+        (["--judge-model=function:nowhere:f"], "ERROR: model function:nowhere:f: ModuleNotFoundError"),
         (["--run="], "'': a run's name is letters"),
         (["--run=../escape"], "a run's name is letters"),
         ([f"--run={'x' * 300}"], "a run's name is letters"),
@@ -229,7 +232,15 @@ def test_what_is_no_sample_is_named(suite: Suite) -> None:
     assert "sample 1 is 'a', not a Sample" in shown(suite.run())
 
 
-@pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "'high'", "None"])
+def test_a_fixture_that_does_not_exist_is_named_beside_those_that_do(suite: Suite) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace("(scores", "(score"))
+    said = shown(suite.run())
+    assert "E   fixture 'score' not found" in said
+    assert re.search(r"available fixtures: .*scores", said)
+
+
+@pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "'high'", "None", "10**5000"])
 def test_a_score_that_is_no_finite_number_is_an_error(suite: Suite, value: str) -> None:
     file = suite.path / "test_capitals.py"
     file.write_text(file.read_text().replace("exact_match()]", f"lambda s, t: {{'odd': {value}}}]"))

@@ -94,6 +94,8 @@ def test_what_a_factory_raises_is_one_message_at_its_test(
         ),
         ("@benchmark('own', SAMPLES, epochs=1, at_least=2)", "at_least=2 must be between 1 and epochs=1"),
         ("@benchmark('Own', SAMPLES)", "a name is lower-case letters"),
+        ("@benchmark", "@benchmark needs arguments: write @benchmark('name', samples"),
+        ("@benchmark('own', 'own.csv')", "samples is the path 'own.csv'; write load_samples(...)"),
         ("@benchmark('own_one')", "no installed package offers a benchmark of this name; there are head_to_tail"),
     ],
 )

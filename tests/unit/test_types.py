@@ -56,10 +56,25 @@ def test_arguments_that_came_as_an_object_are_written_as_json() -> None:
     assert call.arguments == '{"a":"ü","b":1}'
 
 
-@pytest.mark.parametrize("wrong", [2, None, {"role": "user"}])
+@pytest.mark.parametrize("wrong", [2, None, {"role": "user"}, b"text"])
 def test_an_input_that_is_neither_text_nor_messages_is_named(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"input is .*; it must be text or messages"):
         Sample(id=1, input=wrong)
+
+
+@pytest.mark.parametrize("wrong", [True, float("nan"), float("inf"), {"a": 1}, [1, 2], [["a"]], [True]])
+def test_a_target_that_no_record_can_hold_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"sample '7': target is .*; it must be text, a finite number or a list"):
+        Sample(id=7, input="a", target=wrong)
+
+
+@pytest.mark.parametrize("target", [None, "", "a", 3, 0.5, 10**30, [], ["a", "b"], ("a",)])
+def test_a_target_is_kept(target: Any) -> None:
+    assert Sample(id=7, input="a", target=target).target == target
+
+
+def test_half_of_a_surrogate_pair_in_an_id_becomes_a_question_mark() -> None:
+    assert Sample(id="a\ud800ü", input="a").id == "a?ü"
 
 
 @pytest.mark.parametrize("mark", "\u202a\u202e\u2066\u2069\x1b\x07")

@@ -42,6 +42,13 @@ def test_a_name_that_names_nothing_is_answered_with_the_kinds_there_are(model: s
         open_backend(model)
 
 
+@pytest.mark.parametrize(("model", "near"), [("funtion:a:b", "function:a:b"), ("lokal:smollm2", "local:smollm2")])
+def test_a_misspelt_kind_of_model_is_not_sent_to_openai(model: str, near: str) -> None:
+    with pytest.raises(SettingsError, match=f"model {model}: no such kind of model; did you mean {near}"):
+        open_backend(model)
+    assert open_backend(model, "http://host/v1").identity == "openai http://host/v1"
+
+
 def test_a_replay_keeps_the_identity_and_refuses_every_call(once: Once) -> None:
     original = open_backend("function:a:b")
     replay = ReplayBackend(original, "nightly")
