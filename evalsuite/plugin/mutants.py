@@ -84,6 +84,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "marked": Mutant('half of the cases are marked slow, and -m "not slow" leaves them out', ("-m", "not slow")),
     "chosen": Mutant("one case is chosen by its node id"),
     "sharded": Mutant("one shard of two decides", ("--shard=1/2",)),
+    "excluded": Mutant("a conftest's hook leaves out half of the cases"),
     "emptied": Mutant("a test file is empty"),
     "moved": Mutant("a benchmark has another name"),
     "mistyped": Mutant("the gates name another metric"),
@@ -122,9 +123,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases, or rename the first case's benchmark."""
+    """Mark cases, leave them out, or rename the first case's benchmark."""
     fault = read_fault()
     cases = [(item, case) for item in items if (case := case_of(item)) is not None]
+    if fault and fault.mutant == "excluded":
+        excluded = {item for item, _ in cases[::2]}
+        items[:] = [item for item in items if item not in excluded]
     if fault and fault.mutant == "marked":
         for item, _ in cases[::2]:
             item.add_marker("slow")

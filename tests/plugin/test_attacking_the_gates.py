@@ -46,6 +46,7 @@ def test_a_strict_gate_and_a_baseline_notice_every_fault(baseline: Suite, capsys
     assert not find_green(told)
     assert "red (12): numbers.exact_match is not compared with base: scorers of 40" in told["flattered"]
     assert "red (12): gate numbers.exact_match >= 0.9: not decided: 20 of 40 cases" in told["marked"]
+    assert "not decided: 20 of 40 cases" in told["excluded"]
     assert "1/2 alone decides nothing" in told["sharded"]
 
 
@@ -53,7 +54,7 @@ def test_a_lax_gate_is_told(numbers: Suite, capsys: pytest.CaptureFixture[str]) 
     told = attack(numbers, capsys, 0.05)
     assert {"degraded", "flattered"} <= find_green(told)
     assert "raise their thresholds" in told["degraded"]
-    assert not {"marked", "chosen", "sharded", "moved", "mistyped", "killed"} & find_green(told)
+    assert not {"marked", "chosen", "excluded", "sharded", "moved", "mistyped", "killed"} & find_green(told)
 
 
 def test_a_red_run_and_a_run_without_answers_are_refused(numbers: Suite, capsys: pytest.CaptureFixture[str]) -> None:

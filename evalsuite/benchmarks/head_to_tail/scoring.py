@@ -110,8 +110,9 @@ def accepted_answers(sample: Sample) -> tuple[str, ...]:
 
 
 def answer_text(transcript: Transcript) -> str:
-    """Return the answer without a leading label."""
-    return _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
+    """Return the answer without invisible characters and a leading label."""
+    answer = transcript.answer.translate(_INVISIBLE)
+    return _LABEL.sub("", answer, count=1) if _LABEL.match(answer) else answer
 
 
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
@@ -169,8 +170,9 @@ _START = re.compile(
     r"|(?:it is|its) (?:not (?:publicly |widely )?(?:known|clear)|unclear|unknown)"
     r" (?:who|what|when|where|which|how|if)"
     r"|(?:ich |das )?weiß (?:ich |das |es )*(?:leider )?nicht|(?:je )?(?:ne )?sais pas|je lignore|(?:yo )?no (?:lo )?sé"
-    r"|(?:io )?non (?:lo )?so|(?:eu )?não sei|(?:ik )?weet (?:ik )?(?:het )?niet|(?:я )?не знаю)\b"
-    r"|(?:我)?不(?:知道|确定|確定)|(?:私は)?(?:分|わ)かりません|知りません"
+    r"|(?:io )?non (?:lo )?so|(?:eu )?não sei|(?:ik )?weet (?:ik )?(?:het )?niet|(?:я )?не знаю"
+    r"|(?:ja )?nie wiem|لا (?:أعرف|أعلم))\b"
+    r"|(?:我)?不(?:知道|确定|確定)|(?:私は)?(?:分|わ)かりません|知りません|(?:잘 )?(?:모르겠(?:습니다|어요)|모릅니다)"
 )
 # Words that announce an answer after "not sure".
 _ATTEMPT = re.compile(
@@ -245,6 +247,8 @@ _UNDIVIDED = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe"}
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")
+# Byte order mark, zero-width space, word joiner and soft hyphen.
+_INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b\u2060\u00ad"))
 _ARTICLE = re.compile(r"(?:the|an?) (?=\S)", re.IGNORECASE)
 _INVERTED = re.compile(r"(?P<rest>.+), (?P<article>the|an?)", re.IGNORECASE)
 _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
@@ -254,7 +258,7 @@ def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     """Return the answers and then their variants, which depend on the question, without repetition."""
     persons = asks_for_person(question)
     # Files of other systems hold decomposed accents, no-break spaces and Unicode's line separators in names.
-    cleaned = [" ".join(unicodedata.normalize("NFC", answer).split()) for answer in answers]
+    cleaned = [" ".join(unicodedata.normalize("NFC", answer).translate(_INVISIBLE).split()) for answer in answers]
     texts: dict[str, None] = dict.fromkeys([*answers, *cleaned])
     for answer in cleaned:
         texts.update(dict.fromkeys(_list_variants(answer, question, persons=persons)))

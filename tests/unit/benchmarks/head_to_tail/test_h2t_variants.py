@@ -40,6 +40,8 @@ LENGTH = "How long is it (in minutes)?"
         ("Émile Zola", WHO, "E\u0301mile\u00a0Zola"),
         ("Matrix,\u00a0The", WHAT, "The Matrix"),
         ("First\u2028Second", WHAT, "First Second"),
+        ("\ufeffEmma", WHAT, "Emma"),
+        ("Emma\u200b Woodhouse", WHAT, "Emma Woodhouse"),
         ("16\u00a0July\u00a01990", "When was she born?", "1990-07-16"),
         ("The Matrix", WHAT, "Matrix"),
         ("Matrix, The", WHAT, "The Matrix"),
