@@ -70,6 +70,13 @@ def answer(messages):
 """
 
 
+def write_suite(folder: Path) -> None:
+    """Write the suite and the scripted model."""
+    (folder / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
+    (folder / "test_bits.py").write_text(SUITE)
+    (folder / "scripted.py").write_text(MODEL)
+
+
 def ask(folder: Path, name: str, workers: int, given: dict[str, str]) -> Run:
     """Ask a scripted model in a session of pytest, and read the run."""
     command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", f"-n{workers}", f"--run={name}"]
@@ -95,9 +102,7 @@ def measure(shape: str, times: int, workers: int, seed: int) -> Iterator[tuple[i
     """Yield per number of metrics the share of equal models called worse, the loss to see, and how often it is seen."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
-        (folder / "test_bits.py").write_text(SUITE)
-        (folder / "scripted.py").write_text(MODEL)
+        write_suite(folder)
         given = {"SIZES": str(SHAPES[shape]), "TIMES": str(times), "SEED": f"{shape} {seed}", "LOSS": "0"}
         baseline, equal = (ask(folder, role, workers, given) for role in ("base", "equal"))
         claims = [claim for _, claim in compare(baseline, equal, 1) if math.isfinite(claim)]
