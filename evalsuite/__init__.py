@@ -8,8 +8,8 @@
     def test_capitals(scores):
         assert scores["exact_match"] == 1.0
 
-The names are declared in `__init__.pyi` and imported on first use, because an idle plugin must cost a test suite
-nothing. Everything else has a namespace: `solvers`, `scorers`, `judges`, `tools`, `applications`, `content`, `models`,
+The names are declared in `__init__.pyi` and imported on first use, so that an idle plugin does not slow down a test
+suite. All other names are in namespaces: `solvers`, `scorers`, `judges`, `tools`, `applications`, `content`, `models`,
 `case_metrics`, `reports`, `results`, `protocols`, `errors`, `metrics`, `stats`, `sandbox`.
 """
 
@@ -36,7 +36,7 @@ _MOVED = {
     "solvers": "application conversation functions interleaved program_of_thought react",
     "tools": "McpServer Persona Scripted World tool",
 }
-"""Names that were at top level before they had a namespace; they keep working, with a warning."""
+"""Former top-level names, by the namespace that now contains them; the former names work with a warning."""
 _RENAMED = {"calls": "scorers.tool_calls", "functions": "solvers.tool_loop"}
 __getattr__, __dir__, __all__ = attach_names(
     __name__,

@@ -33,17 +33,17 @@ def _measure_labels(function: Callable[[Sequence[str], Sequence[str]], float], t
 
 
 def macro_f1() -> CaseMetric:
-    """Make `macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
+    """Make `macro_f1`: the unweighted mean of the labels' F1, in [0, 1]; the scorer `one_of` reads the labels."""
     return CaseMetric("macro_f1", partial(_measure_labels, classification.macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
-    """Make `micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
+    """Make `micro_f1`: the F1 over all labels together, in [0, 1]; the scorer `one_of` reads the labels."""
     return CaseMetric("micro_f1", partial(_measure_labels, classification.micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:
-    """Make `labels_confused`: the share of cases with another label than the target's, with a matrix in the report.
+    """Make `labels_confused`: the share of cases whose label differs from the target; the report shows a matrix.
 
     Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
     no label.
@@ -60,7 +60,7 @@ def _compute_share_confused(tally: Tally) -> Estimate | None:
 
 
 def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
-    """Count how often each target met each label; the empty label is last, if it occurs."""
+    """Count the cases per pair of target and label; the empty label, if it occurs, has the last column."""
     targets, labels = _read_labels(tally)
     rows = sorted(set(targets) | set(labels) - {""})
     columns = [*rows, *([""] if "" in labels else [])]
@@ -83,7 +83,7 @@ def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
 
 
 def _demand_names(metric: str, *scores: object) -> None:
-    """Refuse numbers, which the function of the same name or kind in `stats` and `metrics` takes."""
+    """Refuse numbers, because only the functions of similar names in `stats` and `metrics` take numbers."""
     for score in scores:
         if not isinstance(score, str):
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""The command `evalsuite`: a table of its commands and their forms, which functions in `commands/` carry out."""
+"""The command `evalsuite`: a table of its commands and their forms. Functions in `commands/` implement the forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class CommandForm(NamedTuple):
     """One form of a command."""
 
-    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; the command's earlier name.
+    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; also the command's former name.
     summary: str  # What the command does, in one line.
     takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
@@ -128,11 +128,11 @@ EARLIER = {"verify-benchmark": "score benchmark"} | {
     for word, form in forms.items()
     if form.name not in COMMANDS
 }
-"""The present names of commands by their earlier names, which keep working."""
+"""Present command names by former names; the former names still work."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; evalsuite's own errors are one message and status 2."""
+    """Run one command; report one of evalsuite's own errors as one message and exit status 2."""
     _escape_unencodable_characters()
     options = parse(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -202,7 +202,7 @@ def _make_overview() -> argparse.ArgumentParser:
 
 
 def _escape_unencodable_characters() -> None:
-    """Write characters that the output's encoding lacks (LANG=C, cp1252) as escapes, which would else be errors."""
+    """Write characters that the output's encoding lacks (LANG=C, cp1252) as escapes instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,16 +1,16 @@
-"""The place of a benchmark's declaration, and the search for its code when a run is read.
+"""Describe where a benchmark was declared, and find its code when a run is read.
 
-Scores can be tallied without the benchmark's code. Its report, derived metrics, primary metric and title need
-the code. So each record names the place of the declaration, in one of two forms:
+Scores can be tallied without the benchmark's code, but its report, derived metrics, primary metric and title need
+the code. So each record stores where the benchmark was declared, in one of two forms:
 
-    proverbs.benchmark:PROVERBS            offered by an installed package (or shipped), see `entry_points`
+    proverbs.benchmark:PROVERBS            registered by evalsuite or an installed package, see `entry_points`
     cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`
 
 A run's folder may come from anywhere, so it never decides what is imported. From an installed package, only
 the object that the package registers under the benchmark's name is loaded. A test file is imported only if it
-meets five conditions: the user names it or its folder (`--code`), it lies below the user's root directory, it lies
-in no folder that is a run or holds runs, it is named like a test file, and its source declares a benchmark in the
-named function. Declarations made by the current session's own workers are not checked.
+meets five conditions: the user names it or its folder (`--code`), it lies below the user's root directory, it does not
+lie in a run's folder or in a folder that contains runs, it is named like a test file, and its source declares a
+benchmark in the named function. Declarations made by the current session's own workers are not checked.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ being_imported: list[Path] = []
 
 started_sessions: list[str] = []  # root directories of this process's pytest sessions that have loaded the plugin
 TEST_FILES = ("test_*.py", "*_test.py")
-RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # each of these makes a folder a run's
+RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # a folder that contains any of these is a run's folder
 
 
 def is_run(folder: Path) -> bool:
@@ -60,13 +60,13 @@ def _is_file(path: Path) -> bool:
 
 
 def _lies_among_runs(path: Path, root: Path) -> bool:
-    """Tell whether a path is or lies in a run's folder, or in a folder below the root directory that holds runs."""
+    """Tell whether a path is or lies in a run's folder, or a folder with runs that is below the root directory."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run(folder) or any(map(is_run, folder.iterdir())) for folder in folders)
 
 
 def is_of_suite(path: Path, root: Path) -> bool:
-    """Tell whether a path that a run names lies below the root directory and did not come with runs."""
+    """Tell whether a path that a run names lies below the root directory, but not in a folder of runs."""
     path, root = path.resolve(), root.resolve()
     return path.is_relative_to(root) and not _lies_among_runs(path, root)
 
@@ -74,7 +74,7 @@ def is_of_suite(path: Path, root: Path) -> bool:
 def place_of(benchmark: Benchmark, nodeid: str) -> str:
     """Describe where a benchmark was declared, in the form that records store.
 
-    The text is empty if it would only repeat what the record already contains.
+    The text is empty if records can be read without the benchmark's code.
     """
     plain = benchmark.title == benchmark.name and benchmark.primary is None
     if plain and benchmark.report is None and not benchmark.derived:
@@ -94,7 +94,7 @@ class Declarations:
     code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Find a benchmark, or the reason why its code is missing; None and "" if it was declared without code."""
+        """Return a record's benchmark, or None and the reason why its code is missing ("" if no code is needed)."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
@@ -107,7 +107,7 @@ class Declarations:
         return declared, ""
 
     def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
-        """Find the arguments that a test file passes to a benchmark; empty if its code is missing."""
+        """Find the arguments that a test file passes to a benchmark; return no arguments if the code is missing."""
         try:
             declaration = self._from_test(place) if "::" in place else None
         except SettingsError:

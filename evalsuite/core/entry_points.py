@@ -1,6 +1,6 @@
-"""Find benchmarks and model backends by name, in evalsuite and in installed packages; keep older names working.
+"""Find benchmarks and model backends by name, in evalsuite and in installed packages; resolve former names.
 
-A package registers its own as entry points, in the same form as the table below:
+A package registers its own benchmarks and backends as entry points, in the same form as the table `SHIPPED`:
 
     [project.entry-points."evalsuite.benchmarks"]
     proverbs = "proverbs.benchmark:PROVERBS"        # a `Benchmark`; @benchmark("proverbs") finds it
@@ -48,11 +48,11 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
         "function": "evalsuite.models.function:FunctionBackend",
     },
 }
-"""Found without scanning the installed packages, so they also work from a source tree."""
+"""Import targets of evalsuite's own names. They also work from a source tree, because no packages are scanned."""
 
 
 def find_target(group: Group, name: str) -> str | None:
-    """Find the import target `package.module:NAME` of a name; None if no package registers it."""
+    """Find the import target `package.module:NAME` of a name; return None if no package registers the name."""
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
     targets = _list_installed(group).get(name, ())
@@ -97,7 +97,7 @@ def attach_names(
     """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are declared in its stub file.
 
     Args:
-        renamed: the new place of each older name, relative to the package.
+        renamed: the present path of each former name, relative to the package.
     """
     find, listed, names = lazy_loader.attach_stub(package, file)
 

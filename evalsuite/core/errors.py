@@ -2,25 +2,25 @@
 
     EvalsuiteError
     ├── SettingsError             an option, a gate or a declaration makes no sense
-    ├── DatasetError              a file of samples cannot be read as what it should be
+    ├── DatasetError              a file of samples does not contain what it should
     ├── RunError                  a run's folder is missing or damaged, or cannot be written
     ├── InternalError             evalsuite itself failed: a mistake in its code
     ├── ModelError                a model call failed for good
-    │   ├── BackendUnavailable    the model cannot be spoken to at all: extra, key or server missing
-    │   ├── RequestRefused        the server says that this request can never succeed
-    │   ├── CallFailed            retries are used up
-    │   ├── SpendLimitReached     the next call would pass --max-cost
+    │   ├── BackendUnavailable    the model cannot be reached at all: extra, key or server missing
+    │   ├── RequestRefused        the server rejected the request for good
+    │   ├── CallFailed            every retry failed
+    │   ├── SpendLimitReached     the next call would exceed --max-cost
     │   ├── ReplayMiss            a replayed run does not hold this completion
-    │   └── Detached              the answer is waited for in a batch, by a later session
+    │   └── Detached              the request is in a batch, whose answer a later session reads
     ├── SolverError               a solver returned something that is not an answer, or an application failed
     ├── JudgeError                a judge's answers could not be parsed
     ├── ScoringError              a scorer crashed, or a score is unknown or not a number
-    ├── ToolError                 a tool could not be run at all (not: the tool failed)
-    └── SandboxError              a program could not be run (not: the program failed)
-        └── SandboxUnavailable    no sandbox is to be had on this machine
+    ├── ToolError                 a tool could not be run at all (a tool that fails gives an observation)
+    └── SandboxError              a program could not be run (a program that fails gives an `Execution.error`)
+        └── SandboxUnavailable    this machine offers no sandbox
 
-Each message says what failed, on which value, why, and what to do. Exceptions of other libraries are
-mapped to these where they come in, with `raise ... from`.
+Each message says what failed, on which value, why, and what to do. Code that calls another library converts the
+library's exceptions to these with `raise ... from`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class EvalsuiteError(Exception):
-    """Base of all. Shown to the user as its message alone, without a traceback."""
+    """Base class of evalsuite's exceptions. The user sees the message alone, without a traceback."""
 
 
 class SettingsError(EvalsuiteError):
@@ -42,11 +42,11 @@ class SettingsError(EvalsuiteError):
 
 
 class DatasetError(EvalsuiteError):
-    """The contents of a file of samples are not what they should be.
+    """A file of samples does not contain what it should.
 
     Args:
         path: the file.
-        where: line, record or key within it; empty for the whole file.
+        where: line, record or key within the file; empty for the whole file.
         found: what the file contains there.
         expected: what the file should contain there.
     """
@@ -72,7 +72,7 @@ class InternalError(EvalsuiteError):
 
 
 NEVER_EXCUSED = frozenset({RunError.__name__, InternalError.__name__})
-"""Causes of errors that are unrelated to the model, judge or suite, so no tolerated share of errors covers them."""
+"""Causes of errors that no tolerated share of errors covers, because they are unrelated to model, judge and suite."""
 
 
 class ModelError(EvalsuiteError):
@@ -92,7 +92,7 @@ class CallFailed(ModelError):  # noqa: N818
 
 
 class SpendLimitReached(ModelError):  # noqa: N818
-    """The next call would pass the spend limit."""
+    """The next call would exceed the spend limit."""
 
 
 class ReplayMiss(ModelError):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Check keyword arguments that are passed on: unknown names are refused where the user wrote them.
+"""Check keyword arguments that are passed on, so that an unknown name raises an error where the user wrote the name.
 
 Solvers, judges and benchmarks take generation parameters beside their own arguments. A misspelt name would
 reach the model's server, which would ignore it or refuse every call. So only these names are accepted:

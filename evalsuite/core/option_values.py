@@ -1,4 +1,4 @@
-"""Options, and how their values are written on the command line and in ini files."""
+"""Options, and the syntax of their values on the command line and in ini files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Option:
     kind: type[str | int | float | bool] = str  # Type of the value, or of each value if the option may be repeated.
     repeat: bool = False  # Whether the option may be given several times; the values form a tuple.
     least: float = 0  # The smallest number that is allowed.
-    per_project: bool = False  # Whether it is an ini key without an option, because a project gives it once.
+    per_project: bool = False  # Whether the setting is only an ini key, because a project sets it once.
     kept: bool = True  # Whether a resumed or replayed run keeps the earlier run's value.
-    now: str = ""  # The option that has replaced this one, which still works.
+    now: str = ""  # The option that replaces this deprecated option.
     name: str = ""  # The setting's name, filled in from the field.
 
     @property
@@ -42,7 +42,7 @@ class Option:
 
 
 def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """Declare a field of `Settings` as an option; the default's type is the value's, and a tuple may be repeated."""
+    """Declare a field of `Settings` as an option of the default's type; with a tuple, the option may be repeated."""
     kind = type(default) if isinstance(default, int | float) else str
     option = Option(help, metavar, repeat=isinstance(default, tuple), **{"kind": kind, **more})
     return field(default=default, metadata={"option": option})
@@ -54,7 +54,7 @@ def switch(help: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
 
 
 def is_given(value: Any) -> bool:
-    """Tell whether the user gave a value; None, False and empty values mean that they did not."""
+    """Tell whether the user gave a value; None, False and empty sequences count as not given."""
     # Truthiness would be wrong here: a spend limit of 0 is a value.
     return not (value is None or value is False or value in ((), []))
 
@@ -101,7 +101,7 @@ NO_WORSE_THAN = r"no\s+worse\s+than\s+(?P<than>\S+)"
 
 
 def parse_baselines(gates: Iterable[str]) -> list[str]:
-    """List the baselines that gates name; `baseline` stands for those that `--baseline` names."""
+    """List the baselines that gates name, without the word `baseline`, which means those of `--baseline`."""
     found = (re.search(NO_WORSE_THAN, gate) for gate in gates)
     return [match["than"] for match in found if match and match["than"] != "baseline"]
 

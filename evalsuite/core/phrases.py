@@ -11,7 +11,7 @@ def number_of(count: int, noun: str) -> str:
 
 
 def note_estimates(estimated: int, calls: int) -> str:
-    """Say how many of some calls have estimated tokens; empty if none has."""
+    """State how many calls have estimated token counts; return an empty text if no call has."""
     share = f"{estimated:,} of {number_of(calls, 'call')}"
     return f"tokens estimated in {share}, because the server did not count them" if estimated else ""
 
@@ -45,7 +45,7 @@ def ends_of_line(line: str, longest: int) -> str:
 def both_ends(text: str, longest: int) -> str:
     """Keep two thirds of `longest` characters from a text's beginning and one third from its end.
 
-    A line between the two parts tells the number of missing characters.
+    A line between the two parts states the number of missing characters.
     """
     if len(text) <= longest:
         return text

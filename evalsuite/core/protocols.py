@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """A model as solvers and scorers use it: every call goes through the run's single gateway.
+    """The interface to a model for solvers and scorers; every call goes through the run's single gateway.
 
-    Each handle belongs to one case and counts the case's usage.
+    Each instance belongs to one case and counts the case's usage.
     """
 
     @property
@@ -26,7 +26,7 @@ class Model(Protocol):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Generation parameters that the user set for the whole run; they take precedence over a call's own."""
+        """Generation parameters that the user set for the whole run; they take precedence over those of a call."""
 
     async def chat(
         self,
@@ -53,7 +53,7 @@ class Model(Protocol):
         Args:
             name: the model as the user names it.
             base_url: the model's address, if not the backend's usual one.
-            epoch: the repetition that its requests belong to; None keeps the case's epoch. A simulated tool
+            epoch: the repetition that the requests belong to; None keeps the case's epoch. A simulated tool
                 uses epoch 1 for every case, so that the same call gets the same answer.
         """
 
@@ -62,9 +62,9 @@ class Solver(Protocol):
     """Turns a sample into a transcript. Any async function with this signature is a solver.
 
     A solver may have these optional parts. `async def aclose()` is called at the end of the run, to close
-    resources. `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if it needs
-    none; a scorer may have this method, too. The sandbox is tried before the run's first call. A mapping
-    `tags` is added to all cases of a solver that changes them, for example by injecting faults.
+    resources. `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if the sample needs
+    no sandbox; a scorer may have this method, too. The sandbox is tried before the run's first call. A solver that
+    changes its cases, for example by injecting faults, has a mapping `tags` that is added to the tags of all cases.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -90,7 +90,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class JudgedScorer(Protocol):
-    """Scores with the help of a judge; recognised by its method `judged`."""
+    """A scorer that calls a judge; evalsuite recognises it by its method `judged`."""
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Score one transcript with the judge's help."""
@@ -98,7 +98,7 @@ class JudgedScorer(Protocol):
 
 @runtime_checkable
 class ModelScorer(Protocol):
-    """Scores with the help of another model, called through `model.peer`; recognised by its method `scored`."""
+    """A scorer that calls another model through `model.peer`; evalsuite recognises it by its method `scored`."""
 
     def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
         """Score one transcript; `model` is the model under test."""
@@ -152,12 +152,12 @@ class Benchmark:
         modes: names of the modes, each with a description of one line.
         default_modes: modes that run without `--mode`.
         report: makes the benchmark's section for one run, or for several runs side by side.
-        primary: the main metric for overviews and for ranking cases, higher being better; None selects the
+        primary: the main metric for overviews and for ranking cases, where higher is better; None selects the
             first score.
         derived: metrics that are not means over cases (a kappa, a correlation) by name; gates and tables use
             them.
-        metrics: range and direction of scores and derived metrics, by name or pattern (`accuracy*`), beyond
-            what the scorers declare.
+        metrics: range and direction of scores and derived metrics that the scorers do not declare, by name or
+            pattern (`accuracy*`).
     """
 
     name: str

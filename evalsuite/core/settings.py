@@ -1,4 +1,4 @@
-"""One table of options; the command line, the ini keys and the run's own record of them are made from it."""
+"""The table of options, from which the command line, the ini keys and the run's stored settings are made."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ class Settings:
         per_project=True,
     )
     command_gate: tuple[str, ...] = field(default=(), compare=False)
-    """Gates of the command line, which a resumed run keeps; it reads those of the ini file anew."""
+    """Gates of the command line. A resumed run keeps them, but reads the gates of the ini file again."""
     given: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the settings that the user gave; the others have their defaults."""
 
@@ -316,12 +316,12 @@ class Settings:
 
     @property
     def model_params(self) -> dict[str, Any]:
-        """`model_param`, parsed: numbers, true, false and null as in JSON, anything else as text."""
+        """The values of `model_param`: numbers, true, false and null are read as JSON, anything else as text."""
         return dict(parse_parameter("--model-param", text) for text in self.model_param)
 
     @property
     def judge_params(self) -> dict[str, Any]:
-        """`judge_param`, parsed like `model_params`."""
+        """The values of `judge_param`, read like `model_params`."""
         return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
@@ -361,13 +361,13 @@ def take_over(settings: Settings, earlier: Settings) -> Settings:
         option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
     if not is_decided_otherwise:
-        # The ini file gives gates to every run, so the line above does not restore those of the earlier command.
+        # The ini file gives gates to every run, so the lines above do not restore the gates of the earlier command.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)
 
 
-MOST_EPOCHS = 5  # with --until-decided, where --epochs does not say
+MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
@@ -380,7 +380,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
         )
     if "until_decided" in given and "max_cost" not in given:
-        # Without a spend limit, nothing would end a run whose gates stay open; it ends with the planned cases.
+        # Without a spend limit, a run with undecided gates would never end, so it ends after the planned cases.
         given["stop_when_decided"] = given.pop("until_decided")
     given |= {"model": f"answers:{given['answers']}"} if "answers" in given else {}
     settings = Settings(**given | _derive(given), given=frozenset(given))
@@ -407,7 +407,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Derive settings from others: the epochs of --until-decided, and what gates say."""
+    """Derive settings from others: the epochs of --until-decided, the gates of a run and the baselines they name."""
     derived: dict[str, Any] = {}
     if "until_decided" in given and "epochs" not in given:
         derived["epochs"] = MOST_EPOCHS
@@ -430,7 +430,7 @@ def _check_comparison(settings: Settings) -> None:
 
 
 def check_batch(settings: Settings) -> None:
-    """Check that --batch and its related options agree."""
+    """Check that --batch and its related options are consistent."""
     if settings.detach and not settings.batch:
         raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
     if settings.batch and settings.gateway:

@@ -1,6 +1,6 @@
 """Core data types.
 
-Everything here is built of plain JSON types, so that it can cross processes and be kept in a file.
+All types consist of plain JSON types, so that they can be sent to other processes and stored in files.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CANARY = "canary"
 ASSERTS = "asserts"  # The fact that tells whether a case's test may fail; without the fact, the test may fail.
 SIGNATURES = "judge_signatures"  # The fact that holds the signature of each judged score.
 COUNTED_APART = "_cannot_tell"
-"""Ends the name of the metric that counts, with 1.0 and 0.0, the cases on which the judge could not tell."""
+"""Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """The lower bound of a number, as pydantic reads it; annotated_types' own takes longer to import."""
+    """The lower bound of a number, as pydantic reads it; the class of `annotated_types` takes longer to import."""
 
     least: int
 
@@ -49,10 +49,10 @@ AS_WRITTEN = {"strict": True, "allow_inf_nan": False}
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model asks for through the native function-calling protocol.
+    """A call that a model requests through the native function-calling protocol.
 
     Attributes:
-        id: the caller's name for this call; the tool's answer repeats it.
+        id: the call's identifier; the tool's answer repeats it.
         name: the tool's name as the model wrote it, which need not be the name of a tool.
         arguments: the arguments as the model wrote them, which should be a JSON object.
     """
@@ -76,12 +76,12 @@ class Message:
     """One message of a conversation, in the roles of the OpenAI chat format.
 
     Attributes:
-        role: who speaks.
-        content: the message as text; of several parts, the text among them.
-        tool_calls: what an assistant calls.
-        tool_call_id: which call a tool's message answers.
-        parts: content that is more than one text: plain text, and what `image`, `audio` and `file` make, or
-            any other part in the OpenAI format. Empty where `content` says all.
+        role: the sender's role.
+        content: the message's text; if the message has several parts, the text among them.
+        tool_calls: the calls that an assistant requests.
+        tool_call_id: the id of the call that a tool's message answers.
+        parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any
+            other part in the OpenAI format. Empty if `content` is the whole message.
         extra: further fields of the OpenAI format (`name`, `refusal`), sent as they are.
     """
 
@@ -105,7 +105,7 @@ class Message:
         """Read a message in the OpenAI chat format.
 
         Raises:
-            KeyError: it has no role, or a call names no function.
+            KeyError: the message has no role, or a call does not name a function.
         """
         content = plain.get("content") or ""
         return cls(
@@ -145,7 +145,7 @@ class Sample:
     Attributes:
         id: unique within the benchmark, short, stable; it becomes part of the case's id. A number becomes text.
         input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
-        target: the right answer, or several acceptable ones; None where there is none to compare with.
+        target: the right answer, or several acceptable answers; None if there is no answer to compare with.
         tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
         metadata: anything else that a solver or scorer needs; plain JSON data.
     """
@@ -181,7 +181,7 @@ class Sample:
 
 
 def is_target(value: object) -> bool:
-    """Tell whether a record can hold a value as its target; an object outside JSON is kept as text."""
+    """Tell whether a record can hold a value as its target; an object of a type that JSON lacks is kept as text."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return all(isinstance(text, str) for text in value)
     return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
@@ -200,11 +200,11 @@ class Usage:
         calls: number of completions.
         prompt_tokens: tokens read.
         completion_tokens: tokens written, reasoning included.
-        cost: US dollars; 0.0 where the model is free or its price is not known.
-        estimated: calls among them whose tokens are an estimate, as the server did not count them.
+        cost: US dollars; 0.0 if the model is free or its price is unknown.
+        estimated: calls whose numbers of tokens are estimates, because the server did not count the tokens.
         cached_tokens: tokens among `prompt_tokens` that the server read from its cache.
         cache_write_tokens: tokens among `prompt_tokens` that the server wrote into its cache.
-        reasoning_tokens: tokens among `completion_tokens` of reasoning.
+        reasoning_tokens: tokens of reasoning among `completion_tokens`.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
@@ -238,10 +238,10 @@ class Request:
         model: the model as the user names it (`gpt-4`, `local:smollm2`, `function:app:answer`).
         messages: the conversation so far.
         params: generation parameters by their OpenAI names (`max_tokens`, `temperature`, `logprobs`, ...).
-        tools: documents of the tools on offer, in the OpenAI format.
-        base_url: where the model is served, if not at the backend's usual place.
-        epoch: which repetition of the case asks, from 1; repetitions are different requests.
-        draw: which case asks, and the ordinal of this content within it; empty if equal requests share one answer.
+        tools: descriptions of the available tools, in the OpenAI format.
+        base_url: the model's address, if not the backend's usual one.
+        epoch: the case's repetition, from 1; requests of different repetitions are different.
+        draw: the case, and the request's number among its equal requests; empty if equal requests share one answer.
     """
 
     model: str
@@ -276,14 +276,14 @@ class Completion:
 
     Attributes:
         text: the answer without reasoning.
-        reasoning: what a reasoning model thought first, kept apart from the answer.
-        tool_calls: calls asked for through the native protocol.
-        finish_reason: `stop`, `length`, `tool_calls` or what else the server says.
+        reasoning: the text that a reasoning model wrote before its answer.
+        tool_calls: calls requested through the native protocol.
+        finish_reason: `stop`, `length`, `tool_calls` or another value from the server.
         usage: tokens and cost of this completion when it was made.
-        logprobs: one entry a generated token, where the backend gives them; else None.
-        embeddings: of an embedding request, a vector a text, in the form of `vectors.encode_vector`.
-        facts: what an application returned beside its answer (the passages that it found), as plain data.
-        response: of the Responses API, the server's id, status and output items.
+        logprobs: one entry per generated token; None if the backend sends none.
+        embeddings: the vectors of an embedding request, one per text, in the form of `vectors.encode_vector`.
+        facts: data that an application returned beside its answer (such as the passages that it found), as plain data.
+        response: the server's id, status and output items, if the model was called through the Responses API.
         seconds: time from sending the request to the answer; 0 if unknown.
     """
 
@@ -301,13 +301,13 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Everything that was said and run for one sample, and the final answer.
+    """All messages, programs and tool calls for one sample, and the final answer.
 
     Attributes:
-        answer: what is scored.
+        answer: the answer that is scored.
         messages: the conversation, the model's own messages included.
         reasoning: the reasoning behind the last answer, if the model gave any.
-        events: programs run, tools called: plain JSON objects, each with a `kind`.
+        events: programs and tool calls that were run, as plain JSON objects, each with a `kind`.
         facts: small plain data that reports group or count by (turns taken, reason for ending).
     """
 
@@ -321,24 +321,24 @@ class Transcript:
 
 
 CHANGES = "state_changes"
-"""The fact with the differences of a world's large state from its initial state; a record has it in place of the fact
-`state`."""
+"""The fact that lists how a world's state differs from its initial state. If the state is large, a record stores this
+fact instead of `state`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A score's range, unit and direction.
 
-    A scorer declares its scores in an attribute `metrics`, all of them or none; a benchmark those of its scorers and
-    its derived ones in `Benchmark.metrics`, both by name. If every scorer declares its scores, a gate on another name
-    is refused before the model is asked.
+    A scorer declares all of its scores or none, by name, in an attribute `metrics`. `Benchmark.metrics` declares
+    further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
+    the model is called.
 
-    The loss that matters is a share of the range (0.02), and intervals stay within the range. Without one, a score
-    that is not 0 or 1 is compared with a baseline only where a gate says which loss would matter.
+    The loss that matters is a share of the range (0.02), and confidence intervals stay within it. Without a range, a
+    score with values other than 0 and 1 is compared with a baseline only if a gate states the loss that matters.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
-        better: the direction that is an improvement, where no gate says.
+        better: the direction of improvement, unless a gate states it.
 
     Raises:
         ValueError: the range is empty, or the direction is unknown.
@@ -361,14 +361,14 @@ SHARE = Metric(range=(0.0, 1.0))  # a score from 0 to 1; higher is better
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score with an explanation for readers; without one, a plain float suffices.
+    """A score with an explanation for readers; a score without an explanation can be a plain float.
 
     Attributes:
-        value: finite.
-        note: one line: why this value.
+        value: the score, a finite number.
+        note: one line that explains the value.
         facts: small plain data that reports group or count by.
-        log: long plain data to read: a judge's words, a debate.
-        signature: one line that says how a judge made the value, to be cited with it; empty without a judge.
+        log: long plain data for readers, such as a judge's answer or a debate.
+        signature: one line that states how a judge made the value, to be cited with the value; empty without a judge.
     """
 
     value: float
@@ -388,29 +388,29 @@ class Record:
         sample: the sample's id.
         epoch: repetition, from 1.
         model: the model as the user names it.
-        outcome: `error` is never a score and never a pass.
-        source: where the samples came from, in words (`shipped samples`, `head_to_tail.json`).
-        declared: where the benchmark was declared, see `declarations`; empty where its records say all.
+        outcome: the case's outcome; `error` counts neither as a score nor as a pass.
+        source: the origin of the samples as text (`shipped samples`, `head_to_tail.json`).
+        declared: where the benchmark was declared, see `declarations`; empty if reading the record needs no code.
         scores: finite numbers by metric name.
-        error: one message, where the outcome is `error` or `failed`; else None.
-        cause: for an error the kind of error, to group by; else None.
+        error: one message, if the outcome is `error` or `failed`; else None.
+        cause: the kind of error, for grouping; None without an error.
         excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `quarantine`,
             `xfail`); else None.
-        notes: a scorer's words by metric name.
+        notes: explanations from scorers, by metric name.
         facts: small plain data of transcript and scores.
-        usage: what all calls of the case took, the judge's and the simulator's included.
+        usage: the usage of all calls of the case, including those of the judge and the simulator.
         judge_usage: the judge's part of `usage`.
-        simulator_usage: the part of `usage` that models took which played users or tools.
+        simulator_usage: the part of `usage` by models that simulated users or tools.
         seconds: wall time of solving and scoring.
-        solving_seconds: time until the answer was complete, without the time in which calls waited to be sent.
+        solving_seconds: time until the answer was complete, without the time for which calls waited to be sent.
         input: the sample's input as text.
-        target: what was expected.
-        transcript: see `Transcript`; None where solving failed.
+        target: the expected answer.
+        transcript: see `Transcript`; None if solving failed.
         logs: long plain data of scorers, by metric name.
-        fingerprints: 16 hexadecimal digits each, equal where two records come from the same thing: `input` and
+        fingerprints: 16 hexadecimal digits each, equal if two records were made from the same thing: `input` and
             `target` of the sample, `model`, `judge` and `user` with address and parameters, `scorers` with versions,
-            `programs` (Python and packages, where the model writes programs), `prompt` (messages and tools) and
-            `params` of the case's first request, `requests` for all of them.
+            `programs` (Python and packages, if the model writes programs), `prompt` (messages and tools) and
+            `params` of the case's first request, `requests` for all requests of the case.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN

@@ -24,7 +24,7 @@ def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
 
 
 def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
-    """Return the plain mean of the labels' F1, in [0, 1]."""
+    """Return the unweighted mean of the labels' F1, in [0, 1]."""
     scores = label_f1(targets, labels)
     if not scores:
         raise ValueError("macro F1 of no labels is not defined")

@@ -1,4 +1,4 @@
-"""Compute text metrics by neural models (BERTScore, BARTScore, BLEURT), each with a model folder that the user names.
+"""Compute text metrics with neural models (BERTScore, BARTScore, BLEURT); the user names each model's folder.
 
 The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is
 downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind
@@ -27,7 +27,7 @@ USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
     ("albert", 12, 768): 9, ("electra", 12, 768): 9, ("electra", 24, 1024): 14, ("deberta", 12, 768): 9,
     ("deberta", 24, 1024): 16, ("deberta", 48, 1024): 18, ("mpnet", 12, 768): 8,
 }  # fmt: skip
-"""The layer that agrees best with people, by kind of model, layer count and width (bert_score's `model2layers`)."""
+"""The layer closest to human ratings, by kind of model, layer count and width (bert_score's `model2layers`)."""
 
 TextPair = tuple[str, str]  # A prediction, then its reference.
 

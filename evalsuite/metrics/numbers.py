@@ -14,7 +14,7 @@ from evalsuite.metrics.text import FULL_WIDTH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Maximum relative difference of equal fractions, because programs print rounding errors (0.30000000000000004).
+# Relative tolerance for decimal fractions, because programs print rounding errors (0.30000000000000004).
 ROUNDING = Decimal("1e-12")
 _SIGNS = {ord(char): "-" for char in "\u2010\u2011\u2012\u2013\u2212\ufe63"}
 _SEPARATORS = {ord(char): "," for char in "\u00a0\u2009\u202f\u066c"} | {0x066B: "."}
@@ -53,7 +53,7 @@ def numeric_match(prediction: object, target: object) -> float:
 
 
 def parse_number(written: object) -> Number | None:
-    """Read a number or its text; None for anything else.
+    """Read a number or its text; return None for anything else.
 
     A number may have a sign (also Unicode's minus and dashes), thousands in groups of three (comma or no-break space:
     1,234), a decimal point (also .5 and 42.), an exponent (1.5e3, 1.5x10^3), digits of every script and of full width,

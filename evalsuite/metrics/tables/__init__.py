@@ -1,8 +1,7 @@
 """Compare two tables in content and in form, as raw text, HTML or LaTeX.
 
-`table_score` is the score to use; `h_score` is the one released with Struc-Bench: Tang et al.,
-Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data? (arXiv 2309.08963),
-and its scripts.
+Use `table_score`. `h_score` is the score that was published with Struc-Bench, in its paper and scripts: Tang et al.,
+Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data? (arXiv 2309.08963).
 """
 
 from evalsuite.metrics.tables.form import FormFact, describe_form

@@ -3,8 +3,8 @@
 Like GriTS (Smock et al., arXiv 2203.12555), this finds the two most similar parts of the tables that keep the order of
 rows and columns. GriTS compares all pairs of cells by characters. Here, rows are first aligned by the values that they
 share. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each.
-If no value is equal, the characters of a row or column decide. The time grows with the number of cells times the number
-of rows.
+If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of cells
+times the number of rows.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _align_cells(first: _Table, second: _Table, *, row_order: bool, column_order
 
 
 def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
-    """Number the values, with equal numbers for equal values in both tables; each blank cell is equal to nothing."""
+    """Number the values, with equal numbers for equal values in both tables; a blank cell equals no other cell."""
     import numpy as np
 
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
@@ -121,7 +121,7 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _measure_likeness(first: _Table, second: _Table) -> Floats:
-    """Measure how much more similar than average each pair of lines is, by characters; the unit is equal cells."""
+    """Measure by characters how far each pair of lines exceeds the average similarity, in units of equal cells."""
     import numpy as np
 
     one, two = _make_profiles(first), _make_profiles(second)
@@ -204,7 +204,7 @@ def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order:
 
 
 def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
-    """Pair equal rows that occur once in each table; if ordered, only the longest series in the same order."""
+    """Pair equal rows that occur once in each table; if ordered, keep only the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
         for place, row in enumerate(side):
@@ -235,7 +235,7 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
 def _find_gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the lines between neighbouring anchors; if order does not matter, all lines without an anchor."""
+    """Yield the lines between neighbouring anchors; if order does not matter, yield all lines without an anchor."""
     if not ordered:
         free = [
             set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))

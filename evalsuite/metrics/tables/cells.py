@@ -30,7 +30,7 @@ LOOK_ALIKE = (
     "-‐‑‒–—―−﹘﹣", "'’‘ʼ′´", '"“”„‟', "✓✔☑✅🗸", "✗✘✖✕☒❌❎╳🗙", "∘○◦⚬◯", "·•⋅∙‧●", "→➔➜➝⟶", "←⟵", "↑⬆", "↓⬇", "⇒⟹",
     "⇐⟸", "*∗⋆", "^ˆ", "/⁄∕", "μµ", "Δ∆", "×⨯", "∥‖", "|∣", ":∶", "~∼˜", "≤⩽≦", "≥⩾≧", "⟨〈", "⟩〉",
 )  # fmt: skip
-"""Characters that look alike; the first of each group stands for all."""
+"""Groups of characters that look alike; each character is replaced by the first of its group."""
 SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
@@ -58,7 +58,7 @@ def plain_text(text: str) -> str:
 
 
 def _strip_markup(text: str) -> str:
-    """Remove the markup, except that `_` and `^` mark subscripts and superscripts."""
+    """Remove the markup, but keep `_` and `^` as marks of subscripts and superscripts."""
     if text.isascii() and text.isalnum():
         return text
     if "<" in text:
@@ -115,7 +115,7 @@ TOKEN = re.compile(
 SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-"""Spaces that separate thousands if they are between digits; an ordinary space may also separate two numbers."""
+"""Spaces that separate thousands between digits. An ordinary space is excluded: it may separate two numbers."""
 PLAIN_NUMBER = re.compile(r"[0-9]{1,14}(?:\.[0-9]{1,14})?")
 LONGEST_NUMBER = 28  # Maximum digits of a number; a longer one is compared as text, because it would be rounded.
 
@@ -209,13 +209,13 @@ CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing"
 wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: both cells are blank.
 """
 INCOMPLETE = 0.5
-"""The share that counts of a right value without its sign or name, or without its repetition under a span."""
+"""The score of a right value that lacks its sign, its name or its repetition under a span."""
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 SIGNS = (re.compile(r"[*†‡]+(?!\w)"), re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"))
 """Marks of significance, and primes of letters."""
 ARROWS = frozenset("↑↓→←⇑⇓⇒⇐")
 KINDS = dict.fromkeys("%‰#", "Sc") | dict.fromkeys("✓✗°©®™", "")
-"""Characters that count as signs of currency, and symbols that are not signs of a value."""
+"""Exceptions to Unicode's categories: `%‰#` count as signs of currency; the others are not signs of a value."""
 IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
 """A number in parentheses, which is negative in accounting."""
 POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
@@ -255,7 +255,7 @@ def cell_similarity(one: str, other: str) -> float:
 
 
 def _lacks_sign(value: str, target: str) -> bool:
-    """Tell whether two different values are equal without the accents, or the word for a missing value, of one side."""
+    """Tell whether two values differ only in the accents, or in the word for a missing value, of one side."""
     plain = {
         side if side.isascii() else re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)
     }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]  # The indexes of a row and a column.
 
 VERSION_OVERLAP = 0.5
-"""Minimum overlap of another version of a predicted table, relative to the overlap of the chosen one."""
+"""An unused table is another version of a chosen one if it has at least this share of the chosen one's overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ValueGrid:
 
     @cached_property
     def covered(self) -> dict[tuple[int, int], int]:
-        """The places that a span fills beside its first one, each with the number of the span."""
+        """The positions that spans fill beside their first positions, each with the number of its span."""
         places: dict[tuple[int, int], int] = {}
         for number, span in enumerate(self._spans):
             for row in range(span.row, min(span.row + span.rows, len(self.rows))):
@@ -127,7 +127,7 @@ class ContentComparison:
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
     def find_displaced(self) -> ContentComparison | None:
-        """Align the tables in any order; None if no table has equal values in other places."""
+        """Align rows and columns in any order; return None if no table has equal values in other positions."""
         pairs = tuple(map(_find_displaced_lines, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
 
@@ -218,7 +218,7 @@ def _pair_tables(
 
 
 def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Pair the unaligned lines between two aligned ones in order: a line was replaced, or has no partner."""
+    """Pair the unaligned lines between two aligned ones in order, as replaced lines; surplus lines stay unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs
@@ -287,10 +287,10 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
 
 
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
-    """Rate the names of aligned lines, each given by its place in both tables.
+    """Rate the names of aligned lines, each given by its position in both tables.
 
-    The name of another line counts 0.0, because its values are then wrong statements. A name with a typo counts 1.0,
-    because it is already a wrong cell. A name under a span need not be repeated.
+    The name of another line counts 0.0, because the line's values are then wrong statements. A name with a typo counts
+    1.0, because its cell already counts as wrong. A name under a span need not be repeated.
     """
     known = [(place, beside, "" if place is None else left.find(place), right.find(beside)) for place, beside in places]
     names, others = ({line[side] for line in known} for side in (2, 3))
@@ -306,14 +306,14 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 
 def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
-    """Return the side and number of the span that fills a place which is blank on the other side."""
+    """Find the span that fills a position which is blank on the other side; return its side and number."""
     is_left = bool(left.find(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)
 
 
 def _count_cells(table: ValueGrid, rows: Pairs, columns: Pairs, side: int) -> int:
-    """Count the cells of one side: blank lines that only this side has do not count, and its titles count once."""
+    """Count the cells of one side. Blank lines that only this side has do not count; each title counts once."""
     count = len(table.rows) * table.width
     paired = {pair[side] for pair in rows}
     for place in set(range(len(table.rows))) - paired:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OF_MARKUP = frozenset({
     "markup", "compiles", "head_rows", "alignment", "rules", "borders", "label", "references", "links",
 })  # fmt: skip
-"""Facts that some markup cannot express or a reader of the printed table does not see."""
+"""Kinds of facts that some markups cannot express, or that are invisible in the printed table."""
 MARKUP_NAMES = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX", "json": "JSON", "mediawiki": "MediaWiki"}
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 REFERENCE = re.compile(r"\\(?:[cC]ref|ref|autoref|cite[a-z]*)\*?(?:\[[^\]]*\])*\s*\{([^{}]*)\}")
@@ -44,7 +44,7 @@ class FormFact:
 
 
 def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:
-    """Make the checklist; an answer without a table fulfils no fact of it."""
+    """Make the checklist; an answer without a table fulfils no fact."""
     facts = list(_list_text_facts(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
@@ -109,7 +109,7 @@ def _list_table_facts(
             f"“{span.text[:60]}” covers {_count_of(span.rows, 'row')} and {_count_of(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # A span also counts as fulfilled if its text is repeated in each place.
+        # A span also counts as fulfilled if its text is repeated in each position.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(cell_value, wanted.bold)):
         same = table is not None and Counter(map(cell_value, table.bold)) == bold
@@ -134,12 +134,12 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
 
 
 def _count_span_places(table: CellGrid) -> Counter[str]:
-    """Count the places that each text fills if all spans are present."""
+    """Count the positions that each text fills if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := cell_value(span.text):
             cells[value] += span.rows * span.columns
-    # Copies in places beyond the table's edge are not required.
+    # Copies in positions beyond the table's edge are not required.
     laid_out = Counter(cell_value(cell) for cell in table.cells)
     return cells & laid_out
 
@@ -189,7 +189,7 @@ def _is_complete_html(text: str) -> bool:
     for ends, tag, itself in PAIRED_TAG.findall(text):
         if not itself:
             opened[tag.lower()] += -1 if ends else 1
-    # HTML's rules allow these end tags to be left out.
+    # HTML allows the end tags of `thead` and `tbody` to be omitted.
     return not any(count for tag, count in opened.items() if tag not in {"thead", "tbody"})
 
 
@@ -209,7 +209,7 @@ def _is_balanced_latex(text: str) -> bool:
 
 
 def _tex_accepts(reading: MarkupReading, wanted: MarkupReading) -> bool:
-    """Tell whether LaTeX contains none of the known mistakes that make TeX fail; wanted macros and columns exist."""
+    """Tell whether LaTeX avoids known mistakes that make TeX fail; the reference's macros and columns are known."""
     if reading.markup != "latex":
         return True
     tables = reading.tables
