@@ -1,4 +1,4 @@
-"""Records, runs and tallies: the files that a run writes, and what is computed from them."""
+"""Records, runs and tallies: the files that a run writes, and the numbers that are computed from these files."""
 
 import lazy_loader
 

@@ -1,9 +1,9 @@
 """Metrics that every benchmark has: resources used per case, and success over repeated attempts.
 
-`latency_p50`, `latency_p95` (any whole percentile): seconds until a case's answer, without those in which its
-calls waited to be sent (for a connection, a rate limit, a retry, or the start of the program). `cost`,
-`tokens`, `calls`: US dollars, tokens and calls per case, of the model under test alone; the prefix `judge_`
-selects the judge, `simulator_` the models that play users and tools, `total_` all models together.
+`latency_p50`, `latency_p95` (any whole percentile): seconds until a case's answer, without the time for which calls
+waited to be sent (for a connection, a rate limit, a retry, or the start of the program). `cost`, `tokens`, `calls`: US
+dollars, tokens and calls per case, of the model under test alone; the prefix `judge_` selects the judge, `simulator_`
+the models that play users and tools, `total_` all models together.
 `pass_at_K`: the chance that at least one of K attempts at a sample passes; `pass_hat_K`: the chance that all
 K pass; both are computed from each sample's epochs. `judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's
 agreement with people on labelled cases. `corrected_SCORE`: a judged score's mean, corrected by people's
@@ -35,7 +35,7 @@ REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
 class _Resources:
-    """Builds metric names for resources, such as `judge_cost`."""
+    """Contains the names of all metrics of resources, such as `judge_cost`."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
@@ -70,7 +70,7 @@ RESOURCES = _Resources()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """Count the calls of a metric of tokens or costs whose tokens are estimated, and all its calls."""
+    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; 0 for other metrics."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
@@ -78,7 +78,7 @@ def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
 
 
 def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
-    """Find the built-in metric of this name; None if it does not exist."""
+    """Find the built-in metric with this name; None if no such metric exists."""
     if name in AMOUNTS:
         return partial(mean_amount, name)
     if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
@@ -93,7 +93,7 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
 
 
 class BuiltInMetrics(dict[str, Metric]):
-    """Declarations of a benchmark's metrics by name or pattern; built-in metrics are found without being listed."""
+    """Declarations of a benchmark's metrics by name or pattern; look-up also finds built-in metrics."""
 
     def __missing__(self, name: str) -> Metric:
         if built_in(name) is not None:
@@ -109,7 +109,7 @@ class BuiltInMetrics(dict[str, Metric]):
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Look a metric up as a dict does, built-in metrics included."""
+        """Return a metric's declaration, also for built-in metrics, or the default value."""
         try:
             return self[name]
         except KeyError:
@@ -117,7 +117,7 @@ class BuiltInMetrics(dict[str, Metric]):
 
 
 def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Estimate the mean of an amount per case; without an interval for few cases, or if all amounts are equal."""
+    """Estimate the mean of an amount per case; few cases, or equal amounts, give an estimate without an interval."""
     from evalsuite import stats
 
     ran = cases.ran()
@@ -132,10 +132,10 @@ def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate |
 
 
 def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
-    """Estimate a percentile with the interval between two order statistics, which assumes no distribution.
+    """Estimate a percentile with the interval between two order statistics, for any distribution.
 
-    The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
-    section 3.2).
+    The interval follows from the binomial distribution of the number of cases below the true percentile: Conover,
+    "Practical Nonparametric Statistics" (1999, section 3.2).
     """
     seconds = sorted(row.solving_seconds or row.seconds for row in cases.ran())
     if not seconds:

@@ -25,13 +25,13 @@ FEWEST = 30  # Minimum number of labelled cases, and of unlabelled cases, for co
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A judge's score, paired with people's label."""
+    """A judge's score of a case, paired with people's label."""
 
     row: Row  # The case's row.
     score: str  # The score's name.
     label: float  # People's value; if several people labelled the case, their mean.
     judge: float  # The judge's value.
-    passes: float | None = None  # The lowest value that passes; None if values are not verdicts.
+    passes: float | None = None  # The lowest value that passes; None if values are not pass/fail.
     nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
     verdict: float | None = None  # The verdict of the majority of people; None to derive it from the label.
@@ -39,7 +39,7 @@ class LabelledScore:
 
     @property
     def verdicts(self) -> LabelPair | None:
-        """People's verdict and the judge's; None if scores are not verdicts."""
+        """People's verdict and the judge's verdict; None if scores are not pass/fail, or if people are divided."""
         if self.nominal:
             return side(self.label) if self.verdict is None else self.verdict, side(self.judge)
         if self.passes is None:
@@ -59,7 +59,7 @@ def side(preference: float) -> float:
     """Convert a preference to a verdict: 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
 
     Args:
-        preference: a number from 0 to 1; graded verdicts and means over several people lie in between.
+        preference: a number from 0 to 1, such as a graded verdict or a mean over several people.
     """
     return 0.5 if preference == 0.5 else float(preference > 0.5)
 
@@ -104,14 +104,14 @@ def labels_of(tally: Tally, score: str) -> Tally:
 
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
-    """Compute the share of the judge's verdicts that equal people's; None without verdicts."""
+    """Compute the share of the judge's verdicts that equal people's verdicts; None without verdicts."""
     return share_of_labels(
         [(label, float(both[0] == both[1])) for label in labelled_scores(tally) if (both := label.verdicts) is not None]
     )
 
 
 def share_of_labels(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
-    """Average an outcome of labelled cases by their weights; None without cases."""
+    """Compute the weighted mean of an outcome of labelled cases; None without cases."""
     if has_equal_weights(label for label, _ in outcomes):
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
     total = math.fsum(label.weight for label, _ in outcomes)
@@ -126,7 +126,7 @@ def share_of_labels(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate
 
 
 def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
-    """Tell whether the cases were equally likely to be labelled; agreement beyond chance is only measured on these."""
+    """Tell whether all cases were equally likely to be labelled, as statistics of agreement beyond chance require."""
     return len({label.weight for label in labels}) <= 1
 
 
@@ -178,8 +178,8 @@ def judge_ac1(tally: Tally) -> Estimate | None:
 def judge_alpha(tally: Tally) -> Estimate | None:
     """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if it is undefined.
 
-    The interval comes from a jackknife over clusters. The result is None for comparisons and for several
-    score names.
+    The interval comes from a jackknife over clusters. The result is also None for comparisons of two answers, and for
+    several score names.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
@@ -200,7 +200,7 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 def judge_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's correlation between the judge's and people's scores; None if it is undefined.
 
-    The result is None for several score names, because their scales may differ.
+    The result is also None for several score names, because their scales may differ.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
@@ -211,7 +211,7 @@ def judge_rho(tally: Tally) -> Estimate | None:
 def judge_weighted_kappa(tally: Tally) -> Estimate | None:
     """Compute the quadratic-weighted kappa between the judge's and people's scores; None if it is undefined.
 
-    The result is None for comparisons, and for several score names because their scales may differ.
+    The result is also None for comparisons of two answers, and for several score names, whose scales may differ.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
@@ -239,11 +239,11 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 
-MUTATIONS = "mutations"  # the key in a case's facts under which the outcomes of mutation tests are stored, by metric
+MUTATIONS = "mutations"  # The key in a case's facts for the outcomes of mutation tests, by metric.
 
 
 def _judge_mutations(metric: str, tally: Tally) -> Estimate | None:
-    """Compute the share of mutation tests that the judge passes; None without any."""
+    """Compute the share of mutation tests that the judge passes; None without a mutation test."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
     return Tally(tuple(tested)).share(metric)
@@ -263,7 +263,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
         for metric in (*(f"detects_{kind}" for kind in CORRUPTIONS), *(f"resists_{kind}" for kind in TRICKS))
     },
 }
-"""Metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
+"""Metrics of a run's judges, for gates such as `judge.kappa >= 0.6 @95%`."""
 
 
 OF_VERDICTS = ("accuracy", "sensitivity", "specificity", "ac1", "kappa")
@@ -277,7 +277,7 @@ UNEQUAL = (
 
 
 def explain_unmeasured(metric: str, tally: Tally) -> str:
-    """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if the reason is another."""
+    """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if neither known reason applies."""
     labels = labelled_scores(tally)
     if metric in OF_VERDICTS and not any(label.verdicts for label in labels):
         return NO_VERDICTS
@@ -332,7 +332,7 @@ def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
 
 
 def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute Spearman's rho with the interval of `stats.rank_intervals`; None if it is undefined."""
+    """Compute Spearman's rho with the interval of `rank_interval`; None if it is undefined."""
     from evalsuite.stats.correlation import rank_interval
 
     if not pairs:
@@ -343,7 +343,7 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
 
 
 def signatures_of(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Read each judged score's signature; empty if the case has no judged scores."""
+    """Read the signature of each judged score; empty if the case has no judged scores."""
     signatures = facts.get(SIGNATURES)
     return dict(signatures) if isinstance(signatures, Mapping) else {}
 
@@ -357,5 +357,5 @@ def scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def is_canary(tally: Tally) -> bool:
-    """Tell whether all cases are canaries, that is, cases that monitor the judge."""
+    """Tell whether all cases are canaries, that is, cases with fixed answers that monitor the judge."""
     return len(tally) > 0 and all(CANARY in row.tags for row in tally)

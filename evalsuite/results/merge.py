@@ -1,4 +1,4 @@
-"""Join the shards of a run into one run, as if it had never been divided."""
+"""Join the shards of a run into one run, as if the run had never been divided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards into a new run with all their records and answers and the first shard's settings."""
+    """Join shards into a new run, which has all their records and answers, and the first shard's settings."""
     if is_run(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
     return join_runs(folders, target)
@@ -35,7 +35,7 @@ def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     infos = [folder.info() for folder in folders]
     _check(folders, infos)
     for folder in folders:
-        load_run(folder)  # # detects damage before anything is written
+        load_run(folder)  # Detects damage before anything is written.
     target.mkdir(parents=True, exist_ok=True)
     _join_journals(folders, target, infos)
     joined = RunFolder(target)
@@ -92,7 +92,7 @@ def _make_joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _add_collected(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str, int | None]]:
-    """Add the cases that each shard collected and selected; every shard drew its samples from the same ones."""
+    """Add up the cases of all shards; do not add up samples, because every shard drew from the same samples."""
     whole: dict[str, dict[str, int | None]] = {}
     for info in infos:
         for name, entry in info.get("collected", {}).items():

@@ -1,4 +1,4 @@
-"""Export `records.jsonl` (one line per case) from the run's journal, and the files that programs wrote."""
+"""Export `records.jsonl` (one line per case) and the files that programs wrote from a run's journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 
 def export_records(journal: Journal, folder: Path) -> None:
-    """Write the records that count into `records.jsonl`, which is replaced in one step."""
+    """Write each case's valid record into `records.jsonl`, replacing the file in one step."""
     _replace(folder / RECORDS, journal.lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
@@ -37,7 +37,11 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> bool:
-    """Write `records.jsonl` again if it lacks records of the journal: the run was killed, or is still going on."""
+    """Write `records.jsonl` again if it lacks records of the journal, because the run was killed or is in progress.
+
+    Returns:
+        Whether the run has a readable journal.
+    """
     journal = _journal(folder)
     if journal is None:
         return False
@@ -53,7 +57,7 @@ def bring_up_to_date(folder: Path) -> bool:
 
 
 def _journal(folder: Path) -> Journal | None:
-    """Open the journal; None if it is missing, or if it is unreadable but `records.jsonl` exists."""
+    """Open the journal; None if the journal is missing, or unreadable although `records.jsonl` exists."""
     file = folder / JOURNAL
     if not file.is_file():
         return None
@@ -78,7 +82,7 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
 
 
 def take_in(journal: Journal, file: Path) -> None:
-    """Copy records into the journal from a file whose own journal is gone, or that belongs to another run."""
+    """Copy records into the journal from a file, which belongs to another run or whose own journal is missing."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.take(_readable(lines))
 
@@ -102,7 +106,7 @@ _SIGNS = (b'"figures":', b'"files":')
 
 
 def write_artefacts(records: Path) -> None:
-    """Write the files of all programs next to a file of records; files of earlier sessions are replaced."""
+    """Write the files that the cases' programs wrote next to the records file, replacing those of earlier sessions."""
     folder = records.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     with records.open("rb") as lines:
@@ -118,7 +122,7 @@ def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
             for name, content in (*_list_pictures(event), *_list_texts(event)):
-                # Records may come from anybody, so a name must not lead out of the folder.
+                # A record may come from an untrusted source, so a name must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content

@@ -1,4 +1,4 @@
-"""A run's folder `reports/<run>/`: its name, its `run.json`, and how to find it again."""
+"""A run's folder `reports/<run>/`: choose its name, read and write its `run.json`, and find an earlier run's folder."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
-LONGEST_NAME = 200  # bytes. File systems allow 255, and other tools append to the name.
-LAST = "last"  # Stands for the newest run. Unnamed runs of selected cases (`-k`, ids) do not count.
+LONGEST_NAME = 200  # Bytes; file systems allow 255, but other tools append to the name.
+LAST = "last"  # The name that means the newest run, except for unnamed runs of selected cases (`-k`, ids).
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """The decisions of a run before all of its cases had run."""
+    """The decisions of a run that ended before all of its cases had run."""
 
     cases: Count
     planned: Count
@@ -39,7 +39,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Numbers of a benchmark's cases and samples: available and chosen."""
+    """Numbers of a benchmark's cases and samples, both available and selected."""
 
     cases: Count
     selected: Count
@@ -55,8 +55,8 @@ class Promotion:
     by: str
     when: str
     why: str
-    until: str | None = None  # The last day on which the baseline holds.
-    files: dict[str, str] = field(default_factory=dict)  # What `hash_files` returned for the baseline's files.
+    until: str | None = None  # The last day on which the baseline is valid.
+    files: dict[str, str] = field(default_factory=dict)  # The result of `hash_files` for the baseline's files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class RunInfo:
 class RunFolder:
     """The folder in which a run is stored."""
 
-    path: Path  # the folder, which need not exist yet
+    path: Path  # The folder, which need not exist yet.
 
     @property
     def name(self) -> str:
@@ -128,9 +128,10 @@ class RunFolder:
 
 
 def hash_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
-    """Compute the SHA-256 of a baseline's files; of `run.json`, without its promotion, which holds these hashes.
+    """Compute the SHA-256 of each of a baseline's files.
 
-    Line ends do not count, because Git may convert them.
+    The promotion in `run.json` is left out, because it contains the hashes. Line ends do not count, because Git may
+    convert them.
     """
     parts = {name: value for name, value in info.items() if name not in {"version", "promoted"}}
     contents = {INFO: json.dumps(parts, sort_keys=True).encode()}
@@ -139,7 +140,7 @@ def hash_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
 
 
 def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
-    """List the files of a baseline that differ from those that were promoted; empty for a run without hashes."""
+    """List the files of a baseline that have changed since its promotion; empty for a run without hashes."""
     promoted = (info.get("promoted") or {}).get("files")
     if not promoted:
         return []
@@ -151,7 +152,7 @@ def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Replace a file in one step: at every instant it has either the old text or the new text."""
+    """Replace a file's text atomically, so that a reader finds either the old text or the new text."""
     draft = file.with_name(f".{file.name}.draft")
     draft.write_bytes(text.encode("utf-8", "replace"))
     draft.replace(file)
@@ -168,7 +169,7 @@ def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> Ru
 
 
 def shorten_model(model: str) -> str:
-    """Shorten a model's name to what a folder's name may hold."""
+    """Shorten a model's name to a valid part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40] or "model"
 
 
@@ -184,7 +185,7 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
                     f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
                 ) from error
             if name is None:
-                # Another session took the name in the meantime.
+                # Another session has created this folder in the meantime.
                 continue
         return folder
 
@@ -240,11 +241,11 @@ def _is_file(path: Path) -> bool:
 
 
 def begun(folder: Path) -> tuple[str, int]:
-    """Read when a run was started and when it was last written to: the order of runs, even of damaged ones."""
+    """Read when a run was started and when its `run.json` was last written, as a sort key even of damaged runs."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
-        # Damage in this run concerns only a command that reads this run.
+        # Sorting ignores damage; only a command that reads this run reports the damage.
         started = ""
     return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 

@@ -1,4 +1,4 @@
-"""A run as read from its folder: benchmarks with their tallies, and access to the records of `records.jsonl`."""
+"""Read a run from its folder: its benchmarks with their tallies, and the records of `records.jsonl`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GuardedMetric:
-    """Computes a derived metric, and keeps the reason if the computation fails.
+    """Computes a derived metric, and stores the reason if the computation fails.
 
     Attributes:
         failure: why the last computation failed; empty if it succeeded, or if the metric is undefined.
@@ -63,7 +63,7 @@ def failure_of(metric: object) -> str:
 
 
 class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
-    """Derived metrics by name. Iteration covers only the benchmark's own; look-up also finds the built-in ones."""
+    """Derived metrics by name: iteration lists the benchmark's own metrics, and look-up also finds built-in metrics."""
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
@@ -90,7 +90,7 @@ class StoredBenchmark:
     metrics: dict[str, Estimate | None]
     primary: str | None = None
     title: str = ""
-    missing: dict[str, list[str]] = field(default_factory=dict)  # The cases that each derived metric misses.
+    missing: dict[str, list[str]] = field(default_factory=dict)  # For each derived metric, the cases without a value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +98,16 @@ class Bench:
     """One benchmark's cases in a run."""
 
     tally: Tally  # The benchmark's cases.
-    source: str  # A description of where the samples came from.
+    source: str  # A description of the samples' origin.
     model: str  # The model as the user named it.
     # The declared benchmark; None if its code is missing, or if it was declared without code.
     benchmark: Benchmark | None = None
-    gone: str = ""  # why the benchmark's code is missing; empty if it is not missing
-    stored: StoredBenchmark | None = None  # What the run wrote down in place of the missing code.
+    gone: str = ""  # The reason why the benchmark's code is missing; empty if it is not missing.
+    stored: StoredBenchmark | None = None  # The stored results, if the benchmark's code is missing.
 
     @property
     def title(self) -> str:
-        """The benchmark's name in headings; empty if the run does not store it."""
+        """The benchmark's name in headings; empty if the run does not store the name."""
         return self.benchmark.title if self.benchmark else self.stored.title if self.stored else ""
 
     @property
@@ -128,7 +128,7 @@ class Bench:
         return _WithBuiltIn(own, scored)
 
     def _look_up(self, metric: str, cases: Tally) -> Estimate | None:
-        """Return a derived metric as the run stored it, which is known for all cases together alone."""
+        """Return a derived metric as the run stored it; the run stores it for all cases together only."""
         if self.stored is None or len(cases) != len(self.tally) or len(cases) != self.stored.cases:
             raise RunError(self.gone)
         return self.stored.metrics[metric]
@@ -145,7 +145,7 @@ class Run:
 
     @property
     def baselines(self) -> Sequence[str]:
-        """Names of the runs that this run was compared with, each once, as the user wrote them."""
+        """Distinct names of the runs that this run was compared with, as the user wrote them."""
         named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
         return tuple(dict.fromkeys(named))
 
@@ -158,7 +158,7 @@ class Run:
 
     @property
     def records(self) -> Sequence[Record]:
-        """All complete records, by benchmark and then by case id; each is read from the file when used."""
+        """All complete records, sorted by benchmark and case id; each record is read from the file when used."""
         return _Records(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
@@ -208,22 +208,22 @@ class _Records(Sequence["Record"]):
         return self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:
-        """Yield the records. `run.records` used to be a method, so calling it still works."""
+        """Iterate over the records, for callers of `run.records()`."""
         return iter(self)
 
     def __repr__(self) -> str:
         return f"<{len(self)} records of {self._run.folder.name}>"
 
 
-INSTALLED = Declarations()  # finds only the benchmarks of installed packages
+INSTALLED = Declarations()  # Finds only the benchmarks of installed packages.
 
 
 def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTALLED) -> Run:
     """Read a run; if a case ran twice, its later record counts.
 
     Args:
-        folder: the run's folder; as text, a path, a name in `reports/`, or `last`.
-        declarations: finds the benchmarks that the records name.
+        folder: the run's folder; text may be a path, a name in `reports/`, or `last`.
+        declarations: the declarations in which the benchmarks of the records are found.
 
     Raises:
         RunError: the run does not exist, or a record is damaged; the message names the line.
@@ -291,7 +291,7 @@ def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
     offset = 0
     with stream:
         for number, line in enumerate(stream, 1):
-            # A last line without a line end was being written when the run was killed.
+            # Skip a last line without a line end, because the run was killed while writing this line.
             if line.endswith(b"\n"):
                 yield offset, _parse(line, file, number)
             offset += len(line)

@@ -1,4 +1,4 @@
-"""Tallies: collections of rows that can be added, and from which means, intervals and tables are computed."""
+"""Tallies: collections of rows. Tallies can be added, and have methods for means, intervals and groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
-UNMEASURED = "unmeasured"  # the fact that says, per metric, why a case lacks the score
+UNMEASURED = "unmeasured"  # The fact that explains, for each metric, why a case lacks the score.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +36,24 @@ class Estimate:
 
     @classmethod
     def of(cls, value: float, low: float, high: float, n: int = 0) -> Estimate | None:
-        """Convert computed numbers: None for a value of NaN, no interval for bounds of NaN."""
+        """Make an estimate from computed numbers; None if the value is NaN, and no interval if the bounds are NaN."""
         if math.isnan(value):
             return None
         return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
 
 
-Question = tuple[str, str]  # a sample's id without its mode, then the mode
+Question = tuple[str, str]  # A sample's id without its mode, then the mode.
 
 
 def whatever_the_mode(sample: str, mode: str) -> str:
-    """Remove the mode from the end of a sample's id; only benchmarks with several modes have it there."""
+    """Remove the mode from the end of a sample's id; only the ids of benchmarks with several modes end in a mode."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The part of a record that a tally keeps: everything but the long texts."""
+    """A record without its long texts, as a tally keeps it."""
 
     case: str
     sample: str
@@ -73,13 +73,13 @@ class Row:
 
     @property
     def question(self) -> Question:
-        """The question and its mode, which are the same in every run and epoch."""
+        """The question's id and its mode, which are the same in every run and epoch."""
         mode = self.tags.get("mode", "")
         return whatever_the_mode(self.sample, mode), mode
 
     @property
     def cluster(self) -> str:
-        """The cluster that related cases share: the value of the tag `cluster`, else the sample's id."""
+        """The cluster, which related cases share: the value of the tag `cluster`, else the sample's id."""
         return self.tags.get("cluster", self.sample)
 
     @property
@@ -116,7 +116,7 @@ class Tally:
         return cls(tuple(sorted(rows, key=lambda row: row.case)))
 
     def __add__(self, other: Tally) -> Tally:
-        """Add the rows of both; addition is associative and does not depend on the order."""
+        """Join the rows of both tallies; addition is associative and commutative."""
         return Tally.of((*self.rows, *other.rows))
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ class Tally:
         return sum(row.outcome == outcome for row in self.rows)
 
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
-        """Select the rows that have all these tags and, if given, that `keep` accepts."""
+        """Select the rows that have all these tags; if `keep` is given, only rows for which it returns true."""
         wanted = tags.items()
         return Tally(tuple(row for row in self.rows if wanted <= row.tags.items() and (keep is None or keep(row))))
 
@@ -174,11 +174,11 @@ class Tally:
     ) -> Estimate | None:
         """Estimate the mean, with an interval whose method depends on the values that scores can take.
 
-        Scores of 0 and 1 get a share's interval (`stats.share_interval`), scores within known bounds the
-        betting interval; both are valid for any number of cases. Other scores get the t interval, or none if
-        all clusters have the same mean: a sample without variation does not show that the scores cannot vary.
+        Scores of 0 and 1 get a share's interval (`stats.share_interval`), and scores within known bounds get the
+        betting interval; both are valid for any number of cases. Other scores get the t interval. If all clusters have
+        the same mean, they get no interval, because a sample without variation does not show that scores cannot vary.
 
-        Epochs of a sample form one cluster, as do samples that share a source (the tag `cluster`).
+        Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
 
         Args:
             metric: the score's name.
@@ -186,8 +186,7 @@ class Tally:
             bounds: the lowest and highest possible score, if known.
 
         Returns:
-            None if no row has the metric; an estimate without an interval if all values come from one
-                cluster.
+            None if no row has the metric; an estimate without an interval if all values come from one cluster.
         """
         scored = self.scored(metric)
         return scored.estimate_of([row.scores[metric] for row in scored], confidence, bounds)
@@ -218,7 +217,7 @@ def _make_interval(
     shares = all(value in (0.0, 1.0) for value in values)
     apart = len(set(clusters))
     if shares and apart == len(values):
-        # Same result as the general interval, but without importing numpy, which takes a sixth of a second.
+        # The result equals `share_interval`, but needs no import of numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if apart < 2:
         return None
@@ -236,15 +235,15 @@ def _no_records(case: str) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One benchmark of one run, as a report sees it.
+    """The data of one benchmark in one run from which a report is made.
 
     Attributes:
         label: the run's name in tables: the model, or the run's name if several runs have the same model.
         tally: all cases of the benchmark in this run.
         judge: the judge model; None if the run had no judge.
         source: a description of where the samples came from.
-        read: reads one case's complete record from the run's folder.
-        declared: range and direction of the metrics that have a declaration.
+        read: function that reads one case's complete record from the run's folder.
+        declared: range and direction of each declared metric.
     """
 
     label: str
@@ -255,6 +254,6 @@ class RunView:
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:
-        """Estimate a metric over some of the cases, with an interval that respects its declared range."""
+        """Estimate a metric over some of the cases, with an interval within the metric's declared range."""
         declared = self.declared.get(metric)
         return cases.estimate(metric, bounds=declared.range if declared else None)

@@ -1,4 +1,4 @@
-"""Agreement of raters beyond chance: Cohen's kappa for two raters, Krippendorff's alpha for any number."""
+"""Agreement beyond chance: Cohen's kappa and Gwet's AC1 for two raters, Krippendorff's alpha for any number of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Kappa:
         value: at most 1; 0 is chance; nan if it is undefined.
         low: lower bound, at least -1; nan if kappa is undefined.
         high: upper bound, at most 1; nan if kappa is undefined.
-        n: the number of items that both rated.
+        n: the number of items that both raters rated.
     """
 
     value: float
@@ -75,9 +75,8 @@ def kappa_interval(
     """Compute plain or weighted kappa with its normal interval.
 
     The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
-    (Psychological Bulletin 72, 1969). The error is 0 for perfect agreement, although a few items prove little; the
-    lower bound
-    is then that of `kappa_floor`.
+    (Psychological Bulletin 72, 1969). For perfect agreement this error is 0, although a few items prove little, so the
+    lower bound is computed by `kappa_floor`.
 
     Args:
         categories: all possible labels in their order, which determines the weights. None uses the labels found, which
@@ -85,8 +84,8 @@ def kappa_interval(
         weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square (`quadratic`).
 
     Raises:
-        ValueError: as for `cohen_kappa`, which describes the labels; or weights lack categories, a label is not among
-            them, or the confidence is outside of (0, 1).
+        ValueError: the labels are invalid (see `cohen_kappa`), weights other than `nominal` lack categories, a label is
+            not a category, or the confidence is outside of (0, 1).
     """
     same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
@@ -111,10 +110,11 @@ def _compute_floor_of_sameness(
 def clustered_kappa(
     a: Labels, b: Labels, *, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
 ) -> Kappa:
-    """Compute plain kappa with the jackknife's interval over clusters, widened if few items disagree.
+    """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval has no width if the raters agree on every item. So it is widened to the interval of the raw
-    agreement, converted to kappa with the agreement by chance held fixed, and for perfect agreement to `kappa_floor`.
+    The jackknife's interval is too narrow if few items disagree. So it is extended to the interval of the raw
+    agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement, the lower bound is
+    computed by `kappa_floor`.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -146,9 +146,10 @@ def clustered_kappa(
 def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = None) -> float:
     """Compute Gwet's AC1: agreement beyond chance that stays meaningful if one label is rare.
 
-    (p_o - p_e) / (1 - p_e) with p_e = sum of s (1 - s) / (q - 1) over the q labels; s is the mean of both raters'
-    shares of a label. Gwet, "Computing inter-rater reliability and its variance in the presence of high agreement"
-    (British Journal of Mathematical and Statistical Psychology 61, 2008).
+    AC1 is (p_o - p_e) / (1 - p_e), where p_o is the share of items on which the raters agree, and p_e is the sum of
+    s (1 - s) / (q - 1) over the q labels. s is the mean of both raters' shares of a label. Gwet, "Computing inter-rater
+    reliability and its variance in the presence of high agreement" (British Journal of Mathematical and Statistical
+    Psychology 61, 2008).
 
     Args:
         categories: all possible labels; None uses the labels found, or two labels if only one was found.
@@ -170,10 +171,10 @@ def ac1_interval(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> Kappa:
-    """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if few items disagree.
+    """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound is the farther of two: the jackknife's, computed for log(1 - AC1), and the one that the interval of the
-    raw agreement implies with the agreement by chance held fixed, as for `clustered_kappa`.
+    Each bound is the farther of two bounds. The first is the jackknife's, computed for log(1 - AC1). The second follows
+    from the interval of the raw agreement with the agreement by chance held fixed, as in `clustered_kappa`.
 
     Args:
         categories: see `gwet_ac1`.
@@ -232,7 +233,7 @@ def _make_jackknife_by_cluster(
         bounds=(-1.0, 1.0),
         confidence=confidence,
     )
-    # If the statistic depends on a single group, its replicates tell nothing.
+    # Without a jackknife interval, such as for replicates that are all equal, only the range of kappa is certain.
     return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 
@@ -259,7 +260,7 @@ def _table(
 
 
 def _compute_credit(size: int, weights: Weights) -> Array:
-    """Compute the weight of agreement of each pair of categories: 1 for the same, 0 for the farthest."""
+    """Compute the agreement weight of each pair of categories: 1 for the same category, 0 for the farthest pair."""
     import numpy as np
 
     if weights == "nominal" or size == 1:
@@ -288,14 +289,14 @@ def pairwise_kappas(
     weights: Weights = "nominal",
     confidence: float = 0.95,
 ) -> dict[tuple[str, str], Kappa]:
-    """Compute kappa for each pair of raters, over the items that both rated.
+    """Compute kappa for each pair of raters, over the items that both raters rated.
 
     Args:
         raters: one list per rater with one entry per item, in the same order for all; None or nan if the rater did not
             rate the item.
 
     Returns:
-        Kappas by the two raters' names, in the given order. Pairs without a common item have nan and n = 0.
+        Kappas by the two raters' names, in the given order. For a pair without a common item, kappa is nan and n is 0.
 
     Other arguments and errors are as for `kappa_interval`, except that labels may be missing.
     """
@@ -321,13 +322,13 @@ def kappa_floor(
     cut_weight: float = 1.0,
     confidence: float = 0.95,
 ) -> float:
-    """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few disagree.
+    """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
-    1 - kappa is the disagreement d over that by chance. d has its exact upper bound. The disagreement by chance is at
-    least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a cut between labels: the items on
-    which both are there, and half of those on which they differ. The share of the former has its exact lower bound.
-    Half of the error goes to d, and half to the shares of both sides of each cut (Bonferroni), so that rare labels,
-    whose share nobody knows, widen the interval.
+    1 - kappa is the observed disagreement d divided by the disagreement by chance. An exact upper bound is used for d.
+    The disagreement by chance is at least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a
+    cut between labels. s is the share of items with both labels on that side, plus half of the share of items on which
+    the labels differ. An exact lower bound is used for the former share. Half of the error probability is spent on d,
+    and half on the shares of both sides of each cut (Bonferroni), so that rare labels widen the interval.
 
     Args:
         cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent label.
@@ -351,7 +352,7 @@ def kappa_floor(
 
 
 def _compute_share_bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper: bool) -> float:
-    """Compute one bound of a share, wrong with a chance of at most `error`."""
+    """Compute one bound of a share; the bound is wrong with a probability of at most `error`."""
     interval = share_interval([float(each) for each in happens], clusters=clusters, confidence=1 - 2 * error)
     return interval.high if upper else interval.low
 
@@ -374,8 +375,8 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         At most 1; 0 is chance. nan if all ratings are the same value.
 
     Raises:
-        ValueError: there are fewer than two raters, lists of different length, no item with two ratings, or labels
-            although the level needs numbers.
+        ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is
+            not a number although the level needs numbers.
     """
     counts, values = _counts(ratings)
     if level != "nominal" and not _are_numbers(values):
@@ -394,9 +395,16 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 def alpha_without_each_cluster(
     things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
-    """Compute alpha of all things, and without each cluster in order of first appearance, for a jackknife.
+    """Compute alpha of all rated items, and alpha without each cluster, for a jackknife.
 
-    Both disagreements are sums over things, so a cluster is left out by subtraction.
+    The observed and the expected disagreement come from sums over items, so a cluster is left out by subtraction.
+
+    Args:
+        things: one list of ratings per item.
+        clusters: the cluster of each item.
+
+    Returns:
+        Alpha of all items, then one alpha per cluster, in order of first appearance.
     """
     import numpy as np
 
@@ -454,6 +462,6 @@ def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) 
 
     if level == "nominal":
         return np.asarray(1 - np.eye(len(values)))
-    # The ordinal difference is the number of ratings between the middles of two values.
+    # The ordinal difference of two values is the number of ratings between them, with half of their own ratings.
     scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(totals) - totals / 2
     return np.asarray((scale[:, None] - scale[None, :]) ** 2)

@@ -1,6 +1,6 @@
 """Means of clustered values, their standard errors, intervals if all clusters are equal, and the jackknife.
 
-Cases that share a source, and epochs of one sample, are not independent; only clusters are.
+Cases that share a source are not independent, and neither are epochs of one sample; only clusters are independent.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Interval:
     """A confidence interval.
 
     Attributes:
-        low: lower bound; minus infinity if there is none.
-        high: upper bound; infinity if there is none.
+        low: lower bound; minus infinity if the interval is unbounded below.
+        high: upper bound; infinity if the interval is unbounded above.
     """
 
     low: float
@@ -129,13 +129,13 @@ def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
 
 
 def satterthwaite_freedom(shares: Array) -> float:
-    """Compute the degrees of freedom of CR2's variance of a mean: (trace M)^2 / trace(M^2).
+    """Compute the degrees of freedom of the CR2 variance of a mean: (trace M)^2 / trace(M^2).
 
     M is the covariance of the clusters' adjusted residuals under the usual working model of independent cases. For a
     mean, the result is 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
 
     Args:
-        shares: w, each cluster's share of all values; at least two clusters, and they sum to 1.
+        shares: w, each cluster's share of all values, for at least two clusters; the shares sum to 1.
     """
     import numpy as np
 
@@ -150,7 +150,7 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
     Args:
         values: finite numbers, one per case.
-        clusters: the cluster of each value, such as the sample of repeated epochs or the document of questions.
+        clusters: the cluster of each value, such as the sample of an epoch, or the document that a question is about.
 
     Returns:
         The interval. It is the whole line for a single cluster, and also if all clusters have the same mean: values
@@ -162,13 +162,13 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
     """
     probability(confidence, "confidence")
     interval = clustered_mean(values, clusters).interval(confidence)
-    # Sums of equal clusters differ by rounding.
+    # The sums of clusters with equal values may differ by rounding errors.
     noise = _SAME * max(map(abs, values))
     return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)
 
 
 def unlike_share(clusters: int, confidence: float = 0.95) -> float:
-    """Compute a one-sided upper bound for the share of different clusters, given that all observed ones are equal."""
+    """Compute an upper bound for the share of clusters that differ, given that all observed clusters are equal."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - probability(confidence, "confidence")) / 2) / clusters))
@@ -179,9 +179,9 @@ def interval_of_sameness(
 ) -> Interval:
     """Compute the interval of a bounded statistic that keeps its value if any one cluster is left out.
 
-    It is valid for statistics that weigh clusters evenly, as means and their differences do: a share p of clusters
-    moves them by at most p times the distance to the bound. Kappa moves faster (`kappa_floor`), and so do rank
-    correlations (`rank_intervals`).
+    The interval is valid for statistics that weigh clusters evenly, such as means and differences of means. A share p
+    of clusters changes such a statistic by at most p times the distance to the bound. Kappa can change more (see
+    `kappa_floor`), and so can rank correlations (see `rank_interval`).
     """
     share = unlike_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))
@@ -208,18 +208,19 @@ def jackknife_interval(
 ) -> Interval:
     """Compute the t interval of a statistic with the jackknife's standard error, leaving out whole clusters.
 
-    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11): the squared error is (G - 1) / G times
-    the sum of squared deviations of the G leave-one-out values from their mean. The method is meant for smooth
-    statistics; it fails for a median. It is deterministic, and takes G + 1 evaluations.
+    The squared error is (G - 1) / G times the sum of squared deviations of the G leave-one-out values from their mean:
+    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11). The method is meant for smooth
+    statistics; it fails for a median. The result is deterministic and takes G + 1 evaluations.
 
     Args:
         clusters: the items, as one list per cluster.
         statistic: function of a list of items; returns nan if undefined.
-        bounds: lowest and highest possible value; the interval is cut there.
+        bounds: lowest and highest possible value, to which the interval is clipped.
 
     Returns:
-        The interval; (nan, nan) if the statistic is undefined for all items or without some cluster, if there are fewer
-        than two clusters, or if the value stays the same without each of them (see `interval_of_sameness`).
+        The interval. It is (nan, nan) if the statistic is undefined for all items or without one of the clusters, if
+        there are fewer than two clusters, or if leaving out clusters never changes the value (see
+        `interval_of_sameness`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).
@@ -239,7 +240,7 @@ def interval_of_replicates(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
-    """Compute the jackknife interval from the statistic of all items and of those without each cluster."""
+    """Compute the jackknife interval from the statistic of all items and its values without each cluster."""
     from scipy.special import stdtrit
 
     probability(confidence, "confidence")

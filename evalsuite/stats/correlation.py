@@ -1,4 +1,4 @@
-"""Correlation of two scores with intervals, and differences between groups."""
+"""Correlations of two scores with their intervals, and a test of differences between groups."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def welch_anova(*groups: Values) -> Significance:
     `equal_var=False`.
 
     Returns:
-        F and p; nan if a group has fewer than two values or does not vary, because its weight would be infinite.
+        F and p; nan if a group has fewer than two values, or if all its values are equal: its weight would be infinite.
 
     Raises:
         ValueError: there are fewer than two groups, a group is empty, or a number is not finite.
@@ -94,7 +94,7 @@ def welch_anova(*groups: Values) -> Significance:
 def rank_replicates(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
-    """Compute the mean coefficient of several pairs of variables, over all cases and without each cluster."""
+    """Compute the mean coefficient of several pairs of variables over all cases, and the same without each cluster."""
     if len(clusters) < FEWEST:
         return math.nan, []
     each = [without_each_cluster(x, y, clusters, coefficient) for x, y in variables]
@@ -107,10 +107,10 @@ def rank_interval(
 ) -> tuple[float, Interval]:
     """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 
-    The jackknife uses Fisher's transformation, whose errors are nearly normal. If nearly all cases agree, a rare case
-    that does not may be missing from the sample, and no jackknife can account for it. So the interval also holds the
-    coefficient with two more clusters of opposite extremes, and with two of agreeing extremes. The guard is ours;
-    `docs/statistics.md` has the simulation.
+    The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
+    agree, the sample may lack a rare case that disagrees, and no jackknife can account for it. So the interval is
+    extended to the coefficients with two additional clusters of opposite extremes, and with two of equal extremes.
+    This guard is evalsuite's own; `docs/statistics.md` has its simulation.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -131,7 +131,9 @@ def rank_interval(
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-MORE_CLUSTERS = 2  # With one, the interval of 12 to 100 pairs misses in up to 16%; with two, in at most 6% (simulated).
+MORE_CLUSTERS = (
+    2  # Intervals of 12 to 100 pairs miss the truth in up to 16% with one cluster, and in up to 6% with two.
+)
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 
@@ -142,19 +144,19 @@ def _transform(coefficient: float) -> float:
 def _add_extremes(
     x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
 ) -> tuple[list[float], list[float]]:
-    """Add `size` cases to both variables: x at its upper or lower end, and y at the opposite or the same end."""
+    """Add `size` cases: x is its maximum or minimum, and y is its extreme on the opposite or the same side."""
     ends = (min(y), max(y))
     return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
 
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
-CELLS_AT_ONCE = 2_000_000  # Cells of tables that are in memory at a time: some 16 MB per copy.
+CELLS_AT_ONCE = 2_000_000  # Maximum table cells in memory at a time: about 16 MB per copy.
 
 
 def without_each_cluster(
     x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
-    """Compute the coefficient of all cases, and without each cluster, in order of first appearance."""
+    """Compute the coefficient of all cases, then without each cluster, in order of the clusters' first appearance."""
     rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
     columns, column_of = np.unique(np.asarray(y, dtype=float), return_inverse=True)
     number: dict[Hashable, int] = {}
@@ -185,7 +187,7 @@ def _compute_spearman(tables: Array) -> Array:
 def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
     totals, counts = np.maximum(tables.sum(axis=(1, 2)), 1.0), (tables.sum(axis=2), tables.sum(axis=1))
     x, y = (values - (count @ values / totals)[:, None] for values, count in zip((rows, columns), counts, strict=True))
-    # Rounding may leave a constant a tiny variance.
+    # Rounding errors may give a constant variable a tiny variance.
     varied = np.logical_and(*((count > 0).sum(axis=1) > 1 for count in counts))
     found: Array = np.where(varied, _correlate(tables, x, y), np.nan)
     return found
@@ -228,16 +230,16 @@ def _compute_ratio(above: Array, squared: Array) -> Array:
 
 
 RESAMPLES = 1_000
-NO_WIDTH = 1e-12  # Spread of resamples below which they differ only by rounding.
+NO_WIDTH = 1e-12  # Spread of the resampled values below which they differ only by rounding errors.
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its 95% bootstrap interval; NaN if it is undefined.
+    """A correlation with its 95% bootstrap interval; NaN if the correlation is undefined.
 
-    If the correlation is the same in every resample, as a perfect one is, it has no interval.
+    The bounds are NaN if every resample has the same correlation, such as a perfect one.
     """
 
     value: float
@@ -282,12 +284,12 @@ class ClusterDraws:
 
 
 def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Pearson's r; NaN for fewer than three pairs or a constant side."""
+    """Compute Pearson's r; NaN for fewer than three pairs or a constant variable."""
     if len(one) < FEWEST:
         return np.nan
     a, b = one - one.mean(), two - two.mean()
     spread = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    # Rounding must not exceed the bounds.
+    # Rounding errors must not move the result out of [-1, 1].
     return max(-1.0, min(1.0, float((a * b).sum()) / spread)) if spread else np.nan
 
 
@@ -317,7 +319,7 @@ COEFFICIENTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
 }
 SLOW = "Kendall"
 SHARE_OF_SLOW = 5
-"""Kendall's tau is several times slower than the others, so its intervals use a fifth of the resamples."""
+"""Kendall's tau takes several times as long as the other coefficients, so it uses a fifth of the resamples."""
 
 
 def correlations(one: NDArray[Any], two: NDArray[Any], draws: ClusterDraws) -> dict[str, Correlation]:

@@ -47,7 +47,7 @@ def within(array: Array, low: float, high: float, name: str) -> Array:
 
 
 def same_length(first: Sized, second: Sized, names: str) -> None:
-    """Check that two lists paired by position have the same length."""
+    """Check that two lists, which are paired by position, have the same length."""
     if len(first) != len(second):
         raise ValueError(f"{names} are paired by position but have {len(first)} and {len(second)} entries")
 
@@ -76,7 +76,7 @@ def probability(value: float, name: str) -> float:
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int = 60) -> float:
-    """Find the point between two numbers up to which a condition holds."""
+    """Find the largest number between two bounds for which a condition holds, by halving the range."""
     for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 RESAMPLES = 9999
-"""An odd number, for which the quantiles of 95% and 99% intervals fall on resamples instead of between them."""
+"""Number of resamples, for which the quantiles of 95% and 99% intervals are resamples, without interpolation."""
 
 FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
-CELLS_AT_ONCE = 4_000_000  # Resampled values that are in memory at a time: some 100 MB for any number of cases.
+CELLS_AT_ONCE = 4_000_000  # Maximum resampled values in memory at a time: about 100 MB for any number of cases.
 
 
 def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
@@ -31,7 +31,7 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
         n: the number of cases, above 0.
 
     Raises:
-        ValueError: n is not above 0, successes not in [0, n], or confidence not in (0, 1).
+        ValueError: n is not above 0, successes is not in [0, n], or the confidence is not in (0, 1).
     """
     if not 0 < n < math.inf:
         raise ValueError(f"a share needs at least one case; got n={n}")
@@ -46,10 +46,10 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
 
 
 def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Compute Clopper and Pearson's exact interval of a share: each bound is wrong with at most half of the error.
+    """Compute Clopper and Pearson's exact interval of a share by the quantiles of the beta distribution.
 
-    Clopper and Pearson, "The use of confidence or fiducial limits" (Biometrika 26, 1934), by the quantiles of the beta
-    distribution. Arguments and errors are as for `wilson_interval`.
+    Each bound is wrong with a probability of at most (1 - confidence) / 2. Clopper and Pearson, "The use of confidence
+    or fiducial limits" (Biometrika 26, 1934). Arguments and errors are as for `wilson_interval`.
     """
     wilson_interval(successes, n, confidence)  # checks the arguments
     half, failures = (1 - confidence) / 2, n - successes
@@ -74,7 +74,7 @@ def _make_exact_of_few(successes: int, n: int, half: float) -> Interval:
 
 
 def _at_most(k: int, n: int, share: float) -> float:
-    """Compute the binomial probability of at most k successes in n."""
+    """Compute the binomial probability of at most k successes in n trials."""
     start = n * math.log1p(-share)
     odds, log_term, terms = math.log(share) - math.log1p(-share), start, [start]
     for done in range(k):
@@ -84,18 +84,18 @@ def _at_most(k: int, n: int, share: float) -> float:
 
 
 def count_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Compute Wilson's interval, or the exact one if successes or failures are few; see `share_interval`."""
+    """Compute Wilson's interval, or the exact interval if successes or failures are few; see `share_interval`."""
     if min(successes, n - successes) < FEW:
         return exact_interval(successes, n, confidence)
     return wilson_interval(successes, n, confidence)
 
 
 def share_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
-    """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact one near 0 and 1.
+    """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact interval near 0 and 1.
 
-    Near 0 and 1, one of Wilson's bounds is wrong several times as often as it should be, but Clopper and Pearson's
-    never is. So the exact interval is used with fewer than 30 successes or failures. By enumeration for 50 to 400
-    cases, a bound of a 95% interval is then wrong with a probability of at most 3.6%.
+    Near 0 and 1, one of Wilson's bounds is wrong several times as often as it should be, while an exact bound never is.
+    So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to 400 cases shows that a
+    bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
     Clustered cases count as fewer cases. n is replaced by p (1 - p) / (cluster-robust standard error)^2, at most n,
     times (z / t)^2; z and t are the quantiles of the normal distribution and of the t distribution with the standard
@@ -142,7 +142,7 @@ def bootstrap_interval(
         seed: the resampling's seed; the same seed gives the same interval.
 
     Returns:
-        The interval; the whole line for a single cluster, and if all clusters have the same mean.
+        The interval; the whole line for a single cluster, or if all clusters have the same mean.
     """
     import numpy as np
 
@@ -178,26 +178,26 @@ def _make_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Inte
 MOST_AT_RISK = 0.75
 """Maximum share of the capital that a bet may risk: the paper's c for intervals of a fixed sample size."""
 
-BET_HALVINGS = 30  # Bisections of the range, enough for nine digits.
+BET_HALVINGS = 30  # Number of bisection steps, enough for nine digits.
 
 
 FEWEST_AMOUNTS = 30
-"""With 20 clusters, the upper bound of lognormal amounts (sigma 1) fails in 5% of samples, with 30 in 3%."""
+"""Minimum clusters. The upper bound of lognormal amounts (sigma 1) fails in 5% of samples with 20, in 3% with 30."""
 
 
 def amount_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
     """Compute an interval of the mean of amounts without an upper limit, such as tokens, which are often skewed.
 
     Student's t is transformed as in Hall, "On the removal of skewness by transformation" (Journal of the Royal
-    Statistical Society B 54, 1992). For the upper bound, the greatest cluster counts twice, because still greater
-    amounts may be missing from the sample. `perf/statistical_promises.py` simulates how often the bound fails.
+    Statistical Society B 54, 1992). For the upper bound, the cluster with the greatest mean counts twice, because the
+    sample may lack even greater amounts. `perf/statistical_promises.py` simulates how often the bound fails.
 
     Args:
         values: finite numbers, at least 0, one per case.
         clusters: the cluster of each value; see `mean_interval`.
 
     Returns:
-        At least 0. The interval is [0, inf] with fewer than 30 clusters, or if all clusters have the same mean.
+        Bounds of at least 0: [0, inf] with fewer than 30 clusters, or if all clusters have the same mean.
 
     Raises:
         ValueError: the list is empty, a value is negative or not finite, lists differ in length, or the confidence is
@@ -216,7 +216,7 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
 
 
 def _bound_of_skewed(totals: Array, sizes: Array, level: float) -> float:
-    """Compute the mean minus the transformed quantile of t; the low levels give upper bounds."""
+    """Compute the mean minus the transformed quantile of t times the error; levels below 0.5 give upper bounds."""
     import numpy as np
 
     mean = mean_of_clusters(totals, sizes)
@@ -238,15 +238,15 @@ def betting_interval(
 ) -> Interval:
     """Compute the hedged betting interval of the mean of bounded values.
 
-    For each supposed mean, a gambler bets against it on one value after the other. A mean is excluded if the capital
-    ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)), at most 0.75 / m
-    for a supposed mean m; v is the regularised variance of earlier values. Waudby-Smith and Ramdas, "Estimating means
-    of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The error is
-    at most 1 - confidence for any number of values and any distribution, if clusters are independent. Cases of a
-    cluster are bet on together: the summed distance from the supposed mean, divided by the size of the largest cluster,
-    is a value within the same bounds.
+    For each supposed mean, a gambler bets against this mean on one value after another. The mean is excluded if the
+    gambler's capital ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)),
+    at most 0.75 / m for a supposed mean m; v is the regularised variance of earlier values. Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section
+    4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
+    independent. A cluster's cases form one bet on the sum of their distances from the supposed mean, divided by the
+    size of the largest cluster. This quotient lies within the same bounds as one distance.
 
-    The order of the values is drawn with a fixed seed, so that the order of the cases does not matter.
+    The clusters are shuffled with a fixed seed.
 
     Args:
         values: finite numbers within the bounds, one per case.
@@ -257,7 +257,7 @@ def betting_interval(
         An interval within the bounds that contains the mean, never a single point.
 
     Raises:
-        ValueError: as for `mean_interval`; or the bounds are empty, or a value is outside of them.
+        ValueError: as for `mean_interval`, or the lower bound is not below the upper one, or a value is out of bounds.
     """
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -274,7 +274,7 @@ def betting_interval(
 
 
 def _find_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
-    """Find the largest excluded mean below the observed one by bisection; the capital falls as the mean rises."""
+    """Find the largest excluded mean below the observed mean by bisection; capital falls as the supposed mean rises."""
     import numpy as np
 
     bets = _compute_bets(means, shares, target)
@@ -287,7 +287,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:
-    """Compute the bets sqrt(2 log(2 / alpha) / (n v)), with v the regularised variance of the previous values."""
+    """Compute the bets sqrt(2 log(2 / alpha) / (n v)), where v is the regularised variance of the previous values."""
     import numpy as np
 
     count = len(means)
@@ -303,9 +303,9 @@ def unpaired_difference(
 ) -> tuple[float, float]:
     """Compute the bounds of `first - second` for independent estimates.
 
-    The distance of each bound from the difference is the square root of the sum of squared distances between the two
-    estimates and their own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998), pp. 873-890,
-    method 10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
+    The distance of a bound from the difference is the root of the sum of two squares: the distances of the two
+    estimates from their own bounds on the relevant sides. Newcombe, Statistics in Medicine 17 (1998), pp. 873-890,
+    method 10, for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
 
     Args:
         first: the first estimate.

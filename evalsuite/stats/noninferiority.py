@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# With enough cases, one equal model in twenty may stay undecided, as many as a test may call worse.
+# The power for an equal model. 5% may stay undecided, as many as a test may call worse by mistake.
 EQUAL_PASSES = 0.95
 
 
-# Draws of `calibrate`: a share of 2.5% is then known within 0.7 points. Sums of draws x clusters stay below a second,
-# so many clusters get fewer draws, at least 200.
+# Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
+# draws (at least 200) keep the time below a second.
 DRAWS = 2000
-MOST_SUMS = 2_000_000
-FEWEST_DRAWN = 10  # Clusters; fewer have under 1,024 sign patterns, and hardly any verdict but `undecided`.
+MOST_SUMS = 2_000_000  # Maximum product of draws and clusters.
+FEWEST_DRAWN = 10  # Minimum clusters. Fewer have under 1,024 sign patterns, and nearly all verdicts are `undecided`.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTest:
-    """The tests of one metric's loss, from which `verdicts` decides.
+    """The tests of one metric's loss, from which `verdicts` derives a verdict.
 
     Attributes:
         n: the number of cases.
@@ -40,8 +40,8 @@ class LossTest:
         pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means non-inferior.
         deteriorated: whether the candidate's value is worse.
         margin: the smallest deterioration that matters.
-        deviation: standard deviation of the differences (standard error times the root of `n`), at least that of
-            losses of the whole scale which make up the margin, because rare losses may be missing from few cases.
+        deviation: standard deviation of the differences: the standard error times the root of `n`. It is at least the
+            deviation if the margin were lost by rare losses of the whole scale, because few cases may include none.
         freedom: the degrees of freedom of the standard error; infinity for shares.
     """
 
@@ -54,11 +54,11 @@ class LossTest:
     freedom: float = math.inf
 
     def count_needed(self, confidence: float = 0.95) -> int:
-        """Compute how many cases show an equal candidate as `no worse` with a power of 95%.
+        """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
 
-        Cases are counted that differ as these do, by the approximation with Student's t distribution (Cohen,
-        "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). Where no more cases differ than lose
-        the margin, the power is 90%.
+        The number assumes the same deviation as in the observed cases, and approximates by Student's t distribution
+        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If only as many cases differ
+        as make up the margin, the power is 90%.
 
         Args:
             confidence: 1 minus the level of the two-sided test; the margin is tested on one side at half the level.
@@ -77,11 +77,11 @@ class LossTest:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Rates at which the verdict fails candidates of known loss, which are made from the pairs.
+    """Rates at which the verdict fails simulated candidates whose true loss is known.
 
     Attributes:
         equal_fails: the share of equal candidates that fail, in [0, 1].
-        loss_fails: the share of candidates that lost the margin and fail, in [0, 1].
+        loss_fails: the share of failures among candidates that lost the margin, in [0, 1].
         draws: the number of candidates of each kind.
     """
 
@@ -95,8 +95,8 @@ class PairedClusters:
     """Paired scores as sums over clusters; a higher score is better.
 
     Attributes:
-        before: the sum of each cluster's scores in the baseline, above the lowest score of all.
-        after: the same in the candidate.
+        before: each cluster's sum of the baseline's scores, counted from the lowest score of both runs.
+        after: each cluster's sum of the candidate's scores, counted from the same score.
         sizes: the number of cases of each cluster.
         margin: the smallest loss that matters.
         scale: the largest difference that two scores can have.
@@ -111,7 +111,7 @@ class PairedClusters:
     shares: bool
 
     def test(self, totals: Array, sizes: Array) -> LossTest:
-        """Test a loss on differences summed by cluster."""
+        """Test the loss, given each cluster's summed differences and its number of cases."""
         if self.shares:
             return _test_shares(int((totals < 0).sum()), int((totals > 0).sum()), len(totals), self.margin)
         return _test_means(mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
@@ -128,7 +128,7 @@ class NonInferiority(LossTest):
         low: lower bound of the difference's interval.
         high: upper bound of the difference's interval.
         detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
-            alone; infinity if there is none.
+            alone; infinity if they can show none.
         method: a description of the test and the interval.
         pairs: the pairs by cluster; None for a statistic that is not a mean over cases.
     """
@@ -143,24 +143,25 @@ class NonInferiority(LossTest):
     pairs: PairedClusters | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, float | str]:
-        """Return all attributes but the pairs."""
+        """Return all attributes except the pairs."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "pairs"}
 
     def calibrate(self, confidence: float = 0.95, cases: int | None = None, seed: int = 0) -> Calibration | None:
-        """Draw candidates whose true loss is known from these pairs, and count how many of them fail.
+        """Simulate candidates with a known true loss from these pairs, and compute how often the verdict fails them.
 
-        An equal candidate exchanges the two runs' scores in each cluster with probability 1/2 (the sign-flip test;
-        Fisher, "The Design of Experiments", 1935, section 21). A candidate that lost the margin falls to the lowest
-        score in clusters drawn at random, as many as make up the margin. Each goes through the same tests and verdict
-        as the comparison.
+        For an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the sign-flip
+        test; Fisher, "The Design of Experiments", 1935, section 21). For a candidate that lost the margin, the scores
+        of randomly drawn clusters are also lowered to the lowest score, in enough clusters to lose the margin on
+        average. Each candidate gets the same tests and verdict as the comparison.
 
         Args:
             confidence: 1 minus the level of the two-sided test of this metric.
-            cases: draw clusters with replacement until about as many cases are there; None for the clusters themselves.
+            cases: the approximate number of cases of each candidate, whose clusters are drawn with replacement. None
+                uses every cluster once.
             seed: makes the draws repeatable.
 
         Returns:
-            None for fewer than 10 clusters, and for a metric that is not a mean over cases.
+            None if there are fewer than 10 clusters, or if the metric is not a mean over cases.
         """
         pairs = self.pairs
         if pairs is None or len(pairs.sizes) < FEWEST_DRAWN:
@@ -195,9 +196,9 @@ def compare_paired(
 ) -> NonInferiority:
     """Compare two runs case by case.
 
-    Scores of 0 and 1 on independent cases use McNemar's exact test, Tango's score interval and his one-sided score test
-    of the margin. Other scores, and clustered ones, use the cluster-robust paired t test and interval, with guards for
-    runs that differ in few cases only (see `docs/statistics.md`).
+    Scores of 0 and 1 on independent cases use McNemar's exact test, Tango's score interval, and Tango's one-sided score
+    test of the margin. All other scores use the cluster-robust paired t test and interval, with guards for runs that
+    differ in few cases only (see `docs/statistics.md`).
 
     Args:
         baseline: finite scores, one per case.
@@ -206,10 +207,10 @@ def compare_paired(
         clusters: the cluster of each case; see `mean_interval`.
         confidence: the interval's confidence, and 1 minus the level of the test of no difference.
         scale: the largest difference that two scores can have (9 for marks from 1 to 10).
-        lower_is_better: whether a higher value is a deterioration.
+        lower_is_better: whether a higher score is a deterioration.
 
     Raises:
-        ValueError: the list is empty, a number is not finite, lists differ in length, a difference exceeds the scale,
+        ValueError: a list is empty, a number is not finite, lists differ in length, a difference exceeds the scale,
             or the margin or confidence is out of range.
     """
     if not 0 < margin < scale:
@@ -237,7 +238,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
 
 
 def _swap_back(result: NonInferiority) -> NonInferiority:
-    """Exchange the roles of the two runs again."""
+    """Exchange baseline and candidate in a result that was computed with both exchanged."""
     return replace(
         result,
         baseline=result.candidate,
@@ -311,15 +312,15 @@ def _compare_means(
 
 
 def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
-    """Compute the deviation per case, at least that of rare losses of the whole scale that make up the margin."""
+    """Compute the deviation per case, at least the deviation of rare full losses that add up to the margin."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 
 def _sign_bound(totals: Array) -> float:
-    """Compute the lowest two-sided p-value that a sign-flip test can have: 2^(1 - k) for k clusters that changed.
+    """Compute the lowest p-value that a two-sided sign-flip test can have: 2^(1 - k) for k clusters that changed.
 
-    Similar runs differ in a few cases only. The t test alone would call four losses and no gain among a hundred cases
-    significant, which happens between equal models about one time in eight.
+    The t test needs this bound because similar runs differ in few cases. Four losses and no gain among a hundred cases
+    are significant by the t test alone, although four changes of an equal model go one way with a probability of 1/8.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
@@ -327,10 +328,9 @@ def _sign_bound(totals: Array) -> float:
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
-    A rare heavy loss may be missing from the sample, and the t test cannot account for it. So an additional cluster
-    with a loss of the whole scale is counted, as the Clopper-Pearson bound counts one more success. Also, p is at least
-    that of the binomial test in which every loss is of the whole scale: the probability of such a small net loss among
-    this many clusters.
+    The sample may lack a rare heavy loss, and the t test cannot account for this. So one cluster with a loss of the
+    whole scale is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a binomial
+    test in which every loss is of the whole scale (see `_compute_rare_losses`).
     """
     size, count = float(sizes.mean()), len(totals)
     guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
@@ -339,7 +339,7 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
 
 
 def _compute_rare_losses(net: float, count: int, share: float) -> float:
-    """Compute the probability of such a small net loss in `count` clusters if losses are of the whole scale."""
+    """Compute the probability of at most this net loss in `count` clusters if each loss is of the whole scale."""
     from scipy.special import betainc
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
@@ -347,15 +347,15 @@ def _compute_rare_losses(net: float, count: int, share: float) -> float:
 
 
 def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
-    """Compute the smallest loss that would be shown; if nothing varies, the share of cases that must be lost."""
+    """Compute the smallest loss that would be shown; if nothing varies, use McNemar's test over clusters."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
         return scale * detectable_share(mean.clusters, 0.0, confidence=confidence)
     from scipy.special import gammaincinv
 
-    # A standard error with few degrees of freedom is too small more often than too large: the chi-square's median lies
-    # below its mean.
+    # With few degrees of freedom, a standard error is too small more often than too large, because the median of the
+    # chi-square distribution is below its mean.
     median = 2 * float(gammaincinv(mean.freedom / 2, 0.5)) / mean.freedom
     deviation = mean.error * math.sqrt(mean.clusters / median)
     drop = detectable_mean(mean.clusters, deviation, freedom=mean.freedom, confidence=confidence)
@@ -375,13 +375,13 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 ) -> NonInferiority:
     """Compare a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
 
-    The standard error is that of `jackknife_interval`; the test and the interval use Student's t with one degree of
-    freedom less than the number of groups. The test of the margin has the two guards of `compare_paired`: an additional
-    cluster that lost the whole scale, and the probability that rare losses were not observed.
+    The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t; its degrees of
+    freedom are the number of groups minus 1. The test of the margin has the two guards of `compare_paired`: an
+    additional cluster that lost the whole scale, and the probability that rare losses were not observed.
 
     Args:
         values: the statistic in the baseline, then in the candidate, on the same cases.
-        without: both values again without each group of clusters; at least two groups.
+        without: the same two values, computed without each group of clusters; at least two groups.
         n: the number of cases.
         clusters: the number of independent clusters of cases, at least the number of groups.
 
@@ -427,13 +427,14 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
     """Decide each of several metrics, corrected for their number by Holm's method.
 
-    - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a two-sided
-      interval at that confidence would exclude it.
+    - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, the level of one
+      side of a two-sided interval.
     - `worse`: such a deterioration is not excluded, and some deterioration is shown, two-sided at 1 - confidence.
-    - `undecided`: neither of these; see `NonInferiority.detectable`.
+    - `undecided`: the metric is neither `no worse` nor `worse`; see `NonInferiority.detectable`.
 
-    Two probabilities are each at most (1 - confidence) / 2, apart from the tests' approximations: that any metric is
-    called worse although the models are equal, and that any metric is called no worse although it lost the margin.
+    Apart from the tests' approximations, two probabilities are each at most (1 - confidence) / 2. The first is that any
+    metric is called worse although the models are equal. The second is that any metric is called no worse although it
+    lost the margin.
 
     Args:
         comparisons: one comparison per metric.
@@ -452,13 +453,14 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
 
 
 def holm(pvalues: Values) -> list[float]:
-    """Compute Holm's adjusted p-values, in the given order: reject each hypothesis whose p-value is at most the level.
+    """Compute Holm's adjusted p-values, in the given order.
 
-    The probability that any true hypothesis is rejected is then at most the level, however the tests depend on each
-    other. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
+    If each hypothesis with an adjusted p-value of at most the level is rejected, the probability that any true
+    hypothesis is rejected is at most the level, even if the tests depend on each other. Holm, "A simple sequentially
+    rejective multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
 
     Raises:
-        ValueError: the list is empty, or one is not in [0, 1].
+        ValueError: the list is empty, or a p-value is not in [0, 1].
     """
     array = within(numbers(pvalues, "pvalues"), 0, 1, "pvalues")
     adjusted, worst = [0.0] * len(array), 0.0

@@ -41,16 +41,16 @@ def paired_difference(
 ) -> PairedDifference:
     """Compute the paired t test and interval of candidate minus baseline, cluster-robust if clusters are given.
 
-    For the standard error see `clustered_mean`. If all differences are equal and not zero, the t test would claim
-    certainty, so the p-value is that of the exact sign test over clusters.
+    `clustered_mean` describes the standard error. If all differences are equal and not zero, the t test would claim
+    certainty, so the p-value comes from the exact sign test over clusters.
 
     Args:
         baseline: finite numbers, one per case.
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
-        scale: the largest difference that two scores can have, if known. The interval then stays within it, and is that
-            of `interval_of_sameness` if all clusters differ by the same amount. Scores of 0 and 1 without clusters get
-            Tango's score interval, as in `compare_paired`.
+        scale: the largest difference that two scores can have, if known. The interval then stays within this scale; if
+            all clusters differ by the same amount, it is computed by `interval_of_sameness`. For scores of 0 and 1
+            without clusters, it is Tango's score interval.
 
     Returns:
         For a single cluster, the interval is the whole line or the whole scale, and p is 1.
@@ -72,7 +72,7 @@ def paired_difference(
 
 
 def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
-    """Count the cases that were lost (1 to 0) and won (0 to 1)."""
+    """Count the cases that were lost (from 1 to 0) and the cases that were won (from 0 to 1)."""
     same_length(baseline, candidate, "baseline and candidate")
     before, after = binary(baseline, "baseline"), binary(candidate, "candidate")
     return int((before > after).sum()), int((before < after).sum())
@@ -81,7 +81,7 @@ def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
 def mcnemar(baseline: Values, candidate: Values) -> float:
     """Compute the two-sided p-value of McNemar's exact test of the hypothesis that as many cases are lost as won.
 
-    This is the binomial test of the discordant pairs at one half (McNemar, Psychometrika 12, 1947).
+    The test is the binomial test, with probability 1/2, of the discordant pairs (McNemar, Psychometrika 12, 1947).
 
     Args:
         baseline: 0 or 1, one per case.
@@ -125,16 +125,16 @@ def tango_pvalue(lost: int, won: int, n: int, margin: float) -> float:
 def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Interval:
     """Compute the interval of all differences d that Tango's two-sided score test would not reject.
 
-    The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the probability of a loss that is most
-    likely if the true difference is d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d
-    and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions for the
+    The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))). Here q is the maximum-likelihood probability of a
+    loss under a true difference of d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d and
+    C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions for the
     paired-sample design" (Statistics in Medicine 17, 1998, p. 891). A hundred unchanged answers still allow a drop of
     0.037.
 
     Args:
         lost: the number of cases that went from 1 to 0.
         won: the number of cases that went from 0 to 1.
-        n: the number of all cases.
+        n: the number of all cases, changed or not.
 
     Raises:
         ValueError: n is not above 0, lost + won exceeds n, or the confidence is not in (0, 1).

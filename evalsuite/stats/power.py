@@ -22,14 +22,14 @@ MOST_CASES = 10**9  # Limit of the search for the number of cases.
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
     """Compute the probability that McNemar's exact two-sided test shows a drop of a share.
 
-    The number of discordant cases is binomial (n, discordance); given it, the number of wins is binomial with
+    The number of discordant cases is binomial (n, discordance). Given this number, the number of wins is binomial with
     probability (1 - difference / discordance) / 2 (Duffy, "Asymptotic and exact power for the McNemar test", Biometrics
     40, 1984).
 
     Args:
-        n: independent cases.
-        discordance: the share of cases whose outcome differs between the two runs, at least `difference`; a smaller
-            value is raised.
+        n: the number of independent cases.
+        discordance: the share of cases whose outcome differs between the two runs; a share below `difference` is raised
+            to `difference`.
         difference: size of the true drop, in (0, 1].
         confidence: 1 minus the level of the test.
 
@@ -56,7 +56,7 @@ def _check_share(n: int, discordance: float, difference: float, confidence: floa
 
 
 def _compute_binomial(k: Array, n: int, share: float) -> Array:
-    """Compute the probability of k successes in n."""
+    """Compute the probability of k successes in n trials."""
     from scipy.special import gammaln, xlog1py, xlogy
 
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
@@ -64,15 +64,18 @@ def _compute_binomial(k: Array, n: int, share: float) -> Array:
 
 
 def _at_most(k: Array, n: Array, share: float) -> Array:
-    """Compute the probability of at most k successes in n; 0 for k = -1. `betainc` is 20 times as fast as `bdtr`."""
+    """Compute the probability of at most k successes in n trials; 0 for k = -1.
+
+    scipy's `betainc` is 20 times as fast as its `bdtr`.
+    """
     from scipy.special import betainc
 
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-@lru_cache(maxsize=8)  # A search for the detectable drop asks for the same numbers again and again.
+@lru_cache(maxsize=8)  # The search for the detectable drop needs the same result many times.
 def _find_most_wins(first: int, last: int, level: float) -> Array:
-    """Find for each number of discordant cases the largest number of wins with a significant drop, else -1."""
+    """Find the largest number of wins with a significant drop for each number of discordant cases; -1 if none has."""
     changed = np.arange(first, last + 1)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
     while (many - few > 1).any():
@@ -86,13 +89,13 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     """Compute the smallest drop of a share that McNemar's exact test would show with the given power.
 
     Args:
-        n: independent cases.
-        discordance: observed share of cases whose outcome differs; see `power_share`.
+        n: the number of independent cases.
+        discordance: the observed share of cases whose outcome differs; see `power_share`.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
     Returns:
-        In (0, 1]; infinity if even the loss of every case would not be significant.
+        The drop, in (0, 1]; infinity if even the loss of every case is not shown with this power.
 
     Raises:
         ValueError: as for `power_share`, or the power is not in (0, 1).
@@ -111,8 +114,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 def power_mean(n: int, deviation: float, difference: float, confidence: float = 0.95) -> float:
     """Compute the probability that the two-sided paired t test shows a drop, by the noncentral t distribution.
 
-    Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988, chapter 2); only the tail on the side of the
-    true difference counts.
+    Only the tail on the side of the true difference counts. Cohen, "Statistical Power Analysis for the Behavioral
+    Sciences" (1988, chapter 2).
 
     Args:
         n: the number of independent clusters, at least 2.
@@ -147,7 +150,7 @@ def detectable_mean(
         n: the number of independent clusters, at least 2.
         deviation: standard deviation of the paired differences (for clusters: standard error times the root of their
             number), above 0.
-        freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes have fewer.
+        freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes give fewer degrees of freedom.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
@@ -166,12 +169,12 @@ def detectable_mean(
 def required_n_share(difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
     """Compute how many cases McNemar's exact test needs to show a drop of a share with the given power.
 
-    Exact power does not rise steadily with the number of cases; the result has the power, and the number before it does
-    not.
+    The result has the given power, but one case fewer does not. Some larger numbers may lack the power, too, because
+    exact power does not rise steadily with the number of cases.
 
     Args:
         difference: size of the true drop, in (0, 1].
-        discordance: share of cases whose outcome differs; see `power_share`.
+        discordance: the share of cases whose outcome differs; see `power_share`.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
@@ -219,18 +222,18 @@ class DifferenceVariance:
     crowding: float = 1.0
 
     def of(self, before: int, after: int) -> float:
-        """Compute the variance of one question's difference with these numbers of epochs in the two runs."""
+        """Compute the variance of one question's difference, given the number of epochs in each of the two runs."""
         return (self.between + self.within / before + self.within / after) * self.crowding
 
     def questions(self, loss: float, before: int, after: int) -> int:
-        """Compute how many questions show a loss with a power of 80%, two-sided at 5%."""
+        """Compute how many questions are needed to show a loss with a power of 80%, two-sided at 5%."""
         variance = self.of(before, after)
         if self.shares and before == after == 1:
             return required_n_share(loss, min(1.0, variance + loss * loss))
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
     def detectable(self, questions: int, before: int, after: int) -> float:
-        """Compute the smallest loss that this many questions show with a power of 80%; infinity without one."""
+        """Compute the smallest loss that this many questions show with a power of 80%; infinity if they show none."""
         variance = self.of(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))
@@ -239,7 +242,7 @@ class DifferenceVariance:
         return detectable_mean(questions, math.sqrt(variance)) if variance > 0 else 0.0
 
     def epochs(self, loss: float, questions: int) -> int | None:
-        """Compute how many epochs in both runs show a loss on this many questions; None if no number does."""
+        """Compute how many epochs both runs need to show a loss on this many questions; None if 1,000 are too few."""
         if self.detectable(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
             return None
         few, enough = 0, MOST_EPOCHS
@@ -261,5 +264,5 @@ def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
 
 
 def one_sided_loss(loss: float, width: float) -> float:
-    """Compute the variance between questions if few questions lose everything and thereby make up the loss."""
+    """Compute the variance between questions if a few questions lose the whole range, and the others lose nothing."""
     return max(0.0, loss * (width - loss))

@@ -40,34 +40,34 @@ def ppi_mean(
     confidence: float = 0.95,
     weights: Values | None = None,
 ) -> PredictionPowered:
-    """Estimate the mean by prediction-powered inference with power tuning (PPI++).
+    """Estimate the mean of people's scores by prediction-powered inference with power tuning (PPI++).
 
-    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged), with the variance tuning^2
+    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). Its variance is tuning^2
     var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is cov(labels, judged) / ((1 + n / N) var(all
-    judged)), cut to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
+    judged)), clipped to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
     2311.01453). The cases that people labelled must be a random sample of all cases, or the interval is not valid.
 
-    If cases were drawn with unequal probabilities, the rectified labels are weighted by the inverse of these: Zrnic and
-    Candes, "Active Statistical Inference" (arXiv 2403.03208), with weights scaled to a sum of one (Hajek) and the
-    judge's mean over all cases.
+    If cases were drawn with unequal probabilities, the rectified labels (labels - tuning * judged) are weighted by the
+    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). The weights are scaled
+    to a sum of one (Hajek), and the judge's mean is taken over all cases.
 
-    The paper's normal interval covers only 22 to 93% with 30 labels and rare failures, because the labelled cases
-    seldom include one where judge and people differ. So each bound here counts one more labelled case, on which the
-    judge was as wrong as possible, and uses Student's quantile. A bound towards which the rectified labels are skewed
-    moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). Without
-    variance, the reach is that of Clopper and Pearson. The combination is ours; `perf/statistical_promises.py`
-    simulates it.
+    With 30 labels and rare failures, the paper's normal interval covers the truth in only 22 to 93% of samples, because
+    judge and people rarely differ on a labelled case. So each bound here adds one labelled case on which the judge was
+    as wrong as possible, and uses Student's quantile. If the rectified labels are skewed towards a bound, this bound
+    moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). If they do
+    not vary, Clopper and Pearson's interval determines the width. The combination is evalsuite's own;
+    `perf/statistical_promises.py` simulates it.
 
     Args:
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
         judged_only: the judge's scores of the cases without labels.
-        bounds: the lowest and highest possible score, at which the interval is cut. None uses 0 and 1, extended to the
-            lowest and highest score.
-        weights: a weight per labelled case, in proportion to 1 / (probability of being drawn); None for equal ones.
+        bounds: the lowest and highest possible score, to which the interval is clipped. None uses 0 and 1, extended to
+            the lowest and highest score.
+        weights: a weight per labelled case, in proportion to 1 / (probability of being drawn); None for equal weights.
 
     Returns:
-        With a single label, the interval is the whole range.
+        The estimate and its interval, which is the whole range for a single label.
 
     Raises:
         ValueError: a list is empty or contains values that are not finite or out of bounds, labels, judged and weights
@@ -106,7 +106,7 @@ def _make_range(*scores: Array) -> tuple[float, float]:
 
 
 def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute a bound with an additional case; a negative level gives the lower bound."""
+    """Compute a bound of the estimate, with an additional case; a negative level gives the lower bound."""
     from scipy.special import stdtrit
 
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())
@@ -123,14 +123,14 @@ def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: fl
 
 
 def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, shares: Array) -> float:
-    """Compute the weight of the judge that makes the interval shortest if labels have weights, clipped to [0, 1]."""
+    """Compute the tuning that makes the interval shortest if labels have weights, clipped to [0, 1]."""
     labels, scores = (shares * (values - float((shares * values).mean())) for values in (human, machine))
     variance = float((scores**2).mean()) + len(human) / len(everything) * float(everything.var())
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 
 def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
-    """Compute the weight that makes the interval shortest, clipped to [0, 1]: cov(Y, f) / ((1 + n/N) var(f))."""
+    """Compute the tuning that makes the interval shortest, cov(Y, f) / ((1 + n/N) var(f)), clipped to [0, 1]."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:
         return 0.0

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from evalsuite.stats.inputs import Array, Labels, Values
 
-POINTS = 400 / math.log(10)  # Elo's scale: 400 points more mean that ten of eleven comparisons are won.
-MEAN_RATING = 1000.0  # The usual rating of a model as good as the mean of all models.
-STEPS = 100  # Newton's method needs fewer than ten; the half win and the half loss keep the solution finite.
+POINTS = 400 / math.log(10)  # Elo's scale: a model with 400 points more wins ten of eleven comparisons.
+MEAN_RATING = 1000.0  # The mean of all ratings, as usual in Elo's system.
+STEPS = 100  # Maximum steps of Newton's method, which needs fewer than ten.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class EloRating:
 
     Attributes:
         points: the rating; all ratings have the mean 1000, and 400 points more mean odds of ten to one.
-        low: lower bound.
-        high: upper bound.
-        rank: 1 plus the number of players whose lower bound is above this upper bound.
+        low: lower bound of the rating's interval.
+        high: upper bound of the rating's interval.
+        rank: 1 plus the number of players whose lower bound is above this player's upper bound.
     """
 
     points: float
@@ -51,9 +51,9 @@ def controlled_win_rate(
 ) -> WinRate:
     """Estimate the share of comparisons that an answer would win against a rival's answer of equal length.
 
-    A logistic regression of the outcomes on tanh(difference of lengths / its standard deviation), read at a difference
-    of zero, as in length-controlled AlpacaEval (Dubois et al., arXiv 2404.04475, section 3). That regression also has a
-    term for each instruction's difficulty, which takes many models to estimate; it is left out here.
+    A logistic regression explains the outcomes by tanh(difference of lengths / its standard deviation). The share is
+    the prediction for a difference of zero, as in length-controlled AlpacaEval (Dubois et al., arXiv 2404.04475,
+    section 3). AlpacaEval's term for an instruction's difficulty is left out, because its estimate takes many models.
 
     Args:
         wins: one outcome per comparison: 1 for a win, 0.5 for a tie, 0 for a loss.
@@ -61,7 +61,7 @@ def controlled_win_rate(
         rival_lengths: the length of the rival's answer.
         clusters: the cluster of each comparison, such as its sample; None if all are independent.
         confidence: the interval's confidence. By simulation, 95% intervals of 10 to 200 comparisons cover the true
-            rate in 94% to 100%.
+            win rate in 94% to 100%.
 
     Raises:
         ValueError: the list is empty, lists differ in length, an outcome is outside [0, 1], or a number is not
@@ -73,7 +73,8 @@ def controlled_win_rate(
     same_length(outcomes, rival_lengths, "wins and rival_lengths")
     differences = numbers(lengths, "lengths") - numbers(rival_lengths, "rival_lengths")
     spread = float(differences.std())
-    # The half win and the half loss are spread over both ends, so that a length that always wins has a finite effect.
+    # At each of two extreme length differences, add a quarter of a win and of a loss. Otherwise, the effect of length
+    # would be infinite if the longer answer always wins.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
@@ -87,22 +88,22 @@ def bradley_terry(
     """Rate players by the outcomes of their comparisons; a tie counts as half a win.
 
     The odds that a player wins are the ratio of both players' strengths (Bradley and Terry, "Rank analysis of
-    incomplete block designs", Biometrika 39, 1952); intervals are cluster-robust, as Chatbot Arena's are (Chiang et
-    al., arXiv 2403.04132, section 4). Each pair that was compared gets half a win and half a loss in addition, so
-    that a player who won every comparison has a finite rating.
+    incomplete block designs", Biometrika 39, 1952). Intervals are cluster-robust, as in Chatbot Arena (Chiang et
+    al., arXiv 2403.04132, section 4). Half a win and half a loss are added for each pair that was compared, so that a
+    player who won every comparison has a finite rating.
 
     Args:
         comparisons: first player, second player, and the outcome: 1 if the first wins, 0.5 for a tie, 0 for a loss.
         clusters: the cluster of each comparison, such as its sample; None if all are independent.
-        confidence: the confidence of each interval. By simulation, 95% intervals of 10 to 100 samples cover the true
-            rating in 94% or more; in 90% to 95% where most pairs are won by one side in 98%.
+        confidence: the confidence of each interval. In simulations, 95% intervals of 10 to 100 samples cover the true
+            rating in 94% or more, but only in 90% to 95% if one side wins 98% of the comparisons of most pairs.
 
     Returns:
-        The players, the best first.
+        The players' ratings, the best player first.
 
     Raises:
-        ValueError: no comparison, an outcome outside [0, 1], a player compared with itself, or players in groups
-            between which nothing was compared.
+        ValueError: comparisons are missing, an outcome is outside [0, 1], a player is compared with itself, or the
+            comparisons do not connect all players.
     """
     probability(confidence, "confidence")
     outcomes = _check_outcomes([outcome for _, _, outcome in comparisons])
@@ -116,7 +117,7 @@ def bradley_terry(
     pairs = np.unique(design, axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
         raise ValueError("ratings need comparisons that connect all players")
-    # The last player's strength is zero until all are centred; otherwise any constant could be added to all.
+    # Strengths are determined only up to a constant, so the last player's is fixed at zero; all are centred below.
     fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
     found = [fit.estimate(contrast[:-1], confidence) for contrast in centred]
@@ -139,9 +140,9 @@ class _Fit:
     freedom: int
 
     def estimate(self, contrast: Array, confidence: float) -> tuple[float, float]:
-        """Estimate a linear combination of the coefficients, and how far its interval reaches.
+        """Estimate a linear combination of the coefficients, and half the width of its interval.
 
-        Of both covariances the wider counts, because the robust one is too narrow where losses are rare.
+        The larger of the two standard errors is used, because the robust one is too small if losses are rare.
         """
         from scipy.special import stdtrit
 
@@ -161,8 +162,8 @@ def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balan
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
 
     Args:
-        balanced: designs that are observed once more, together as half a win and half a loss per two of them. They
-            count as clusters of their own, so that outcomes that are all equal do not give an interval of no width.
+        balanced: rows of the design for which a quarter of a win and a quarter of a loss are added. Each addition is a
+            cluster of its own, so that the interval has a width even if all outcomes are equal.
     """
     count = len(balanced)
     rows = np.vstack([design, balanced, balanced])

@@ -1,4 +1,4 @@
-"""Repeated attempts at one sample: the probability that one, all or enough of k attempts are right."""
+"""Repeated attempts at one sample: the probability that at least one, all, or at least k of them are right."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
     """Estimate without bias the probability that at least k of m attempts are right: the upper hypergeometric tail.
 
-    With k = 1 it equals `pass_at_k`, with k = m `pass_hat_k`; with m = n it is 1.0 if c reaches k, else 0.0.
+    For k = 1 the result equals `pass_at_k`, and for k = m it equals `pass_hat_k`. For m = n it is 1.0 if c >= k, else
+    0.0.
 
     Args:
         n: the number of attempts made.

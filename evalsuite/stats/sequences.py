@@ -1,13 +1,13 @@
 """Confidence sequences: intervals that stay valid however often they are checked.
 
-The probability that the true mean ever leaves the interval, over all checks, is at most 1 - confidence. So a run may
+The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. So a run may
 stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
-cluster: the mean of a sample's epochs), or drawn in random order from a known number of cases. In the second case,
-`population` makes the sequence about exactly these cases, and it ends at their mean.
+cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. In the second
+case, `population` makes the interval about the mean of exactly these cases; after all cases it is this mean.
 
-If the interval becomes empty, either the truth was excluded, which has at most the probability above, or the order was
-not random, which is more likely. All conclusions are then withdrawn, and only the bounds that follow from counting
-remain. So a run whose answers change midway is not decided by its first half.
+The interval becomes empty if the truth was excluded, which has at most the probability above, or, more likely, if the
+order was not random. The interval is then reset to the bounds that follow from counting. So a run whose answers change
+midway is not decided by its first half.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ConfidenceSequence(Protocol):
-    """An interval to which values can be added, and which can be read at any time.
+    """An interval that is updated with each added value and is valid at any time.
 
     Attributes:
         n: the number of added values.
@@ -47,29 +47,30 @@ class ConfidenceSequence(Protocol):
 
 
 def left_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
-    """Compute the bounds that are certain for a mean of values in [0, 1], after n values with this sum."""
+    """Compute certain bounds for the mean of a population of values in [0, 1], given the sum of n of them."""
     if population is None:
         return 0.0, 1.0
     return total / population, (total + population - n) / population
 
 
 def check_population(population: int | None, n: int = -1) -> None:
-    """Refuse an empty population, and more values than its cases."""
+    """Refuse an empty population, and another value after all its cases."""
     if population is not None and population < 1:
         raise ValueError(f"a population has at least one case; got {population}")
     if n == population:
         raise ValueError(f"all {population} cases of the population have been added already")
 
 
-PRECISION = 1e-12  # Relative size of the last step towards a bound.
+PRECISION = 1e-12  # Relative size of a step below which the search for a bound ends.
 
 
 class BinarySequence:
     """The confidence sequence of a share, by Robbins' beta-binomial mixture.
 
-    After s ones among n values, it contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha. Robbins,
+    After s ones among n values, the interval contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha,
+    where alpha = 1 - confidence. Robbins,
     "Statistical methods related to the law of the iterated logarithm" (Annals of Mathematical Statistics 41, 1970),
-    with the uniform mixture. For a population of N, it contains every number of ones for which (n + 1) times the
+    with the uniform mixture. For a population, the interval contains every number of ones for which (n + 1) times the
     hypergeometric probability of s exceeds alpha. This is the same mixture, without replacement: Waudby-Smith and
     Ramdas, "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
 
@@ -115,7 +116,7 @@ class BinarySequence:
 
 
 class _InfiniteShare:
-    """The lower end of Robbins' interval for independent values."""
+    """The lower bound of Robbins' interval for independent values."""
 
     def __init__(self, level: float) -> None:
         self.level = level
@@ -124,8 +125,8 @@ class _InfiniteShare:
     def bound_after(self, ones: int, n: int) -> float:
         """Find the bound after n values by Newton's method from below.
 
-        The logarithm of the inverse mixture is concave in p, so every step from an excluded share ends at an excluded
-        share. The bound is valid wherever the steps stop.
+        Every step from an excluded share ends at an excluded share, because the logarithm of the inverse mixture is
+        concave in p. So the bound is valid after any number of steps.
         """
         if not ones:
             return self.bound
@@ -142,7 +143,7 @@ class _InfiniteShare:
 
 
 class _FiniteShare:
-    """The lower end of the interval for values drawn from a population without replacement."""
+    """The lower bound of the interval for values drawn from a population without replacement."""
 
     def __init__(self, level: float, population: int) -> None:
         self.level = level
@@ -150,7 +151,7 @@ class _FiniteShare:
         self.ones = 0
 
     def bound_after(self, ones: int, n: int) -> float:
-        """Find the bound after n values: exclude numbers of ones, from the lowest up, while they are too improbable."""
+        """Find the bound after n values by excluding improbable numbers of ones, from the lowest number upwards."""
         rest = self.population - n
         self.ones = max(self.ones, ones)
         while self.ones < ones + rest and self._is_unlikely(self.ones, ones, n):
@@ -170,19 +171,19 @@ def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-GRID = 1000  # Number of cells in the range: bounds are multiples of a thousandth of the range, rounded outwards.
+GRID = 1000  # Number of cells of the range: bounds are rounded outwards to a thousandth of the range.
 TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk: the paper's c.
 
 
 class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
-    For each supposed mean m, two gamblers bet that the scores are above or below it. Fair bets rarely multiply capital,
-    so a mean is excluded for good if either gambler has multiplied theirs by 2 / alpha. The t-th stake is sqrt(2 log(2
-    / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 / (1 - m); v is the variance of earlier scores. The supposed
-    means are thousandths of the range. Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
-    betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations its part on sampling without
-    replacement).
+    For each supposed mean m, one gambler bets that scores are above m, and another that they are below m. If m is the
+    true mean, their capital rarely grows much. So m is excluded for good once a gambler's capital has grown by the
+    factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 / (1 - m); v
+    is the variance of earlier scores. The supposed means are thousandths of the range. Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital;
+    for populations, the part on sampling without replacement).
 
     Args:
         low: the lowest possible score.
@@ -223,12 +224,12 @@ class BoundedSequence:
         if not 0 <= score <= 1:
             raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
         check_population(self._population, self.n)
-        # The variance v of the scores before, regularised, is (1/4 + squares) / t, so that t cancels.
+        # The regularised variance v of the earlier scores is (1/4 + squares) / t, so t cancels.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
         low, high = self._below.play(score, bet), 1 - self._above.play(1 - score, bet)
         self.n += 1
         self._sum += score
-        # The distance is that from the regularised mean, (1/2 + sum) / (t + 1).
+        # Distances are measured from the regularised mean, (1/2 + sum) / (t + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high or self.n == self._population:
             low, high = left_by_counting(self._sum, self.n, self._population)
@@ -241,7 +242,7 @@ class BoundedSequence:
 class _Gambler:
     """Bets on high scores at every supposed mean of a grid.
 
-    Capital falls as the supposed mean rises, so a mean is excluded together with all means below it.
+    Capital falls as the supposed mean rises, so excluding a mean also excludes all lower means.
     """
 
     def __init__(self, target: float, population: int | None) -> None:
@@ -277,13 +278,13 @@ class _Gambler:
         return remaining[impossible:] / (self._population - self._n)
 
     def leave(self, limit: float) -> None:
-        """Drop the means above a limit, which the other gambler has excluded already, to save work."""
+        """Drop the means above a limit to save time, because the other gambler has excluded them already."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
 
     def _give_up(self, count: int) -> None:
-        """Exclude the lowest of the remaining means."""
+        """Exclude the lowest `count` of the remaining means."""
         if count:
             self.bound = float(self._means[count - 1])
             self._means, self._capital = self._means[count:], self._capital[count:]
