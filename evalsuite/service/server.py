@@ -16,6 +16,7 @@ from evalsuite.applications.chat_api import BadRequest, error_answer, failed_cal
 from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
+from evalsuite.gateway.gateway import GRACE
 from evalsuite.service.clients import ASKING, Quota, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
 SIGN_OF_LIFE = 5.0
 """Seconds between the line ends that a waiting session is sent, so that it knows a dead gateway from a slow one."""
 
+SECONDS_IDLE = 75.0  # A connection is closed if no whole header arrives for this time; aiohttp would wait an hour.
 SECONDS_TO_SEND = 60.0  # A request that has not arrived whole by then is refused, so that it holds no connection.
 
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
@@ -144,14 +146,14 @@ class GatewayServer:
         self._quotas = {client.name: Quota(client) for client in clients.known}
         self.counts = Counts()
 
-    def application(self) -> web.Application:
+    def make_runner(self) -> web.AppRunner:
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
         application.router.add_get("/health", self._answer_health)
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/evalsuite/client", self._client)
         application.router.add_post("/evalsuite/ask", self._ask)
         application.router.add_route("*", "/v1/{path:.*}", self._answer_openai)
-        return application
+        return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
         """Answer a request on behalf of the client in `ASKING`; see `Asker.ask`."""

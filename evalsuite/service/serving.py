@@ -17,7 +17,7 @@ from aiohttp import web
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.core.redaction import redact
 from evalsuite.gateway.concealment import Vault
-from evalsuite.gateway.gateway import GRACE, Gateway
+from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
@@ -104,7 +104,7 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         patience=settings.patience,
     )
     server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host), audit=audit)
-    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=GRACE)
+    runner = server.make_runner()
     await runner.setup()
     try:
         site = web.TCPSite(runner, service.host, service.port, ssl_context=tls, backlog=1024)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import sqlite3
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -152,3 +155,100 @@ def test_a_replay_repeats_that_a_client_of_the_fixture_endpoint_gave_up(suite: S
     )
     suite.run("--run=first").assert_outcomes(passed=1)
     suite.run("--replay=first", "--run=second").assert_outcomes(passed=1)
+
+
+DOORS = """
+import asyncio, os
+from pathlib import Path
+import aiohttp, openai
+from evalsuite import Sample, Transcript, benchmark, exact_match
+from evalsuite.errors import RequestRefused
+
+Path("process").write_text(str(os.getpid()))
+SECONDS = 0.3
+
+async def by_model(model, text):
+    return (await model.chat(text)).text
+
+async def by_client(model, text):
+    messages = [{"role": "user", "content": text}]
+    answer = await model.openai().chat.completions.create(model="m", messages=messages)
+    return answer.choices[0].message.content
+
+async def by_endpoint(model, text):
+    body = {"messages": [{"role": "user", "content": text}]}
+    url = model.endpoint().base_url + "/chat/completions"
+    async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
+        said = await answer.json()
+        return said["choices"][0]["message"]["content"] if answer.ok else f"refused: {answer.status} {said}"
+
+WAYS = {"model": by_model, "client": by_client, "endpoint": by_endpoint}
+
+async def agent(sample, model):
+    said = []
+    for step in ("answered", "refused", "timed out", "cancelled", "answered again"):
+        call = asyncio.ensure_future(WAYS[sample.id](model, f"{sample.id}: {step}"))
+        try:
+            if step == "cancelled":
+                await asyncio.sleep(SECONDS)
+                call.cancel()
+            said.append(await asyncio.wait_for(call, SECONDS if step == "timed out" else None))
+        except (RequestRefused, openai.BadRequestError) as error:
+            said.append(f"refused: {error}")
+        except TimeoutError:
+            said.append("timed out")
+        except asyncio.CancelledError:
+            said.append("cancelled")
+    return Transcript("fine", facts={"said": said})
+
+SAMPLES = [Sample(id=name, input=name, target="fine") for name in WAYS]
+
+@benchmark("doors", SAMPLES, solver=agent, scorers=[exact_match()])
+def test_doors(scores):
+    assert scores["exact_match"] == 1.0
+"""
+STEPS = ("answered", "refused", "timed out", "cancelled", "answered again")
+
+
+@pytest.mark.parametrize("last", STEPS)
+def test_a_session_killed_at_any_step_resumes_without_asking_again_and_replays(
+    suite: Suite, chat_server: ChatServer, last: str
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_doors=DOORS)
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    numbers = itertools.count(1)
+    waiting = {f"{way}: {last}" for way in ("model", "client", "endpoint")}
+    killed = threading.Event()
+
+    def reply(body: dict[str, Any]) -> Reply:
+        content = body["messages"][-1]["content"]
+        waiting.discard(content)
+        if not waiting and not killed.is_set():
+            os.kill(int((suite.path / "process").read_text()), signal.SIGKILL)
+            killed.set()
+        step = content.partition(": ")[2]
+        if step == last:
+            killed.wait(5)
+        if step == "refused":
+            return chat_server.say(status=400, body={"error": {"message": "context length exceeded"}})
+        return chat_server.say(f"{step} {next(numbers)}", delay=0.8 * (step in {"timed out", "cancelled"}))
+
+    chat_server.reply = reply
+    assert suite.run("--run=first", fresh=True).ret == -signal.SIGKILL
+    asked = set(chat_server.asked())
+    chat_server.bodies.clear()
+    suite.run("--resume=last").assert_outcomes(passed=3)
+    again = asked & set(chat_server.asked())
+    assert {text for text in again if text.endswith(": answered")} == (asked if last == "answered" else set())
+    resumed = suite.records("first")
+    for record in resumed:
+        said = record["facts"]["said"]
+        assert said[0].startswith("answered ")
+        assert "refused: " in said[1]
+        assert said[2:4] == ["timed out", "cancelled"]
+        assert said[4].startswith("answered again ")
+    chat_server.bodies.clear()
+    suite.run("--replay=first", "--run=second").assert_outcomes(passed=3)
+    assert not chat_server.bodies
+    assert without_times(suite.records("second")) == without_times(resumed)

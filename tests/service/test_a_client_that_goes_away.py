@@ -43,7 +43,7 @@ async def _hang_up_and_come_back(store_file: Path) -> Any:
     ledger = SharedLedger(None, (ANYBODY,), {})
     gateway = Gateway(upstreams.open, store, Limiter(4), ledger, read_prices(()), lambda _: None)
     service = GatewayServer(gateway, store, Clients(), upstreams, local=True)
-    runner = web.AppRunner(service.application(), access_log=None)
+    runner = service.make_runner()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/evalsuite/ask"

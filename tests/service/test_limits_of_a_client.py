@@ -101,28 +101,35 @@ def test_a_full_disk_is_told_once_and_requests_go_on() -> None:
         AuditLog(Path("/nowhere/audit"), lambda _: None)
 
 
+async def send_parts(parts: list[bytes]) -> list[bytes]:
+    """Send the part of a request on a connection each, and return what arrives until the gateway closes each."""
+    nothing: Any = None
+    runner = server.GatewayServer(nothing, nothing, Clients(), nothing, local=True).make_runner()
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+
+    async def send(part: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection(*runner.addresses[0][:2])
+        writer.write(part)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    answers = await asyncio.gather(*map(send, parts))
+    await runner.cleanup()
+    return answers
+
+
 def test_a_request_that_never_arrives_whole_is_refused_and_its_connection_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server, "SECONDS_TO_SEND", 0.2)
-    nothing: Any = None
-
-    async def send_half() -> bytes:
-        application = server.GatewayServer(nothing, nothing, Clients(), nothing, local=True).application()
-        runner = web.AppRunner(application)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        reader, writer = await asyncio.open_connection(*runner.addresses[0][:2])
-        writer.write(
-            b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            b'Content-Length: 1000\r\n\r\n{"model": '
-        )
-        answer = await reader.read()
-        writer.close()
-        await runner.cleanup()
-        return answer
-
-    answer = asyncio.run(send_half())
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    (answer,) = asyncio.run(send_parts([head + b'Content-Length: 1000\r\n\r\n{"model": ']))
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"did not arrive whole within 0.2 s" in answer
+
+
+def test_connections_whose_headers_never_arrive_whole_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "SECONDS_IDLE", 0.2)
+    assert asyncio.run(send_parts([b"POST /v1/chat/completions HTTP/1.1\r\nHost: local"] * 300)) == [b""] * 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.applications.case_api import CaseApi
+from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import BackendUnavailable, RequestRefused, SpendLimitReached
 from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.gateway import Gateway
@@ -18,6 +21,9 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, prompt_bound
 from evalsuite.models import chat_format, responses_format
 from evalsuite.models.protocol import LostAnswer, Transient, Withheld
+from evalsuite.service.clients import ANYBODY, ASKING, Clients, SharedLedger
+from evalsuite.service.server import GatewayServer
+from evalsuite.service.upstreams import Upstreams
 from tests.unit.gateway.conftest import ScriptedBackend, now
 from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
@@ -259,30 +265,57 @@ def largest_answer(asked: Request) -> int:
     return 10**7 if endless else int(max(named) * max(1.0, number(body.get("n"))))
 
 
-@given(params=FIELDS, extra=FIELDS, api=st.sampled_from([None, "responses"]))
-@settings(max_examples=150, deadline=None)
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "/chat/completions": {"messages": [{"role": "user", "content": "x"}]},
+    "/responses": {"input": "x"},
+    "/messages": {"messages": [{"role": "user", "content": "x"}], "max_tokens": 9},
+    "/models/gpt-test:generateContent": {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+}
+
+
+def write_body(path: str, params: dict[str, Any]) -> bytes:
+    gemini = {"maxOutputTokens": params.get("max_tokens"), "candidateCount": params.get("n")}
+    config = {name: value for name, value in gemini.items() if value is not None}
+    further = {"generationConfig": config} if "contents" in QUESTIONS[path] else {"model": "gpt-test"} | params
+    return json.dumps(QUESTIONS[path] | further).encode()
+
+
+@pytest.mark.parametrize("path", ["", *QUESTIONS])
+@pytest.mark.parametrize("service", [False, True])
 def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
-    virtual: Virtual, params: dict[str, Any], extra: dict[str, Any], api: str | None
+    virtual: Virtual, path: str, *, service: bool
 ) -> None:
-    backend = ScriptedBackend(lambda asked: Completion("x", usage=Usage(1, 5, largest_answer(asked))))
+    sent = []
 
-    async def main() -> float:
-        ledger = Ledger(2.0)
-        gateway = Gateway(
-            lambda *_: backend,
-            MemoryStore(),  # type: ignore[arg-type] # it has no tool calls
-            Limiter(8, clock=now),
-            ledger,
-            PRICES,
-            clock=now,
-        )
-        sent = Request("gpt-test", (Message("user", "x"),), {**params, "extra_body": extra, "api": api})
-        with suppress(SpendLimitReached):
+    def write(asked: Request) -> Completion:
+        sent.append(asked)
+        return Completion("x", usage=Usage(1, 5, largest_answer(asked)))
+
+    @given(params=FIELDS, extra=FIELDS, api=st.sampled_from([None, "responses"]))
+    @settings(max_examples=60, deadline=None)
+    def check(params: dict[str, Any], extra: dict[str, Any], api: str | None) -> None:
+        async def main() -> float:
+            store: Any = MemoryStore()  # It has no tool calls.
+            ledger = SharedLedger(2.0, (ANYBODY,), {}) if service else Ledger(2.0)
+            backend = ScriptedBackend(write)
+            gateway = Gateway(lambda *_: backend, store, Limiter(8, clock=now), ledger, PRICES, clock=now)
+            ASKING.set(ANYBODY)
+            upstreams = Upstreams(["gpt-test"], [])
+            asker = GatewayServer(gateway, store, Clients(), upstreams, local=True) if service else gateway
+            request = Request("gpt-test", (Message("user", "x"),), {**params, "extra_body": extra, "api": api})
             for epoch in range(3):
-                await gateway.ask(replace(sent, epoch=epoch))
-        return ledger.paid.cost
+                with suppress(SpendLimitReached):
+                    if path:
+                        door = CaseApi(CaseModel(asker, "gpt-test", None, epoch))
+                        await door.answer("POST", path, write_body(path, params | extra))
+                    else:
+                        await asker.ask(replace(request, epoch=epoch))
+            return ledger.paid.cost
 
-    assert virtual(main()) <= 2.0
+        assert virtual(main()) <= 2.0
+
+    check()
+    assert sent
 
 
 def test_text_is_reserved_by_its_bytes_in_every_part_that_is_not_a_picture() -> None:
