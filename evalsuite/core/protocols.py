@@ -90,7 +90,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class JudgedScorer(Protocol):
-    """A scorer that calls a judge; evalsuite recognises it by its method `judged`."""
+    """A scorer that a judge helps, recognised by its method `judged`."""
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Score one transcript with the judge's help."""
@@ -98,7 +98,7 @@ class JudgedScorer(Protocol):
 
 @runtime_checkable
 class ModelScorer(Protocol):
-    """A scorer that calls another model through `model.peer`; evalsuite recognises it by its method `scored`."""
+    """A scorer that calls another model through `model.peer`, recognised by its method `scored`."""
 
     def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
         """Score one transcript; `model` is the model under test."""

@@ -145,7 +145,7 @@ class Sample:
     Attributes:
         id: unique within the benchmark, short, stable; it becomes part of the case's id. A number becomes text.
         input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
-        target: the right answer, or several acceptable answers; None if there is no answer to compare with.
+        target: the right answer, or several acceptable answers; None without a reference answer.
         tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
         metadata: anything else that a solver or scorer needs; plain JSON data.
     """
