@@ -1,4 +1,4 @@
-"""Builders, which make a benchmark's data from its sources for `evalsuite build NAME`."""
+"""Builders for `evalsuite build NAME`: each makes a benchmark's data from their sources."""
 
 from __future__ import annotations
 

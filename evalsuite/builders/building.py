@@ -32,7 +32,7 @@ def bytes_of(files: Iterable[Path]) -> int:
 
 
 class BuildProgress:
-    """A progress bar with rate and remaining time (`B` in kB and MB); nothing if tqdm is not installed."""
+    """A progress bar with rate and remaining time, or no output without tqdm; bytes (`B`) are shown in kB or MB."""
 
     def __init__(self, total: int, unit: str) -> None:
         try:
@@ -40,7 +40,7 @@ class BuildProgress:
         except ImportError:
             self._bar = None
         else:
-            # None shows the bar on a terminal only, not in a CI log.
+            # `disable=None` shows the bar on a terminal only, not in a CI log.
             self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", disable=None, leave=False)
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class BuildProgress:
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """Provide a private folder beside a target; its name lets the next build remove what a killed build left."""
+    """Provide a private folder beside a target; its name is fixed, so the next build clears a killed build's files."""
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
     folder = target.parent / f".{target.name}.building"
@@ -84,7 +84,7 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def write(text: str, target: Path, folder: Path) -> None:
-    """Write a file in a private folder on the same disk; when it is complete, move it to its target."""
+    """Write a text to a draft in the folder, then rename the complete draft to the target on the same disk."""
     draft = folder / target.name
     try:
         with draft.open("w", encoding="utf-8", newline="\n") as file:

@@ -1,4 +1,4 @@
-"""A model for a build: the gateway without a run, with its limits, retries and stored answers."""
+"""Model access for builds, through the gateway, which limits, retries and stores requests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import ModelHandle
 
 TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
-"""The options of a build with a model."""
+"""The run's options that a build with a model also has."""
 
 
 def add_options(
     parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add options of a run; with `defaults`, their help texts give the defaults."""
+    """Add the named options of a run; `defaults` states each default in the help."""
     for option in OPTIONS:
         if option.name in names:
             text = option.help if defaults else option.help.partition(". Default: ")[0]
@@ -40,7 +40,7 @@ def add_options(
 
 
 def add_model_options(parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()) -> None:
-    """Add the options of `TAKEN`, without those that the command defines itself."""
+    """Add the options of `TAKEN`, except the names in `without`, which the command defines itself."""
     names = [name for name in TAKEN if name not in without]
     add_options(parser, names, required={"model"} if required else ())
 
@@ -51,7 +51,7 @@ def model_settings(values: Mapping[str, Any]) -> Settings:
 
 
 class ModelSession:
-    """A model that is asked in a background loop, so that the main thread can be interrupted."""
+    """A model whose requests run in a background event loop, so that Ctrl-C can interrupt the main thread."""
 
     def __init__(self, settings: Settings, store: Path) -> None:
         from evalsuite.gateway.loop import BackgroundLoop
@@ -79,7 +79,7 @@ class ModelSession:
         return open_gateway(settings, Answers.open(store))
 
     async def ask(self, request: Request) -> Completion:
-        """Ask the gateway; count answers that were truncated."""
+        """Send a request to the gateway; count truncated answers."""
         if self._gateway is None:
             raise RuntimeError("the session is not open")
         completion = await self._gateway.ask(request)
@@ -87,7 +87,7 @@ class ModelSession:
         return completion
 
     def do(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine that asks the model, and wait for its end."""
+        """Run a coroutine that uses the model, and wait until it ends."""
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self._settings

@@ -1,4 +1,4 @@
-"""CSV files as people and spreadsheets leave them: in any usual encoding, with any usual delimiter."""
+"""Read and write CSV files that people edit: the encoding and the delimiter are detected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DELIMITERS = ",;\t|"
 
 
 def write_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a sheet for people; a text that a spreadsheet would run as a formula is escaped."""
+    """Write a CSV sheet for people; escape texts that a spreadsheet would run as formulas."""
     stream = io.StringIO()
     # Spreadsheets recognise UTF-8 by its byte order mark.
     stream.write("\ufeff")
@@ -28,7 +28,7 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a sheet that people filled in, with their places (`line 3`); missing cells are empty.
+    """Yield the location (`line 3`) and the cells of each row of a sheet; missing cells are empty.
 
     Raises:
         DatasetError: the file cannot be read, or lacks one of the columns.
@@ -51,7 +51,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[st
 
 
 def decode(content: bytes) -> str:
-    """Decode a text file: UTF-8, UTF-16 (with a byte-order mark or mostly of ASCII), GB18030, else Windows-1252.
+    """Decode a text file: UTF-8, UTF-16 (with a byte-order mark, or mostly ASCII), GB18030, otherwise Windows-1252.
 
     Raises:
         ValueError: the content is binary, or text in another encoding.
@@ -63,7 +63,7 @@ def decode(content: bytes) -> str:
     try:
         text = content.decode(find_encoding(content))
     except UnicodeDecodeError as error:
-        # Signs outside ASCII stand alone in Latin words, and together in UTF-8 and in other scripts.
+        # In Latin-1 words, most bytes above 127 are single; in UTF-8 and in other scripts, they form sequences.
         alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))
         if 2 * alone <= sum(byte > 127 for byte in content):
             place = f"byte {error.start}, 0x{content[error.start]:02x}"
@@ -75,7 +75,7 @@ def decode(content: bytes) -> str:
 
 
 def find_delimiter(text: str) -> str:
-    """Find the delimiter by which most rows are as wide as the first, and of several the one of the widest rows."""
+    """Find the delimiter that gives most rows as many cells as the first row; a tie is broken by the widest rows."""
 
     def rate(delimiter: str) -> tuple[float, int]:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]

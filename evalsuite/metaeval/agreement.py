@@ -47,7 +47,7 @@ class RatedTable:
     reference: str
     format: Format  # The markup of the reference.
     human: float  # The mean rating, on any scale.
-    # Other numbers in the file by name, such as a judge's marks.
+    # The file's other numbers for this output, by name, such as a judge's marks.
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 
@@ -139,7 +139,7 @@ class MetricAgreement:
     metric: str
     outputs: int  # The number of outputs for which the metric has a value.
     agreement: Mapping[str, Correlation]  # The correlations by their names in `MEASURES`.
-    # Each measure of `FIRST` minus this metric's, over the outputs both have; empty for `FIRST` itself.
+    # For each measure, the correlation of `FIRST` minus this metric's, over outputs with both; empty for `FIRST`.
     behind: Mapping[str, Correlation]
 
 
@@ -167,7 +167,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Extend the readable outputs' values to all outputs: an unreadable one has the file's number, otherwise 0."""
+    """Add values for the unreadable outputs: the number in the file, or 0 if the file has none."""
     filled = {}
     for name, column in values.items():
         known = iter(column)
@@ -210,10 +210,10 @@ def _subtract(one: Statistic, two: Statistic) -> Statistic:
 def _list_measures(
     values: NDArray[Any], human: NDArray[Any], references: NDArray[Any], has: NDArray[Any]
 ) -> dict[str, Statistic]:
-    """Return each of `MEASURES` as a function of the outputs' places.
+    """Return a function for each entry of `MEASURES`; its argument is an array of outputs' indices.
 
-    Two of them compare the outputs for one reference: the mean over outputs of Kendall's tau-b for their reference;
-    and, of pairs with different ratings, the share that the metric orders as people do, where a tie counts half.
+    Two measures compare only outputs with the same reference. One is Kendall's tau-b per reference, as a mean over
+    outputs. The other is the share of pairs with different ratings that metric and people order alike; ties count half.
     """
     import numpy as np
 
@@ -271,7 +271,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 
 def agreement_tables(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
-    """Tabulate the metrics, sorted by agreement, best first, and by how much each is behind `FIRST`."""
+    """Tabulate the metrics from best to worst agreement, and the difference of each metric from `FIRST`."""
     ranked, measures = _rank(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [[line.metric, line.outputs, *map(_estimate, line.agreement.values())] for line in ranked]
     behind: list[list[Cell]] = [[line.metric, *map(_estimate, line.behind.values())] for line in ranked if line.behind]
@@ -291,7 +291,7 @@ def agreement_tables(agreements: Sequence[MetricAgreement], title: str) -> list[
 
 
 def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
-    """Draw Pearson and Spearman correlation, as a pair of bars per metric."""
+    """Draw two bars per metric: Pearson and Spearman correlation."""
     ranked = _rank(agreements)
     series = [
         Series("Pearson", [_estimate(line.agreement["Pearson"]) for line in ranked]),

@@ -28,7 +28,7 @@ TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
 def rewrite_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield the table in other notations that look the same to a reader, each with its name."""
+    """Yield the name and the markup of each notation that looks the same to a reader."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (
@@ -49,7 +49,7 @@ def rewrite_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
 
 
 def repeat_spanning_cells(table: str, written: Format) -> str:
-    """Write the table without spans: each spanning cell is repeated in all its places."""
+    """Write the table without spans: repeat each spanning cell in every position that it covers."""
     grids = read_wanted(table, written).tables
     return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
 
@@ -67,11 +67,11 @@ CORRUPTIONS = (
     "all wrong",
     "no table",
 )
-"""From the least to the worst."""
+"""The names of the corruptions, from the mildest to the most severe."""
 
 
 def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield ever worse versions of the table, each with its name in `CORRUPTIONS`; small tables lack some versions."""
+    """Yield the corruption's name and the corrupted table, mildest first; small tables lack some of `CORRUPTIONS`."""
     grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
     names = [grid.name for grid in read_wanted(table, written).tables]
     cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
@@ -124,12 +124,12 @@ MARKS = {
     "another currency": ("€{}", "£{}"),
     "another arrow": ("{} ↑", "{} ↓"),
 }
-"""How the table's first number is written in the reference and in the answer."""
+"""The formats of the table's first number: in the reference, and in the answer."""
 BARS = "|x| + |y|"
 
 
 def pair_tables(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
-    """Yield references with answers that look much alike, each pair with the change's name; small tables lack some."""
+    """Yield the change's name, a reference and a similar answer; some changes do not apply to small tables."""
     grid = read_wanted(table, written).tables[0]
     first, *body = grid.rows
 
@@ -171,7 +171,7 @@ class GridLine:
     rule: str  # The required response, such as `stays 1`.
     tables: int
     mean: float  # Mean score, in [0, 1].
-    failures: tuple[str, ...]  # The tables for which the rule does not hold, each with its score.
+    failures: tuple[str, ...]  # The tables that violate the rule, each with its score.
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
@@ -183,7 +183,7 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # Sort rewrites by first appearance, then corruptions from the least to the worst; few tables have all corruptions.
+    # List other changes by first appearance, then corruptions by severity, because few tables have all corruptions.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     return [GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ()))) for key in keys]
 

@@ -1,8 +1,8 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
 `dump_reader` decompresses a dump into a pipe, and `workspace` reads the pipe as a table. The module of each source
-(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` cuts entities by popularity, draws lots, and
-chooses the same number of questions in each bucket.
+(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` divides entities into buckets by popularity
+and draws the same number of questions in each bucket at random.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _count(selection: Selection, folder: Path) -> int:
 class Origin:
     """A knowledge source."""
 
-    files: tuple[str, ...]  # File names in the order of reading; a file that is read twice is listed twice.
+    files: tuple[str, ...]  # File names in reading order; a file that is read twice appears twice.
     target: int  # Number of questions per bucket unless a number per template is given.
     paper_cap: int  # Maximum number of questions per template and bucket in the paper's scripts.
     # Reads the files of a folder into a workspace; the last argument is the user's file of templates, if any.
@@ -128,8 +128,8 @@ SOURCES = {
 def _write_published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
-    Within a bucket, questions are sorted by popularity, most popular first. Entities of different types are ranked by
-    the share of popularity that belongs to more popular entities of their type. Several right answers form a list.
+    Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of popularity
+    that belongs to more popular entities of the same type. Several right answers form a list.
     """
     return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 

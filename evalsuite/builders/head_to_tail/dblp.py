@@ -1,8 +1,8 @@
 """DBLP: people in computer science by the number of their works, asked about their theses.
 
-dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. A parser that expands entities could
-be made to expand a small file into gigabytes, or to read other files. So the document type is removed, and each
-reference is replaced by its character's number before parsing. dblp's own DTD declares nothing but characters.
+dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser expanded entities, a
+malicious file could expand to gigabytes or include other files. So before parsing, the document type is removed, and
+each reference is replaced by its character's number. dblp's own DTD declares only characters.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -55,7 +55,7 @@ class Thesis:
     schools: tuple[str, ...]
 
     def question(self, subject: str) -> RawQuestion:
-        """Make the question about the `title`, `year` or `school` of the thesis, and the answers."""
+        """Make a question about the `title`, `year` or `school` of the thesis; return it with its answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
         questions: dict[str, tuple[str, Iterable[Answer | None]]] = {
@@ -131,7 +131,7 @@ class Dblp(DumpSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row for each person of each work up to the last year; only a thesis by one person has all columns."""
+    """Yield a row for each person of each work up to the last year; only rows of theses by one person are complete."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -155,7 +155,7 @@ _LONGEST_MARK = 9
 _ROOT = re.compile(rb"<dblp[\s>]")
 _LONGEST_REFERENCE = 64
 _LONGEST_PROLOGUE = 1 << 20
-# Maximum bytes without a record, because they stay in memory.
+# Maximum bytes without a complete record, because the parser keeps incomplete records in memory.
 _LONGEST_RECORD = 1 << 23
 
 
@@ -164,7 +164,7 @@ class Work:
     """A publication."""
 
     kind: str  # Dblp's element name (`article`, `phdthesis`, ...).
-    people: tuple[str, ...]  # Authors and editors by their names in dblp, which numbers homonyms.
+    people: tuple[str, ...]  # Authors and editors; dblp adds numbers to names that several people share.
     title: str  # The title without markup and final full stop; empty if missing.
     year: int | None
     schools: tuple[str, ...]
@@ -174,7 +174,7 @@ def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
     """Yield the works in dblp.xml; a file `dblp.dtd` in the same folder may declare further characters."""
     from lxml import etree
 
-    # The input has no entities and no DTD; these options are a second defence.
+    # Entities and the DTD have been removed from the input; these options are a second defence.
     parser = etree.XMLPullParser(
         events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities=False, no_network=True, load_dtd=False
     )
@@ -196,7 +196,7 @@ def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
 
 
 def _take_records(parser: Any) -> Iterator[Work | None]:
-    """Yield the complete records that the parser holds: a work, or None for any other record."""
+    """Yield a work for each complete record in the parser, or None if the record is not a work."""
     for _, element in parser.read_events():
         yield _read_work(element) if element.tag in WORKS else None
         # Free the memory of the element and of its predecessors in the parent.
@@ -230,14 +230,14 @@ def _number_characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _split_literals(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield pieces without cutting tags or references, and whether each is literal (a comment or CDATA)."""
+    """Yield pieces of text and whether each piece is literal (a comment or CDATA); tags and references stay whole."""
     closing, rest = b"", b""
     for block in chain(blocks, (b"",)):
         text, rest = rest + block, b""
         while text:
             if closing:
                 end = text.find(closing)
-                # Keep the last two bytes, because the closing mark may begin there.
+                # Keep the last two bytes, because the closing mark may begin in them.
                 cut = end + len(closing) if end >= 0 else len(text) - (min(len(text), 2) if block else 0)
                 yield text[:cut], True
                 text, rest = (text[cut:], b"") if end >= 0 else (b"", text[cut:])
@@ -253,7 +253,7 @@ def _split_literals(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 
 def _find_cut(text: bytes) -> int:
-    """Find the start of an incomplete tag or reference at the end of the text, or else the end of the text."""
+    """Find the start of an incomplete tag or reference at the end of the text; without one, the end of the text."""
     mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
     begun = ((mark, b">"), (reference, b";"))
     return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))

@@ -1,6 +1,6 @@
 """DBpedia: all entities by the number of their triples, asked about their predicates.
 
-As in the paper, predicates are left out that are unspecific, dynamic, specific to the source, or not text.
+As in the paper, predicates are left out if they are unspecific, dynamic, specific to the source, or not text.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -65,7 +65,7 @@ class Dbpedia(DumpSource):
         return ask
 
     def _read(self, path: Path) -> None:
-        """Read the triples. The common prefix is removed from entities; objects that are not entities become null."""
+        """Read the triples; remove the common prefix from entities, and make objects that are not entities null."""
         skip = len(_RESOURCE)
         with triples(self._workspace, path) as stream:
             self._workspace.sql(f"""
@@ -121,7 +121,7 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
     Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question
-    replaces the file's, because the shipped one asks for past and present values, so every value is right.
+    replaces the file's question, because it asks for past and present values, so every value is right.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
 
 
 def dropped_templates(path: Path) -> dict[str, str]:
-    """Map each predicate of a template file that is not used to the reason."""
+    """Map each unsuitable predicate of a template file to the reason why it is not used."""
     return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
@@ -153,7 +153,7 @@ def _is_list(name: str) -> bool:
 
 
 def _list_names(objects: list[str | None]) -> list[str | None]:
-    """Return all names of all values; an empty list if a value is not an entity with a name."""
+    """Return the names of all values; an empty list if any value is not an entity with a name."""
     if any(each is None or "__" in each or _is_list(_read_name(each)) for each in objects):
         return []
     names = [_read_name(each) for each in objects if each]

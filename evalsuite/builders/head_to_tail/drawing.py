@@ -1,4 +1,4 @@
-"""Candidate questions, the paper's rules for their wording, and their choice by popularity and by random lots."""
+"""Make candidate questions by the paper's rules, and choose among them by popularity and at random."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 Answer = str | int
-# A question, or None if its subject would be ambiguous, and the raw answers.
+# A question (None if its subject is ambiguous) and the raw answers.
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
-# Makes a template's questions about an entity.
+# Makes a template's questions about the entity with the given id.
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]
 # Maximum number of right answers of a specific question.
 MOST_ANSWERS = 12
@@ -36,7 +36,7 @@ LOST = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A kind of question, identified by its id in the file; each type of entity has its own buckets."""
+    """A question template: its id in the output file, and the type of its entities, which has its own buckets."""
 
     id: str
     entities: str
@@ -44,12 +44,12 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that the data can answer; the candidates with the lowest `turn`, then the lowest `lot` come first."""
+    """A question that the data can answer; candidates are sorted by `turn`, then by `lot`."""
 
     entity: str
     popularity: int
     turn: int  # Number of the template's earlier questions about the entity.
-    lot: int  # The entity's lot by the seed; low turns, then low lots are asked first.
+    lot: int  # The entity's pseudorandom number, which depends on the seed.
     question: str
     answers: tuple[Answer, ...]  # All right answers.
 
@@ -61,7 +61,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The sorted candidates of one template and bucket; `exhausted` tells that the data have no further ones."""
+    """The sorted candidates of one template and bucket; `exhausted` means that the data have no further candidates."""
 
     candidates: tuple[Candidate, ...]
     exhausted: bool
@@ -72,7 +72,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, Drawn]"]
 
 
 def is_fit(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has few answers, whether all are text, and whether the question reveals none."""
+    """Tell whether a question has few answers, all of them text, and reveals none of them."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
@@ -114,13 +114,13 @@ _MOST_IN_ORDER = 1_000_000
 
 
 def lot(seed: int, *parts: str) -> int:
-    """Compute a pseudorandom number of 64 bits: the lot of an entity, or the salt of a template."""
+    """Compute a 64-bit pseudorandom number: the lot of an entity, or the salt of a template."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
 def lot_sql(seed: int, expression: str) -> str:
-    """Write the SQL of `lot` for an SQL expression of type text."""
+    """Write SQL that computes `lot` of an SQL expression of type text."""
     # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
@@ -165,13 +165,13 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
 
 
 def ids_drawn_for(*templates: QuestionTemplate) -> str:
-    """Write the SQL of a relation with the `id` of every entity that was drawn for one of these templates."""
+    """Write SQL for a relation of the `id`s of all entities drawn for these templates."""
     names = ", ".join(quote(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
 def add_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
-    """Return the rows of the query `shown`, each with the numbers of entities of its name and of its name and year.
+    """Return the rows of the query `shown`, each with two counts: entities with this name, and with this name and year.
 
     `shown` and the relation `entities` have the columns `called`, which is equal for equal names, and `year`.
     """
@@ -240,7 +240,7 @@ class Partition:
         self.total = max(self._until.values(), default=0)
 
     def above(self, popularity: int) -> Fraction:
-        """Return the share of all popularity, in [0, 1], that more popular entities have."""
+        """Return the share of total popularity, in [0, 1], that belongs to more popular entities."""
         own = popularity * self._entities[popularity]
         return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
 
@@ -248,7 +248,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:
-        """Return the lowest popularity in this bucket and those above; if all are empty, more than any popularity."""
+        """Return the lowest popularity in this bucket or a higher one; if all are empty, more than any popularity."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -262,25 +262,25 @@ class Partition:
         return shares
 
 
-# Factor on the size of a template's draw if it yielded too few candidates.
+# Factor by which a template's draw grows if the draw yielded too few candidates.
 GROWTH = 4
 
 
 class QuestionSource(ABC):
     """A dump that has been read, from which questions can be drawn."""
 
-    # The default templates; if two make the same question, the earlier one keeps it.
+    # The default templates; if two templates make the same question, the earlier template keeps the question.
     templates: Sequence[QuestionTemplate]
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
-    # The reason for each of the user's templates that is not used, by id.
+    # The reasons why templates of the user are not used, by template id.
     dropped: Mapping[str, str] = MappingProxyType({})
     partitions: Mapping[str, Partition]  # The partition of each type of entity.
-    # The popularity of the predicate that a template asks for, by the template's id, if known.
+    # The popularity of the predicate that a template asks for, by template id; empty if unknown.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about at least `sizes[template]` entities in each bucket, or about all of them."""
+        """Draw questions about at least `sizes[template]` entities per bucket, or about all if a bucket has fewer."""
 
 
 class DumpSource(QuestionSource):
@@ -319,19 +319,19 @@ class DumpSource(QuestionSource):
 class Selection:
     """The chosen questions; each template has the same number of questions in every bucket."""
 
-    # The keys are template and bucket; a template has equally many questions in each bucket.
+    # The outer key is the template, the inner key the bucket.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # The buckets without a question, by template without questions.
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # By template without questions: the buckets without candidates.
 
 
 def choose(
     source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
 ) -> Selection:
-    """Draw until every template has as many questions as are allowed, or as many as exist.
+    """Draw until every template has its maximum number of questions, or all that exist.
 
-    A template asks at most `per_template` questions in a bucket. If `per_template` is None, the limit is the least
-    number with which all templates together reach `target` questions in a bucket.
+    The maximum per bucket is `per_template`. If `per_template` is None, the maximum is the smallest number with which
+    all templates together have `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)

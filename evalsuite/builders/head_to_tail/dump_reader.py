@@ -35,7 +35,7 @@ _ZSTD_SLICE = 1 << 10
 
 
 def locate(folder: Path, name: str) -> Path:
-    """Find a downloaded file, or the same file if the user has decompressed it or compressed it in another format."""
+    """Find a downloaded file; the user may have decompressed the file or compressed it in another format."""
     plain = name.removesuffix(Path(name).suffix) if Path(name).suffix in _DECODERS else name
     for candidate in (name, plain, *(plain + suffix for suffix in _DECODERS)):
         if (folder / candidate).is_file():
@@ -45,7 +45,7 @@ def locate(folder: Path, name: str) -> Path:
 
 
 def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Decompress a file of one or more streams by its suffix; `advance` is called with the compressed bytes read."""
+    """Decompress a file of one or more streams by its suffix; `advance` receives counts of compressed bytes read."""
     at = 0
     try:
         with path.open("rb") as file:
@@ -134,7 +134,7 @@ class _Zstd(_Decoder):
         super().__init__(zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        # This decoder has no limit on its output. A few bytes of input can expand to some blocks of 128 KiB at most.
+        # This decoder cannot limit its output, so feed small slices; each expands to a few blocks of 128 KiB at most.
         ready: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
             ready.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
@@ -158,7 +158,7 @@ def _make_zstd_error() -> type[Exception]:
 
 @contextmanager
 def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
-    """Write blocks into a new named pipe, in another thread, while the body of the `with` reads the pipe once.
+    """Write blocks into a new named pipe in another thread; the body of the `with` must read the pipe once.
 
     If the iteration over the blocks fails, its error is raised at the end of the body. This error replaces an
     error of the body, because the failure ends the data early, which makes the reader fail, too.
@@ -182,7 +182,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         yield
     finally:
         while feeder.is_alive():
-            # Open the pipe for a feeder that still waits for a reader; the body may have failed before it did so.
+            # Release a feeder that still waits for a reader, because the body may have failed before opening the pipe.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()
@@ -258,7 +258,7 @@ def without_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def whole_characters(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Replace each half of a surrogate pair (`\ud800`) in JSON, which is common, by U+FFFD; yield whole lines."""
+    r"""Replace each lone surrogate (`\ud800`) in JSON by U+FFFD, because dumps often have them; yield whole lines."""
     rest = b""
     for block in chain(blocks, (b"",)):
         text = rest + block

@@ -40,7 +40,7 @@ _BOOKS = {
     ISBN_10: "isbn10 IS NOT NULL",
 }
 _TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count", "isbn", "isbn13")
-# Splits name and series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
+# Separates a title from its series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
 _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 
 
@@ -65,10 +65,10 @@ class Edition:
 class Book:
     """A book in all its editions."""
 
-    main: Edition  # The edition with the most ratings that questions may be about.
+    main: Edition  # Of the editions that questions may be about, the one with the most ratings.
     editions: tuple[Edition, ...]
-    namesakes: int  # Number of books with an edition of this book's main name, this book included.
-    twins: int  # Number of these books with an edition of this book's year.
+    namesakes: int  # Number of books with an edition of the same name as `main`, this book included.
+    twins: int  # Number of books that share both name and year with `main`, this book included.
 
     def question(self, template: QuestionTemplate) -> str | None:
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
@@ -88,7 +88,7 @@ class Book:
         }[template]
 
     def answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers for all editions that fit the question; no answers if the name of an author is missing."""
+        """Return the answers of all editions that fit the question; nothing if the name of an author is missing."""
         same_publisher = [each for each in self.editions if each.is_asked() and self._same_publisher(each)]
         same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
@@ -110,7 +110,7 @@ class Book:
 class Goodreads(DumpSource):
     """The dump in a workspace."""
 
-    # Identifiers are asked for in the paper's mix only.
+    # Only the paper's mix asks for identifiers.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
 
@@ -161,7 +161,7 @@ class Goodreads(DumpSource):
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # Find the best edition by a number, because the database can spill aggregates of numbers but not of texts.
+        # Select the best edition by a number, because the database can spill aggregates of numbers but not of texts.
         self._workspace.sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {self._lot("book")} AS lot,

@@ -43,7 +43,7 @@ KINDS = {
     "video": "video",
     "videoGame": "video game",
 }
-# Kinds with a start and an end instead of a release.
+# Kinds of title that have a start year and an end year instead of a release year.
 SERIES = ("tvSeries", "tvMiniSeries")
 LAST_YEAR = 2020
 START_YEAR = QuestionTemplate("imdb-title-start-year", "title")
@@ -90,7 +90,7 @@ class Title:
         return self.year is not None and self.year <= LAST_YEAR
 
     def known_as(self) -> str | None:
-        """Return the name, with the year if other titles share the name; None if others share both."""
+        """Return the name, with the year if other titles share the name; None if others share name and year."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
@@ -114,7 +114,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person with a unique name, and the person's best-known work, or None if the work is ambiguous."""
+    """A person with a unique name, and the person's best-known work (None if the work is ambiguous)."""
 
     name: str
     work: str | None
@@ -336,7 +336,7 @@ class Facts:
         return Person(name, self._titles[best].known_as()).question(template), answers[template]
 
     def _name_all(self, people: str | None) -> list[Answer | None]:
-        """Return the people's names; an empty list if a name is unknown, because this name would be right, too."""
+        """Return the people's names; nothing if a name is unknown, because the answers would be incomplete."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 

@@ -58,7 +58,7 @@ DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
 _PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# The column with the answer, and the question, for each template about conferences and journals.
+# For each template about conferences or journals: the column with the answer, and the question.
 _VENUES = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
@@ -165,7 +165,7 @@ class Mag(DumpSource):
             """)
 
     def _read_papers(self) -> None:
-        """Read only columns for counting and drawing, because there are hundreds of millions of papers."""
+        """Read only the columns needed for counting and drawing, because there are hundreds of millions of papers."""
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
         )
@@ -219,7 +219,7 @@ class Mag(DumpSource):
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
     def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
-        """Map each id to the name, the answer, and the number of entities with the name."""
+        """Map each drawn entity's id to its name, its answer, and the number of entities with the same name."""
         shown = f"""
             SELECT id, name, {_VENUES[template][0]} AS answer, lower(name) AS called, NULL AS year
             FROM {template.entities} SEMI JOIN {ids_drawn_for(template)} USING (id)

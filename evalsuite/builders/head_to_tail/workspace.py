@@ -1,4 +1,4 @@
-"""The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
+"""The database of a build. It reads dumps as tables: tab-separated values, JSON objects, triples.
 
 The database's errors name only a pipe, and their wording varies between versions. So if reading fails, the file is
 read again to find the malformed line.
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.dump_reader import Check
 
 
-# Half of the 2 GB that a build may use; Python and the buffers of the readers need the other half.
+# Half of the 2 GB that a build may use; Python and the readers' buffers need the other half.
 MEMORY = "1GB"
 
 
 class Workspace:
-    """A database in a private folder (see `building`) that reads dumps; every draw uses its seed."""
+    """A database in a private folder (see `building`), with the seed of all random draws."""
 
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
         self.folder, self.progress, self.seed = folder, progress, seed
@@ -59,7 +59,7 @@ class Workspace:
 
     @contextmanager
     def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield the SQL that `relation` makes of its quoted path, for exactly one query."""
+        """Write blocks to a pipe; yield `relation(path)`, SQL for exactly one query, with the pipe's quoted path."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
@@ -87,8 +87,8 @@ def _connect(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # The planner does not know the size of a stream. In a join with few rows, it would hold the stream in memory
-    # instead of the rows. Queries here name the larger side first.
+    # Disable join reordering, because the planner does not know the size of a stream: in a join with a small table, it
+    # would hold the stream in memory instead of the table. So queries in this package name the larger side first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 
@@ -117,7 +117,7 @@ def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: 
 
 
 def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
-    """Read a file with a JSON object in each line; yield the SQL to put after FROM, in exactly one query.
+    """Read a file with one JSON object per line; yield SQL for the FROM clause of exactly one query.
 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
     must have these fields; null is allowed.
@@ -135,7 +135,7 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> A
 
 
 def triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
-    """Read RDF triples of IRIs, one per line; yield the SQL to put after FROM, in exactly one query.
+    """Read RDF triples of IRIs, one per line; yield SQL for the FROM clause of exactly one query.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
     `#` are comments.
@@ -149,7 +149,7 @@ def triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
 def rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
-    """Read rows, whose texts have no tabs or line ends, as a table; yield the SQL for the FROM of exactly one query."""
+    """Read rows without tabs and line ends as a table; yield SQL for the FROM clause of exactly one query."""
     return workspace.stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns))
 
 
@@ -163,7 +163,7 @@ def _stream_dump(
     *,
     skip: int = 0,
 ) -> Iterator[str]:
-    """Read a dump with `Workspace.stream`; if that fails, raise an error that names the first malformed line."""
+    """Read a dump with `Workspace.stream`; if reading fails, raise an error that names the first malformed line."""
     workspace.progress.begin(path.name)
     try:
         with workspace.stream(blocks, relation) as stream:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 BuildStep = tuple[str, str, "Callable[[ArgumentParser], None]", "Callable[[Namespace], int]"]
-"""The step's product in a line, its description, and the functions that add its options and run it."""
+"""A one-line summary, a description, the function that adds the step's options, and the function that runs the step."""
 STEPS: dict[str, BuildStep] = {
     "rotowire": (rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run),
     "files": (files.WHAT, files.ABOUT, files.add_arguments, files.run),

@@ -30,7 +30,7 @@ NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.js
 
 
 def check_file_name(target: Path, written: Format) -> None:
-    """Check that a file's name shows the format of its items, because the name decides how the file is read."""
+    """Check that a file's name shows the format of its items, because readers infer the format from the name."""
     if target.suffix != ".json" or format_of(target) != written:
         raise SettingsError(
             f"--to {target}: the file name must show the format of the items; call it {NAMES[written]} or similar"
@@ -38,7 +38,7 @@ def check_file_name(target: Path, written: Format) -> None:
 
 
 def format_by_name(path: Path) -> Format:
-    """Return the format that the name of a file of items shows."""
+    """Infer the format of a file of items from the file's name."""
     written = format_of(path)
     if written is None:
         raise DatasetError(path, "", "a name that shows no format", f"a name like {', '.join(NAMES.values())}")
@@ -51,11 +51,11 @@ class Fragment:
 
     markup: str  # Includes the caption.
     line: int  # The line of the file at which the markup begins, from 1.
-    unfit: str = ""  # The reason why the markup cannot be used, if it was visible while the file was cut.
+    unfit: str = ""  # The reason why the markup cannot be used, if the cutter found one.
 
 
 def find_defect(fragment: Fragment, written: Format) -> str:
-    """Return the reason why a table cannot be an item; empty if it can."""
+    """Return the reason why a table cannot be an item; empty if the table is suitable."""
     if fragment.unfit:
         return fragment.unfit
     try:
@@ -76,7 +76,7 @@ PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-"""Comments and raw text, which are skipped, and the tags of tables."""
+"""Matches table tags, and also comments and raw text, in which tags must be ignored."""
 
 
 def html_fragments(page: str) -> Iterator[Fragment]:
@@ -88,7 +88,7 @@ def html_fragments(page: str) -> Iterator[Fragment]:
         if not piece["end"]:
             if not depth:
                 begin = piece.start()
-                # Count lines from the last table on.
+                # Count only the lines since the last table.
                 line, counted = line + page.count("\n", counted, begin), begin
             depth += 1
         elif depth:
@@ -116,7 +116,7 @@ def latex_fragments(source: str) -> Iterator[Fragment]:
         if token.kind == "begin" and token.value in VERBATIM:
             place = end
         elif token.kind == "begin" and token.value in TABLES:
-            # Count lines from the last table on.
+            # Count only the lines since the last table.
             line, counted = line + source.count("\n", counted, token.start), token.start
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
@@ -143,9 +143,9 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 def describe_tables(tables: Sequence[CellGrid]) -> str:
     """Describe every text of the tables in words, one paragraph per table: the caption, the columns, and each row.
 
-    Rows at the top with one text across all columns are titles; the head below them names the columns, and the texts of
-    several head rows are joined. Any other cell that spans several places is repeated in each. Blank cells are left
-    out. A column without a name is called by its number.
+    Top rows with one text across all columns are titles. The head below the titles names the columns; texts of several
+    head rows are joined. Any other spanning cell is repeated in each position that it covers. Blank cells are left out.
+    A column without a name is called by its number.
     """
     return "\n\n".join("\n".join(_describe_table(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
@@ -201,7 +201,7 @@ INSTRUCTIONS: Mapping[Format, str] = {
 
 @dataclass(slots=True)
 class BuiltItems:
-    """The items made from a folder, by format, and the reasons why tables or files were not used, by their place."""
+    """Items made from a folder, by format; and the reasons why tables or files were not used, by file and line."""
 
     items: dict[Format, list[TableItem]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -223,7 +223,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Build the items, and report their number and what was left out."""
+    """Build the items; report their number, and the tables and files that were left out."""
     targets = _list_targets(args.to)
     paths = _list_sources(args.folder, targets)
     with ending_cleanly(), BuildProgress(bytes_of(paths), "B") as progress:
@@ -300,7 +300,7 @@ NOTE = "Rows and columns: means over all tables of the items, including rows and
 
 
 def count_items(written: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
-    """Return format, counts of items and tables, and mean rows and columns per table (None without any table)."""
+    """Return format, counts of items and tables, and mean rows and columns per table (None without tables)."""
     tables = [table for item in (*test, *train) for table in read_tables(item.output, written)]
     sizes = zip(*((len(table.rows), table.width) for table in tables), strict=True)
     means: list[Cell] = [fmean(counts) for counts in sizes] or [None, None]
@@ -319,7 +319,7 @@ def add_statistics_arguments(parser: ArgumentParser) -> None:
 
 
 def run_statistics(args: Namespace) -> int:
-    """Print the table."""
+    """Print the statistics as a table."""
     from evalsuite.output.reports.markdown import in_terminal, render_table
 
     names = [path.name for path in args.files]

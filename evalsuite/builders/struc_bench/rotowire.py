@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     Rows = dict[str, dict[str, str]]
 
-LARGER_THAN = 3  # The paper uses only tables with more rows and more columns than this, including those of names.
+LARGER_THAN = 3  # The paper uses only tables with more than 3 rows and 3 columns, header row and name column included.
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game's report and its tables `Team` and `Player`; tables without values are left out."""
+    """A game's report, and the tables `Team` and `Player` unless they have no values."""
 
     text: str
     tables: tuple[CellGrid, ...]
@@ -52,7 +52,7 @@ class BoxColumn:
 
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
-    cue: re.Pattern[str]  # The words that mention this column; a number in a pair needs none of them.
+    cue: re.Pattern[str]  # The words that mention this column; a value in a pair counts without them.
     first: str = ""  # The key of the column whose value precedes this one in a pair such as 7 - of - 13.
     second: str = ""  # The key of the column whose value follows this one in a pair.
 
@@ -102,7 +102,7 @@ PLAYER = (
     _make_column("STL", "Steals", "steals?"),
     _make_column("TO", "Turnovers", "turnovers?"),
 )
-"""The columns' names and order are those of text-to-table, from which the released data come."""
+"""The columns have the names and the order of text-to-table, the source of the released data."""
 
 
 ENDS = frozenset({".", "!", "?"})
@@ -154,7 +154,7 @@ def numbers(sentence: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def pairs(sentence: str) -> frozenset[tuple[str, str]]:
-    """Return the numbers that form a pair: 7 - 13, 7 - of - 13, 7 for 13."""
+    """Return all pairs of numbers in a sentence, such as 7 - 13, 7 - of - 13, 7 for 13."""
     return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
 
 
@@ -169,7 +169,7 @@ def _find_mentioned(columns: Sequence[BoxColumn], values: Mapping[str, str], abo
 def _make_table(
     name: str, columns: Sequence[BoxColumn], rows: Mapping[str, Mapping[str, str]], mentioned: Mapping[str, set[str]]
 ) -> CellGrid:
-    """Make a table of the values that the report mentions; rows and columns without such a value are left out.
+    """Make a table of the values that the report mentions, without rows and columns that would be empty.
 
     `rows` contains each row's values by key, and `mentioned` the keys of the values that the report mentions.
     """
@@ -199,7 +199,7 @@ def _read_game(record: dict[str, Any], path: Path, where: str) -> Game:
     tokens = take(record, "summary", list, path, where)
     for place, token in enumerate(tokens):
         expect(token, str, path, f"{where}, field 'summary', token {place}")
-    # The sentences, without their final tokens.
+    # Split the report into sentences and remove the punctuation that ends them.
     report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
     tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
     return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
@@ -232,7 +232,7 @@ def _take_line(record: dict[str, Any], side: str, path: Path, where: str) -> dic
 
 
 def _read_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
-    """Return the values of a line as text without absent ones; whole numbers may be JSON numbers."""
+    """Return a line's values as text; absent values are left out, and whole numbers may be JSON numbers."""
     values = {
         key: str(value) if type(value) is int else expect(value, str, path, f"{where}, {key!r}").strip()
         for key, value in line.items()
@@ -270,7 +270,7 @@ NAMES = ("Team", "Player")
 
 
 def _read_text_tables(data: Path) -> Iterator[Game]:
-    """Read the games of a pair of files: the file with the tables, and the `.text` file beside it."""
+    """Read games from two files: one with the tables, and a `.text` file of the same name with the reports."""
     reports = data.with_suffix(".text")
     texts, tables = _read_lines(reports), _read_lines(data)
     if len(texts) != len(tables):
@@ -288,7 +288,7 @@ def _read_lines(path: Path) -> list[str]:
 
 def _read_named_tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
-    # If a report mentions no value, the line has the names of both tables and nothing else.
+    # If a report mentions no value, the line contains only the names of both tables.
     if not tables and not all(f"{name}:" in line for name in NAMES):
         raise DatasetError(path, where, "no table", "Team: and Player: tables, rows between <NEWLINE>")
     for table in tables:
@@ -360,7 +360,7 @@ def run(args: Namespace) -> int:
 
 
 def _list_source_files(source: Path) -> list[Path]:
-    """List the files to read; a pair is listed by its file of tables."""
+    """List the files to read; of each pair, only the file with the tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
     paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}

@@ -1,4 +1,4 @@
-"""Have a model write texts or descriptions of formats for items; its answers are stored as they arrive."""
+"""Have a model write texts or format descriptions for items; each answer is stored when it arrives."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     Put = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10  # Maximum items named per reason, and maximum missing values named to the model.
+MOST_NAMED = 10  # Maximum items listed per reason, and maximum missing values listed for the model.
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
-    """Add the items, the output and the model."""
+    """Add the arguments for the items, the output file and the model."""
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="items, such as html_test.json, whose name stands for the format"
     )
@@ -75,7 +75,7 @@ def build_texts(
             with session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
 
                 async def make_texts(model: Model) -> None:
-                    # All at once, because the gateway limits the calls.
+                    # Start all calls at once, because the gateway limits them.
                     await asyncio.gather(*(make_text(place, model, progress) for place in range(len(items))))
 
                 opened.do(make_texts)
@@ -105,7 +105,7 @@ def _report_failures(file: Path, failures: Mapping[int, str]) -> None:
         sys.stderr.write(f"{file}, item {', '.join(map(str, places[:MOST_NAMED]))}{more}: {reason}\n")
 
 
-ATTEMPTS = 3  # Maximum requests for a text; each repetition says what was wrong.
+ATTEMPTS = 3  # Maximum requests for a text; each repeated request states the fault of the previous answer.
 ASKED: Mapping[Format, str] = {
     "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
     "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "
@@ -177,7 +177,7 @@ Leave out the values of data cells.
 
 {sections}
 """
-"""The prompt of the paper's ablation, without a list of what to describe and without an example."""
+"""The prompt of the paper's ablation: without an example and without a list of the features to describe."""
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>?|<!")
 ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
@@ -202,7 +202,7 @@ async def describe(item: TableItem, written: Format, model: Model, *, plain: boo
 
 
 def find_code(description: str, table: str, written: Format) -> str:
-    """Return a message to the author if a description is empty or repeats code; else an empty text."""
+    """Return a message to the model if its description is empty or repeats code; otherwise an empty string."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -215,7 +215,7 @@ def find_code(description: str, table: str, written: Format) -> str:
 
 
 def _find_row(description: str, table: str, written: Format) -> str:
-    """Return a line in which bars or ampersands separate at least two cells of one of the table's rows."""
+    """Find a line that repeats at least two cells of a table row, separated by bars or ampersands; empty if none."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = _split_cells(line, written)
@@ -275,7 +275,7 @@ def run_format_cot(args: Namespace) -> int:
         ask,
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
-        # The suffix `.json` would make this a second file of items.
+        # With the suffix `.json`, the instruction set would be read as a second file of items.
         beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): _write_instruction_set(items)},
     )
 
@@ -320,7 +320,7 @@ def run_texts(args: Namespace) -> int:
 
 
 async def tell(item: TableItem, written: Format, model: Model, **params: Any) -> str:
-    """Ask a model to write in prose what an item's table says."""
+    """Ask a model to express the contents of an item's table in prose."""
 
     def complete(text: str) -> str:
         if problem := find_code(text, item.output, written) or _describe_missing(text, item.output, written):
@@ -336,7 +336,7 @@ async def tell(item: TableItem, written: Format, model: Model, **params: Any) ->
 
 
 def missing_values(text: str, table: str, written: Format) -> list[str]:
-    """List the cells and captions of a table whose words and numbers are not all in a text."""
+    """List a table's cells and captions that have a word or number which the text lacks."""
     text_values = Text(text)
     tables = read_wanted(table, written).tables
     cells = dict.fromkeys(plain_text(cell) for read_table in tables for cell in (read_table.name, *read_table.cells))

@@ -1,4 +1,4 @@
-"""`evalsuite build treb`: questions and answers from a folder of tables, by templates and, on request, by models.
+"""Make TReB questions and answers from a folder of tables (`evalsuite build treb`), by templates or by models.
 
 The templates follow the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and
 Distribution Testing. Each answer is computed in plain Python from the cells. A pair is kept only if its own pandas

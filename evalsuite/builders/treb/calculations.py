@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.builders.treb.sheet import Sheet
 
 
-LEAST = 0.1  # the smallest amount of a statistic that is asked for with two decimals
+LEAST = 0.1  # smallest nonzero amount of a statistic, because answers have two decimals
 # Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),
@@ -87,7 +87,7 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask how many distinct values a column has whose values recur."""
+    """Ask for the number of distinct values in a column with repeated values."""
     numbers = {name: {*_present(cells)} for name, cells in sheet.numeric.items() if not is_meaningless(name)}
     recurring = [name for name, values in numbers.items() if 2 * len(values) <= len(_present(sheet.numeric[name]))]
     names = [*sheet.groups, *recurring]
@@ -100,7 +100,7 @@ def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the rank of a row by a column, in words that decide ties."""
+    """Ask for the rank of a row by a column; the wording defines the rank of ties."""
     name, row = random.choice(list(sheet.measured)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric[name][row]
     if sheet.key is None or value is None:
@@ -167,14 +167,14 @@ def _present(cells: Sequence[float | None]) -> list[float]:
 
 
 def _make_statistic_pair(question: str, value: float, expression: str) -> TemplatePair | None:
-    """Make a rounded pair unless rounding leaves nothing of the value."""
+    """Make a rounded pair; None if the value is too small for two decimals."""
     return None if 0 < abs(value) < LEAST else _make_rounded_pair(question, value, expression)
 
 
 def _make_rounded_pair(
     question: str, value: float, expression: str, digits: int = 2, before: str = ""
 ) -> TemplatePair | None:
-    """Make a pair unless ways of rounding could disagree: 0.125 is 0.12 or 0.13."""
+    """Make a pair; None if rounding methods could disagree: 0.125 is 0.12 or 0.13."""
     if math.isclose(abs(value) * 10**digits % 1, 0.5, abs_tol=1e-6):
         return None
     program = f"{before}print(round(float({expression}), {digits}))"
@@ -187,7 +187,7 @@ IMPORT = "from scipy import stats\n"
 
 
 def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the verdict of Shapiro and Wilk's test of normality."""
+    """Ask for the verdict of the Shapiro-Wilk test of normality."""
     if not (chosen := _choose_column(sheet, random)):
         return None
     from scipy import stats
@@ -199,7 +199,7 @@ def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the statistic W of Shapiro and Wilk."""
+    """Ask for the statistic W of the Shapiro-Wilk test."""
     if not (chosen := _choose_column(sheet, random)):
         return None
     from scipy import stats
@@ -211,7 +211,7 @@ def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for Kolmogorov and Smirnov's test against the uniform distribution over the column's range."""
+    """Ask for the Kolmogorov-Smirnov test against the uniform distribution over the column's range."""
     if not (chosen := _choose_column(sheet, random)):
         return None
     from scipy import stats
@@ -249,7 +249,7 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
 
     name = random.choice(names)
     counts = _list_frequencies(sheet, name)
-    # The approximation needs five expected cells per value, and equal frequencies need no test.
+    # The approximation needs an expected frequency of at least five, and equal frequencies need no test.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
     pvalue = float(stats.chisquare(counts).pvalue)

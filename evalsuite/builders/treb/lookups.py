@@ -1,8 +1,8 @@
-"""TReB's templates for Table Query and Table Selection, the pairs that all templates make, and their translation.
+"""TReB's templates for Table Query and Table Selection; and the pairs of all templates, with their translation.
 
-For tables whose columns have Chinese names, questions are translated. Each template writes its question in one English
-form, to which a Chinese form belongs here. A question that matches no form stays English, for example because a
-column's name has quotation marks.
+For tables whose columns have Chinese names, questions are translated. Each template has one English wording, which this
+module maps to a Chinese wording. A question that matches no wording stays English, for example because a column's name
+has quotation marks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the cell directly above or below one with unique content."""
+    """Ask for the cell directly above or below a cell with unique content."""
     counts = Counter(cell for cells in sheet.columns.values() for cell in cells)
     places = [
         (name, row)
@@ -124,7 +124,7 @@ def column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the name of the column to the right of a named one."""
+    """Ask for the name of the column to the right of a named column."""
     if len(sheet.names) < 2:
         return None
     place = random.randrange(len(sheet.names) - 1)
@@ -159,7 +159,7 @@ QUOTED = ", those that have commas in quotation marks"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a row in words (`"Rating" is at least 4`), as a mask of `df`, and as a test of a row number."""
+    """A condition on rows in three forms: words (`"Rating" is at least 4`), a mask of `df`, a test of a row number."""
 
     words: str
     program: str
@@ -180,7 +180,7 @@ def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     name = random.choice(list(sheet.compared))
     cells = sheet.compared[name]
     bound = random.choice([cell for cell in cells if cell is not None])
-    if len(f"{bound:.15g}".strip("0-.")) > MOST_DIGITS:  # nobody asks for more than 712.101174262357
+    if len(f"{bound:.15g}".strip("0-.")) > MOST_DIGITS:  # A bound such as 712.101174262357 looks unnatural.
         bound = float(f"{bound:.4g}")
     words, sign, holds = random.choice(_COMPARISONS)
     shown = f"{bound:.15g}"
@@ -194,7 +194,7 @@ def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", met)
 
 
-MOST_DIGITS = 7  # of a bound, the point included
+MOST_DIGITS = 7  # Maximum characters of a bound without sign and zeros at either end, decimal point included.
 _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("greater than", ">", lambda cell, bound: cell > bound),
     ("less than", "<", lambda cell, bound: cell < bound),
@@ -219,7 +219,7 @@ def list_both(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def list_either(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the keys of the rows that meet one of two conditions."""
+    """Ask for the keys of the rows that meet at least one of two conditions."""
     return _ask_for_keys(sheet, _combine(sheet, random, "or"))
 
 
@@ -254,7 +254,7 @@ def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | N
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key]) if condition.holds(row)]
     if not 0 < len(keys) <= MOST_LISTED:
         return None
-    # Quotation marks around values with commas; names have no quotation marks of their own.
+    # Put quotation marks around keys with commas; keys themselves have no quotation marks.
     shown, quoted = f"df.loc[{condition.program}, {sheet.key!r}].astype(str)", ""
     if any(set(COMMAS) & set(cell or "") for cell in sheet.columns[sheet.key]):
         keys = [f'"{key}"' if set(COMMAS) & set(key) else key for key in keys]
@@ -275,7 +275,7 @@ def _ask_for_count(sheet: Sheet, condition: Condition | None) -> TemplatePair | 
 # ruff: noqa: RUF001 - Chinese punctuation
 COMMAS = ",，"
 
-# Patterns of a quoted name or cell, and of a condition.
+# Regular expressions for a quoted name or cell, and for a condition.
 Q, C = '"([^"]+)"', r"(.+)"
 STATISTICS = {
     "sum": "总和",
@@ -352,7 +352,7 @@ def speaks_chinese(sheet: Sheet) -> bool:
 
 
 def in_chinese(pair: TemplatePair) -> TemplatePair:
-    """Translate a pair's question into Chinese; in answer and program, Yes and No become 是 and 否."""
+    """Translate a pair's question into Chinese; in its answer and program, replace Yes and No by 是 and 否."""
     question = _translate(pair.question)
     if question is None:
         return pair

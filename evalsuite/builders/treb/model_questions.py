@@ -1,12 +1,11 @@
-"""Questions made by models: an author writes, discriminators mark, candidates answer again, a judge compares.
+"""Make questions with models in four roles: authors, discriminators, candidates and a judge.
 
-The steps are those of arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short
-question, and a program, whose output in the sandbox is the answer; without a program, it writes the answer. It asks
-about a given table or, zero-shot, about one that it invents. Each discriminator gives marks; only full marks of all
-keep a question. Then candidates answer it. If all agree with the answer, it is kept; if they agree on another, that one
-takes its place; otherwise people decide. At last a model classifies the question, without being told what was wanted.
-
-For Column Naming, a column loses its name, which is the answer.
+The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
+and a program. The program's output in the sandbox is the answer; if no program can find it, the author writes the
+answer. The table is given or, zero-shot, invented by the author. A question is kept only if every discriminator gives
+full marks. Then candidates answer the question. If all agree with the answer, the answer is kept; if all agree on
+another answer, that answer replaces it; otherwise people decide. Last, a judge classifies the question without knowing
+the intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 LONGEST_ANSWER = 400
 SHOWN_ROWS = 60
 TOKENS = 1500
-ATTEMPTS = 2  # for a reply in the form asked for
+ATTEMPTS = 2  # Maximum requests for a reply in the required form.
 
 
 class Dropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
@@ -65,11 +64,11 @@ class ModelPair:
     question: str
     long_question: str
     chain: Sequence[str]
-    answer: str  # The program's output; without a program, the author's words.
+    answer: str  # The program's output; without a program, the author's own answer.
     program: str  # Pandas code on `df`; empty if no program can find the answer.
-    candidates: Sequence[str] = ()  # The answers of the candidates; empty texts are abstentions.
+    candidates: Sequence[str] = ()  # The candidates' answers; an empty string is an abstention.
     agreeing: int = 0  # Number of candidates that agree with the answer.
-    quality: str = ""  # "unanimous", "replaced" (by the candidates' common answer), "reviewed" or, empty, disputed.
+    quality: str = ""  # "unanimous", "replaced" (by the common answer) or "reviewed"; empty if disputed.
 
     @property
     def number(self) -> float | None:
@@ -89,7 +88,7 @@ class QuestionPanel:
     asking: StructuredAnswers = field(default_factory=StructuredAnswers)
 
     async def write(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
-        """Write one question about a table; without a table, about one that the author invents on a topic."""
+        """Write one question about a table; if no table is given, the author invents a table about the topic."""
         brief, text = words.BRIEFS[subtask], {"type": "string", "minLength": 1}
         invented = {} if sheet else {"table": text}
         last = "program" if brief.computed else "answer"
@@ -115,7 +114,7 @@ class QuestionPanel:
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
     async def discriminate(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
-        """Ask each judge for marks; raise Dropped unless all marks are full."""
+        """Request marks from each judge; raise Dropped unless all are full marks."""
         marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
         prompt = words.DISCRIMINATOR.format(
             task=words.TASKS[subtask],
@@ -136,7 +135,7 @@ class QuestionPanel:
                 raise Dropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
     async def clean(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
-        """Have the candidates answer, and keep, replace or dispute the answer by their agreement."""
+        """Request the candidates' answers; keep, replace or dispute the pair's answer, depending on their agreement."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
             table=describe_table(sheet), question=pair.question
         )
@@ -152,7 +151,7 @@ class QuestionPanel:
         return pair
 
     async def _compare(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
-        """Tell which answers agree with the pair's, and whether all agree with each other."""
+        """Tell which answers agree with the pair's answer, and whether all answers agree with each other."""
         if pair.program or not self.judges:
             equal = same_answer if pair.program else _same_words
             first = [equal(answer, answers[0]) for answer in answers]
@@ -168,7 +167,7 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def classify(self, pair: ModelPair, subtask: str) -> str:
-        """Name the subtask that a judge finds a question to be of; Dropped if its answer would have another form."""
+        """Ask a judge for a question's subtask; raise Dropped if this subtask needs an answer of another form."""
         if not self.judges:
             return subtask
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
@@ -181,7 +180,7 @@ class QuestionPanel:
         return found
 
     async def _ask(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
-        """Ask for a JSON object with exactly these properties; raise Dropped if the model does not write one."""
+        """Request a JSON object with exactly these properties; raise Dropped if no reply is such an object."""
         schema = object_schema(**properties)
 
         def parse(text: str) -> dict[str, Any]:
@@ -228,13 +227,13 @@ def _find_code(text: str) -> str:
 
 
 def describe_table(sheet: Sheet) -> str:
-    """Write a table for a prompt, with only the first rows of a long one."""
+    """Write a table for a prompt; of a long table, write only the first rows."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
     return f"{sheet.table.first(SHOWN_ROWS).markdown()}{left_out}"
 
 
-# Maximum number of columns of a table that are tried until one is kept.
+# Maximum columns per table that are tried until a question is accepted.
 MOST_COLUMNS = 3
 # The file of answers in the output folder, so that a repeated build asks only new questions.
 STORE = "answers.sqlite"
@@ -292,7 +291,7 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
-    """Add a question for each subtask and table; record what is dropped or disputed, and why."""
+    """Add a question for each subtask and table; record dropped questions with reasons, and disputed questions."""
     settings = model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
     built.read_reviews(args.out / DISPUTED)
@@ -310,7 +309,7 @@ def _name_topic(number: int) -> str:
 
 
 def _make_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
-    # Repetitions of one model are other epochs, so that each is a new request.
+    # Candidates that share a model have different epochs, so that each sends a new request.
     candidates: list[Model] = [
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
         for number, name in enumerate(islice(cycle(args.models), args.votes))
@@ -349,7 +348,7 @@ async def _make_record(
         return []
     finally:
         progress.advance(1)
-    # A question of another kind goes there, under a name that tells its origin.
+    # If the judge found another subtask, move the question to it, under an id that shows the intended subtask.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.review(name, pair, sheet)).quality:
         return []
@@ -360,7 +359,7 @@ async def _make_record(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Make a question for the name of a column, and the table without it; Dropped has the last column's reason."""
+    """Ask for a column's name; return question and table without the name. Dropped states the last column's reason."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = Dropped("no column has a name that could be asked for")
@@ -373,7 +372,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
         except Dropped as why:
             reason = Dropped(f'"{sheet.names[column]}": {why}')
             continue
-        # The name that the table has stays the answer, whatever the candidates agree on.
+        # The table's own name stays the answer, even if the candidates agree on another name.
         if pair.quality == "unanimous":
             return pair, hidden
         disputed = disputed or (replace(pair, answer=sheet.names[column].strip(), quality=""), hidden)
@@ -417,29 +416,29 @@ def _split_name(name: str) -> list[str]:
 class BuiltPairs:
     """The pairs of a folder of tables."""
 
-    # records in the published format, with the verifying program under `program`
+    # Records in the published format; `program` is the verifying program.
     records: list[Mapping[str, Any]] = field(default_factory=list)
     sheets: dict[str, Sheet] = field(default_factory=dict)  # The tables used, by name.
     further: list[Sheet] = field(default_factory=list)  # Tables with a column's name removed, and invented ones.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
     disputed: list[Sequence[str]] = field(default_factory=list)  # Rows for people to decide, by `REVIEW_COLUMNS`.
-    reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # What people accepted, by id and question.
+    reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # Accepted answers, by id and question.
 
     def keep(self, sheet: Sheet) -> Sheet:
-        """Keep a table, under a name of its own if another file's table has the same name."""
+        """Keep a table; rename it if a table of another file has the same name."""
         names = chain([sheet.name], (f"{sheet.name}_{number}" for number in count(2)))
         named = replace(sheet, name=next(name for name in names if name not in self.sheets))
         self.sheets[named.name] = named
         return named
 
     def read_reviews(self, path: Path) -> None:
-        """Read what people accepted in the file of an earlier build; DatasetError if it cannot be read."""
+        """Read the accepted answers from an earlier build's file; raise DatasetError if the file is unreadable."""
         for _, row in read_rows(path, REVIEW_COLUMNS) if path.exists() else ():
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
-        """Note a disputed pair for people; return it with the answer that they accepted before, if any."""
+        """Queue a disputed pair for people; return the pair, with the answer that people accepted before, if any."""
         question = str(inert(pair.question))
         accepted = self.reviews.get((name, question), "")
         self.disputed.append((name, question, pair.answer, "\n".join(pair.candidates), sheet.table.csv(), accepted))

@@ -13,7 +13,7 @@ class Brief:
     computed: bool = True
 
 
-# By the stem of the subtask's file. The tasks are the paper's (arXiv 2506.18421, Table 1 and appendix).
+# Keyed by the stem of the subtask's file. Source of the tasks: arXiv 2506.18421, Table 1 and appendix.
 BRIEFS = {
     "Table_General_Operations": Brief(
         "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share"
@@ -41,8 +41,8 @@ BRIEFS = {
     "Multi-step_Hypothesis_Testing": Brief("select or derive groups, then test a hypothesis by a named test"),
     "Multi-step_Conditional_Calculation": Brief("calculate a number whose formula depends on conditions in the data"),
 }
-STEPS = 3  # at least, in a chain
-FULL = 5  # the best mark of a discriminator
+STEPS = 3  # Minimum steps in a chain.
+FULL = 5  # A discriminator's best mark.
 COLUMN_NAMING = "Table_Column_Naming"
 TASKS = {name: brief.task for name, brief in BRIEFS.items()} | {
     COLUMN_NAMING: "name a column that has lost its name",
@@ -50,7 +50,7 @@ TASKS = {name: brief.task for name, brief in BRIEFS.items()} | {
     "Table_Selection": "list or count the rows that meet conditions",
     "Table_Distribution_Testing": "test or describe how the values of one column are distributed",
 }
-# What the authors generate without a table (section 2.3), and topics for it.
+# Subtasks for which authors invent the table (section 2.3), and topics of invented tables.
 ZERO_SHOT = ("Table_General_Operations", "Table_Summary")
 TOPICS = (
     "retail",
@@ -100,7 +100,7 @@ Answer a question about a table, in the language of the question. Write the answ
 
 Question: {question}"""
 
-# The paper's criteria, of questions from end to end and of chains; their meanings are ours.
+# The paper's criteria for single-step questions and for chains of steps; the definitions are ours.
 MARKS = {
     "accuracy": "the answer is right and complete by the table alone",
     "relevance": "the question has exactly one answer, and somebody with this table would ask it",

@@ -1,8 +1,8 @@
 """A table that questions can be asked about (conditions of arXiv 2506.18421), and the meaning of its columns.
 
-A question that nobody would ask, such as the sum of a column of seasons, is worse than none. So a column is only used
-if its name and its cells are unambiguous. A sum needs a name that refers to something countable. A mean needs cells
-that do not look like running numbers, years or codes, and a name that does not suggest these.
+A meaningless question, such as the sum of a column of seasons, is worse than no question. So a column is only used if
+its name and its cells are unambiguous. A sum needs a name that refers to something countable. A mean needs cells that
+do not look like running numbers, years or codes, and a name that does not suggest any of these.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Sheet:
 
     @cached_property
     def key(self) -> str | None:
-        """The first column of names without missing or repeated cells, which names the rows; else None."""
+        """The column that identifies rows: the first column of names without missing or repeated cells, or None."""
         for name, cells in self.named.items():
             if None not in cells and len(set(cells)) == len(cells):
                 return name
@@ -198,7 +198,7 @@ _CODES = re.compile(
     r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
     r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
     r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
-    # Units of an experiment or a survey, by number; alleles (APOE.a1).
+    # Numbered units of an experiment or a survey; alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
     r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|"
@@ -249,13 +249,13 @@ _AMOUNTS = re.compile(
 
 
 def _names_a_code(name: str) -> bool:
-    """Tell whether a column of this name contains numbers without a meaningful order."""
+    """Tell whether the name suggests numbers without a meaningful order."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
     return bool(glued or _CODES.fullmatch(_find_head(name)) or _CHINESE_CODES.search(name.strip()))
 
 
 def _names_an_order(name: str) -> bool:
-    """Tell whether a column of this name contains years, ranks or dates, which can be compared but not added."""
+    """Tell whether the name suggests years, ranks or dates, which can be compared but not added."""
     return bool(_ORDERS.fullmatch(_find_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
 
 
@@ -299,7 +299,7 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
 
 
 def _are_codes(cells: Sequence[str | None]) -> bool:
-    """Tell whether a cell has a leading zero or too many digits, or all have the same length or first digits."""
+    """Tell whether any cell has a leading zero or too many digits, or all cells have equal lengths or first digits."""
     present = [cell for cell in cells if cell is not None]
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
@@ -335,7 +335,7 @@ def _are_levels(cells: Sequence[float | None]) -> bool:
 def _are_names(cells: Sequence[str | None]) -> bool:
     """Tell whether the cells are names: short, without quotation marks, words rather than numbers or truth values.
 
-    Values that differ only in case or blanks are one value to some readers and two to others.
+    Cells that differ only in case or blanks are rejected, because readers disagree whether they are equal.
     """
     present = [cell for cell in cells if cell is not None]
     folded = {" ".join(cell.lower().split()) for cell in present}

@@ -1,7 +1,7 @@
 """Tables of a user's folder: delimited text in any usual encoding, sheets of workbooks, tables of SQLite databases.
 
-Cells become text. Numbers are written as pandas and people read them alike: `1,200` becomes `1200`, and `1.200,5`, in a
-file with decimal commas, `1200.5`.
+Cells become text. Numbers are rewritten so that pandas and people read the same value: `1,200` becomes `1200`. In a
+file with decimal commas, `1.200,5` becomes `1200.5`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
-MOST_BYTES = 4 * LONGEST  # of a text file: a character has at most four
-# Most bytes of a workbook's parts; most cells, of which the empty ones have no characters.
+MOST_BYTES = 4 * LONGEST  # Maximum bytes of a text file; a character has at most four bytes.
+# Maximum unpacked bytes of a workbook, and maximum cells, because empty cells have no characters to limit.
 MOST_UNPACKED, MOST_CELLS = 32 << 20, 1 << 20
 TOO_LONG = f"it has more than {LONGEST} characters of content"
 
@@ -47,7 +47,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
-    """Yield each table of a file under its name, or under the name of its source the reason why it is left out."""
+    """Yield name and table for each table of a file; for a table that is left out, its source's name and the reason."""
     kind = path.suffix.lower()
     read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
     try:
@@ -66,11 +66,11 @@ def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
 
 TablePart = tuple[
     str, "Sequence[Sequence[str]] | str", str
-]  # A table's name, its rows or why it has none, the delimiter.
+]  # A table's name, its rows (or the reason why there are none), and the delimiter.
 
 
 def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
-    """Make a table of rows, the first of which is the header; return the reason if it is not suitable."""
+    """Make a table from rows, of which the first is the header; return a reason if the table is unsuitable."""
     cells = [[cell.strip() for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)
@@ -88,14 +88,14 @@ _CONTINENTAL = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
 def _write_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
-    """Rewrite the columns that hold only numbers with separators, and missing cells."""
+    """Remove thousands separators from columns in which every present cell is a number; use decimal points."""
 
     def fits(column: list[str], *, continental: bool) -> bool:
         present = [cell for cell in column[1:] if cell not in MISSING]
         read = _CONTINENTAL.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
         return bool(present) and all(map(read, present))
 
-    # One column that reads in no other way tells how the file writes its numbers.
+    # One column that is numeric only with decimal commas shows that the whole file uses decimal commas.
     continental = decimal_commas and any(
         fits(column, continental=True) and not fits(column, continental=False) for column in columns
     )
@@ -135,12 +135,12 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
         raise ValueError("workbooks need openpyxl: pip install 'evalsuite[sandbox]'") from error
     try:
         with (
-            warnings.catch_warnings(action="ignore"),  # about styles and validations, which are not read
+            warnings.catch_warnings(action="ignore"),  # They concern styles and validations, which are not read.
             closing(load_workbook(path, read_only=True, data_only=True)) as book,
         ):
             for sheet in book.worksheets:
                 yield sheet.title if len(book.worksheets) > 1 else "", _collect(sheet.iter_rows(values_only=True)), ","
-    # A damaged workbook raises whatever its XML happens to break.
+    # A damaged workbook can raise any exception.
     except Exception as error:
         raise ValueError(f"it is not a readable workbook: {str(error) or type(error).__name__}") from error
 
