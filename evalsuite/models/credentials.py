@@ -176,6 +176,11 @@ class Credentials:
                     f"are for {grant.model} at one address"
                 )
 
+    @property
+    def timeouts(self) -> Timeouts:
+        """The time limits of every call."""
+        return self._access.timeouts
+
     def locate(self, base_url: str | None) -> Address:
         """Find the address behind a base URL, with the login that the user gave for it.
 

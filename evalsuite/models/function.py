@@ -37,6 +37,9 @@ class FunctionBackend:
     token and logprob, with a third item for the alternatives); its other fields become facts of the case, for judges
     to see. Called with `api="embeddings"`, it returns an object with `embeddings`, one vector per message. A plain
     function runs in a thread. Whatever it raises becomes the case's error.
+
+    Attributes:
+        call_timeout: seconds that one call may take. A plain function cannot be stopped, so its thread continues.
     """
 
     metered = False
@@ -45,6 +48,7 @@ class FunctionBackend:
     def __init__(self, target: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.target = target
         self.identity = f"function {target}"
+        self.call_timeout: float | None = None
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
@@ -88,13 +92,19 @@ class FunctionBackend:
         # A copy, which the function may change, and the same as if it had come from a worker.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
+        limit = asyncio.timeout(self.call_timeout)
         try:
-            returned = await self._call(function, plain["messages"], _select_arguments(function, arguments))
+            async with limit:
+                returned = await self._call(function, plain["messages"], _select_arguments(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
             raise RequestRefused(f"function:{self.target} raised {error}") from error
         except BaseException as error:
+            if limit.expired():
+                raise RequestRefused(
+                    f"function:{self.target} gave no answer within {self.call_timeout:g} s (evalsuite_call_timeout)"
+                ) from error
             # An application that calls sys.exit must not end the event loop.
             raise self._refusal(error) from error
         return self._read(returned)

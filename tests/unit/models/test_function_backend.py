@@ -54,6 +54,23 @@ def test_a_plain_function_gets_the_messages_and_returns_the_answer(serve: Serve,
     assert heard == [[{"role": "user", "content": "six times seven?"}]]
 
 
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_function_that_never_returns_is_an_error_after_the_time_limit(
+    serve: Serve, once: Once, *, blocks: bool
+) -> None:
+    ended = threading.Event()
+
+    async def sleep(messages: Any) -> str:
+        await asyncio.sleep(3600)
+        return "late"
+
+    backend = serve((lambda messages: str(ended.wait(3600))) if blocks else sleep)
+    backend.call_timeout = 0.05
+    with pytest.raises(RequestRefused, match=r"gave no answer within 0.05 s \(evalsuite_call_timeout\)"):
+        once(backend)
+    ended.set()
+
+
 def test_an_async_function_is_awaited(serve: Serve, once: Once) -> None:
     async def answer(messages: Any) -> str:
         await asyncio.sleep(0)
