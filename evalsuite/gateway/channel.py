@@ -1,7 +1,7 @@
-"""The gateway across processes: requests and answers as JSON over the channel that xdist has to a worker.
+"""The gateway across processes: requests and answers as JSON over an execnet channel to each worker.
 
-An execnet channel of its own, beside xdist's, needs no socket, no port and no secret. It ends with the worker and
-reaches it wherever it runs: on this machine, or on another over ssh.
+This channel exists beside xdist's and needs no socket, port or secret. It closes with its worker, and it reaches
+workers on this machine and, over ssh, on others.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Channel(Protocol):
         """Send text to the other side."""
 
     def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
-        """Call a function with each text, and with None at the end, in a thread of execnet's."""
+        """Call a function with each text, and with None at the end, in one of execnet's threads."""
 
 
 class ChannelAsker:
-    """The worker's side: asks the gateway in the controlling process."""
+    """Sends a worker's requests to the gateway in the controlling process."""
 
     def __init__(self, channel: Channel, background: BackgroundLoop, stop: Callable[[str], None]) -> None:
         self._channel, self._background, self._stop = channel, background, stop
@@ -94,9 +94,9 @@ class ChannelAsker:
 
 
 class ChannelServer:
-    """The controlling process's side: answers one worker.
+    """Answers one worker's requests in the controlling process.
 
-    A separate thread sends to each worker, because one that is stopped or deep in a C function must not delay others.
+    Each worker has its own sending thread, because a worker that is stopped or busy in C must not delay others.
     """
 
     def __init__(self, channel: Channel, background: BackgroundLoop, gateway: CaseAsker) -> None:
@@ -113,7 +113,7 @@ class ChannelServer:
             self._background.soon(self._start, json.loads(text))
 
     def stop(self, reason: str) -> None:
-        """Tell the worker to stop early; xdist would let it finish all tests it was given."""
+        """Tell the worker to stop now; xdist alone would let the worker finish all its assigned tests."""
         self._outgoing.put(dumps({"stop": reason}))
 
     def _start(self, plain: dict[str, Any]) -> None:
@@ -137,7 +137,7 @@ class ChannelServer:
             try:
                 self._channel.send(text)
             except OSError:
-                # The worker is dead; xdist reports that.
+                # The worker is dead; xdist reports its death.
                 return
 
 

@@ -1,7 +1,7 @@
-"""Requests and settings without their secrets, for files and workers, and the keys of requests.
+"""Removes secrets from requests and settings for files and workers, and computes the keys of requests.
 
 A secret parameter is replaced by the start of its SHA-256 wherever a request is stored, compared or sent to a
-worker. Only the gateway remembers the secret, and puts it back for the call itself.
+worker. Only the gateway remembers the secret, and restores it for the call itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
-ECHOED = 8  # minimum characters of a secret that is masked where a server echoes it
+ECHOED = 8  # Minimum length of a secret that is masked in a server's answer.
 MARK = "sha256:"
 
 
@@ -55,7 +55,7 @@ class Vault:
         return dataclasses.replace(request, params=self._reveal(request.params))
 
     async def complete(self, backend: Backend, request: Request) -> Completion:
-        """Ask the backend with secrets restored; those that the answer echoes become hashes again."""
+        """Send a request with its secrets restored, and replace the secrets that the answer echoes by hashes."""
         try:
             completion = await backend.complete(self.reveal(request))
         except Exception as error:
@@ -70,7 +70,7 @@ class Vault:
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # A shorter secret is probably a word of the answer.
+            # A match of a shorter secret is probably an ordinary word.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
@@ -111,7 +111,7 @@ class Vault:
         return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
 
     def _conceal(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
-        """Hash secrets; return the same object if it contains none, as nearly every request."""
+        """Hash the secrets in parameters; return `params` itself if it contains none, as in nearly every request."""
         changed = {}
         for name, value in params.items():
             concealed = value
@@ -144,7 +144,7 @@ def public_settings(settings: Settings) -> Settings:
 
 
 def demand_secrets(settings: Settings, run: str) -> None:
-    """Check that the secrets of a resumed run, which its folder does not contain, were given again."""
+    """Check that the user gave a resumed run's secrets again, because the run's folder does not contain them."""
     for name in ("model", "judge", "user"):
         base_url = getattr(settings, f"{name}_base_url")
         if "***" in (base_url or ""):
@@ -162,33 +162,33 @@ def demand_secrets(settings: Settings, run: str) -> None:
                 )
 
 
-KEY_VERSION = 2  # increase it whenever the same request would get another key
+KEY_VERSION = 2  # Increase it with every change that gives the same request another key.
 KEY_MARK = f"{KEY_VERSION}-"
-"""Beginning of a key, by which keys of older versions are recognized; they are hexadecimal digits alone."""
+"""Prefix of a key. Keys of older versions have no prefix: they are hexadecimal digits only."""
 
 
 UNBOUNDED: ContextVar[Request | None] = ContextVar("UNBOUNDED", default=None)
-"""The request that is being sent as its case made it, before `--max-cost` limited its answer."""
+"""The current request as its case made it, before `--max-cost` limited its answer."""
 
 EPOCH_MARK = "\x1f"
-"""Precedes the epoch in a case's name, such as `-e2`. Names without it are equal for any number of epochs."""
+"""Precedes the epoch in a case's name, such as `-e2`. A name without its epoch is the same for any number of epochs."""
 
 
 def name_without_epoch(name: str) -> str:
-    """Return a case's name as in keys: without the epoch, which a request stores separately."""
+    """Return a case's name as keys contain it: without the epoch, because a request stores the epoch separately."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 
 def name_with_epoch(name: str) -> str:
-    """Return a case's name as pytest has it."""
+    """Return a case's name as pytest shows it."""
     return name.replace(EPOCH_MARK, "")
 
 
 def request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
-    """Compute the key under which a request's completion is stored, then the keys of older versions of evalsuite.
+    """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
-    Two requests have one key of 64 characters only if backend and address, model, every parameter, messages, tools,
-    epoch and draw are the same. Half a surrogate pair equals the question mark that is sent in its place.
+    Two requests share a key (64 characters) only if backend, address, model, parameters, messages, tools, epoch and
+    draw are the same. A lone surrogate counts as the question mark that is sent instead.
     """
     names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
     keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)

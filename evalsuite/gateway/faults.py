@@ -1,4 +1,4 @@
-"""Plays faults of the model on purpose, drawn by seed, so that a fall-back of an application can be scored."""
+"""Injects model faults, drawn with a seed, so that an application's fallback can be scored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.handle import Asker
 
-TAG = "fault"  # Tags each case of a benchmark with faults, by the kinds that it met.
+TAG = "fault"  # The tag that states which kinds of fault a case met.
 UNHARMED = "none"  # The tag's value for a case that met no fault.
 KINDS = ("status", "latency", "cut", "malformed_tool_call")
 FORM = re.compile(
@@ -29,7 +29,7 @@ class PlayedFault:
     """One kind of fault and how often it happens."""
 
     kind: str  # One of `KINDS`.
-    share: float  # The probability that a request meets it, in (0, 1].
+    share: float  # The probability that a request meets this fault, in (0, 1].
     amount: float = 0.0  # The HTTP status, or the delay in seconds.
 
     def __str__(self) -> str:
@@ -66,8 +66,8 @@ def parse_fault(text: str) -> PlayedFault:
 class Faults:
     """Draws the faults of requests.
 
-    A draw depends on the seed, the request and its place among equal requests of the case, so the order of calls does
-    not change it, and a replay meets the same faults.
+    A draw depends on the seed, the request, and the request's number among the case's equal requests. So the order of
+    calls does not matter, and a replay meets the same faults.
     """
 
     faults: tuple[PlayedFault, ...]
@@ -82,7 +82,7 @@ class Faults:
         return bool(self.faults)
 
     async def ask(self, asker: Asker, request: Request, met: list[str]) -> Completion:
-        """Ask, and play the faults that are drawn for the request.
+        """Send a request, and inject the faults that are drawn for it.
 
         Args:
             met: receives the faults that happened.
@@ -124,5 +124,5 @@ def _damage(completion: Completion, kind: str) -> Completion:
 
 
 def tag_of(met: Sequence[str]) -> str:
-    """Return the value of the tag of a case that met these faults: their kinds, joined by `+`."""
+    """Return the tag's value for a case that met these faults: the kinds of the faults, joined by `+`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED

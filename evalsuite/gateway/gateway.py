@@ -1,7 +1,7 @@
 """The gateway: the one place in a run through which every model call passes.
 
-The store, a call in flight for the same request, the spend limit, the limiter, the backend, and the store again:
-in this order, so that each distinct request is paid for once and nothing that was paid for is lost.
+A request passes the store, calls in flight for the same request, the spend limit, the limiter, the backend, and the
+store again. In this order, each distinct request is paid for once, and no paid answer is lost.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import Outcomes, ToolCalls
     from evalsuite.models.protocol import Backend
 
-PATIENCE = 900.0  # Seconds from its first refusal, or from the start of an outage, after which a request has failed.
-NEVER_REACHED = 3  # Attempts at a server that never answered before it is taken to be absent rather than busy.
+PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
+NEVER_REACHED = 3  # Failed attempts after which a server that never answered counts as absent, not busy.
 STRETCH, SLACK = 1.5, 1.0
-"""A request that an earlier session's case cancelled is answered after this many times its seconds, plus slack in
-seconds, so that the case cancels it again first."""
+"""A case that cancelled a request in an earlier session cancels it again before the answer, because the answer is
+delayed: STRETCH times the seconds until the cancellation, plus SLACK seconds."""
 
 GRACE = 10.0  # seconds that the end of a run waits for calls in flight that cost money
 
@@ -78,7 +78,7 @@ class Gateway:
     """Answers requests from the journal or a backend. All methods belong to one event loop's thread.
 
     Args:
-        clock: seconds that only go forward.
+        clock: a monotonic clock, in seconds.
         patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
     """
 
@@ -109,11 +109,11 @@ class Gateway:
         self._used: dict[str, Usage] = {}
         # Keys of requests that their cases cancelled. Records do not count them, whether or not an answer came later.
         self._cancelled: set[str] = set()
-        # Why answers cannot be stored any more; empty while they can.
+        # Why answers cannot be stored; empty while they can.
         self.lost = ""
         # Receives each call that a backend answered.
         self.on_answer: Callable[[Request, Completion], None] | None = None
-        # Requests by how they were served: `kept` by the store, `joined` to a call under way, `asked`.
+        # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`.
         self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:
@@ -154,11 +154,11 @@ class Gateway:
             call = asyncio.create_task(self._complete(key, upstream, request))
             self._calls[key] = call
             call.add_done_callback(lambda done: self._forget(key, done))
-        # The caller may give up; the call goes on, because it is paid for.
+        # The call continues even if the caller gives up, because the call is paid for.
         return await asyncio.shield(call)
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Store that a case cancelled a request; a rerun then waits as long for the case to do so again."""
+        """Store that a case cancelled a request, and when, so that a rerun lets the case cancel it again."""
         key, *_ = request_keys(self._find_upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
@@ -181,7 +181,7 @@ class Gateway:
     def _forget(self, key: str, call: asyncio.Task[Completion]) -> None:
         self._calls.pop(key, None)
         self._storing.discard(call)
-        # No asker may be left to see the failure.
+        # Retrieve the exception, because no caller may be left to do so.
         if not call.cancelled():
             call.exception()
 
@@ -217,7 +217,7 @@ class Gateway:
         try:
             return await self.store.put(key, request, completion)
         except RunError as error:
-            # A full disk: whatever is asked from now on would be paid for in vain.
+            # The disk is full: further answers would be paid for and then lost.
             self.lost = str(error)
             self._on_hopeless(error)
             raise
@@ -232,7 +232,7 @@ class Gateway:
         return price
 
     async def _ask_until_done(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
-        """Retry until it succeeds, cannot succeed, or the limits are reached."""
+        """Retry a request until it succeeds, cannot succeed, or reaches a limit."""
         retries, limiter = Retries(self._clock, self._patience), upstream.limiter
         while True:
             try:
@@ -256,9 +256,9 @@ class Gateway:
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         """Give up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
-        # Counted separately, as failures during an outage are not: a server that never was there has no outage.
+        # Count these attempts separately, because `failures` omits an outage's failures.
         retries.unreached += absent
-        # Many requests take turns at probing, so that each of them may have few attempts of its own.
+        # Count the server's probes, too: requests take turns at probing, so each may make only a few attempts.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
@@ -268,9 +268,9 @@ class Gateway:
     async def _make_attempt(
         self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
-        """Make one call: reserve the most it may cost before, and book what it cost after."""
+        """Make one call; reserve its maximum cost before, and book its actual cost after."""
         UNBOUNDED.set(request)
-        # Add the bound only if money is limited, because it could cut off an answer.
+        # Bound the answer only if spending is limited, because a bound could cut the answer off.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
         answer = answer_bound(sent)
         text = prompt_text(sent)
@@ -302,17 +302,17 @@ class Gateway:
         if self.lost:
             raise RunError(f"not asked, as no answer can be kept any more: {self.lost}")
         if backend.metered and not self.store.read_only:
-            # The journal knows of a call that may cost money before it is made.
+            # Record a call that may cost money before making it.
             call.attempt = self.store.note_sent(call.key, call.reserved)
         sent = self._clock()
         try:
             completion = await self._vault.complete(backend, call.request)
-            # A shared gateway has measured its own call.
+            # A shared gateway already measured the seconds.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
             raise
         except Exception as error:
-            # A backend of another package may fail in any way; one of ours must not.
+            # An unknown exception is an internal error of evalsuite's backends, but a failed call of others.
             own = type(backend).__module__.startswith("evalsuite.")
             kind = InternalError if own else CallFailed
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
@@ -328,7 +328,7 @@ class Gateway:
         return usage if price is None else dataclasses.replace(usage, cost=price.of_usage(usage))
 
     def rates(self) -> list[float]:
-        """Requests per second that servers allow, for those that refused any."""
+        """List the requests per second that servers allow, for each server with an inferred rate."""
         limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
         return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
 
@@ -344,7 +344,7 @@ class Gateway:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Report a model that cannot be asked, once; a backend that answered before may do so again."""
+        """Report an unavailable model once, unless its backend answered before and so may answer again."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)
@@ -352,7 +352,7 @@ class Gateway:
     def total_usage(self) -> Usage:
         """Sum the usage of all completions that cases received in this run, each counted once.
 
-        Unlike what was paid in this session, this is the same for a run and its replay.
+        Unlike the amount paid in this session, this sum is the same for a run and its replay.
         """
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
@@ -361,9 +361,9 @@ class Gateway:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def start_over(self) -> None:
-        """Prepare a gateway that outlives runs for the next one: models that were given up are tried again.
+        """Prepare a gateway that outlives a run for the next run: try models again that were given up.
 
-        What answers took is forgotten, too: `total_usage` is about one run.
+        `total_usage` starts at zero, too, because it describes one run.
         """
         for upstream in self._upstreams.values():
             upstream.given_up = ""
@@ -396,28 +396,28 @@ class Store(Protocol):
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be kept, as in a replay."""
+        """Whether the store accepts no answers, as in a replay."""
 
     @property
     def holds_older(self) -> bool:
-        """Whether it contains answers under keys without draws; see `request_keys`."""
+        """Whether the store contains answers under keys without draws; see `request_keys`."""
 
     @property
     def outcomes(self) -> Outcomes | None:
-        """Requests of cases that have no answer; None if no case runs here."""
+        """Requests that ended without an answer; None if this process does not run cases."""
 
     @property
     def tool_calls(self) -> ToolCalls:
-        """The calls of cases besides those of models."""
+        """The tool calls of cases."""
 
     def get(self, key: str) -> Completion | None:
         """Read the completion stored under a key, if there is one."""
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Store a completion; return the one that is stored under this key now, as it will be read."""
+        """Store a completion; return the completion that `get` will return for this key."""
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Record that a call is made; return the attempt's number."""
+        """Record that a call is sent; return the attempt's number."""
 
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
@@ -425,4 +425,4 @@ class Store(Protocol):
         """Record how a call ended."""
 
     def close(self) -> None:
-        """Close the store; it holds every answer that was put."""
+        """Close the store, after every accepted answer is written."""

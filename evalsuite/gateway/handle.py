@@ -1,6 +1,6 @@
-"""The calls of one case: models by handles, and tools, each call of which happens once.
+"""The model calls and tool calls of one case; each tool call runs only once.
 
-Both take the same path: the process that runs the case asks the gateway, which has the journal.
+Both take the same path: the process that runs the case sends them to the gateway, which has the journal.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A tool call of a case and its place among the others."""
+    """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # Pytest's node id, with the epoch in the form of a draw's name.
+    case: str  # Pytest's node id, with `EPOCH_MARK` before the epoch.
     epoch: int  # The case's epoch.
-    number: int  # The request's place within the case, from 1.
+    number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
     arguments: Any  # JSON data.
 
@@ -43,7 +43,7 @@ class Effect:
 
 
 class Keeper(Protocol):
-    """Remembers tool calls: the gateway itself, or the wire to it."""
+    """Stores tool calls: the gateway itself, or the connection to it."""
 
     async def read_result(self, effect: Effect) -> Any: ...
 
@@ -51,14 +51,14 @@ class Keeper(Protocol):
 
 
 class EffectLog:
-    """The gateway's side."""
+    """Reads and writes the tool calls in the journal, in the gateway's process."""
 
     def __init__(self, calls: ToolCalls) -> None:
         self._calls = calls
 
     def read_result(self, effect: Effect) -> Any:
         """Read the result of a call from the journal, or None."""
-        # Older journals have the epoch in the name, too.
+        # In older journals, the case's name contains the epoch, too.
         names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
         found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
         kept = next(filter(None, found), None)
@@ -85,9 +85,9 @@ class EffectLog:
 class ModelCalls:
     """The model calls that a tool call made. A replay counts them again although the tool does not run."""
 
-    # the digests of each request: of its content, prompt and parameters
+    # per request, the digests of its content, prompt and parameters
     requests: list[dict[str, str]] = field(default_factory=list)
-    # the usage of each answer, the digest of its request, and whether a simulator gave it
+    # per answer, its usage, the digest of its request, and whether a simulator gave it
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     RESULT: ClassVar = "result"
@@ -115,15 +115,15 @@ DURING: ContextVar[ModelCalls | None] = ContextVar("DURING", default=None)
 
 
 class Effects:
-    """The tool calls of one case, in the process that runs it. Belongs to one event loop's thread.
+    """The tool calls of one case, in the process that runs the case. Use them in one event loop's thread.
 
     Args:
-        keeper: the gateway, or the wire to it; None keeps nothing.
+        keeper: the gateway, or the connection to it; None stores nothing.
 
     Attributes:
         recalled: name and arguments of the calls that were answered from the journal, in their order.
         meter: counts the model calls of the case.
-        players: counts those of models that play users and tools for it.
+        players: counts the calls of models that simulate users and tools for the case.
     """
 
     def __init__(self, keeper: Keeper | None = None, case: str = "", epoch: int = 1) -> None:
@@ -156,7 +156,7 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether calls are kept here. A call within another happens again only together with that one."""
+        """Whether calls are stored. A call inside another tool call is not: it runs again only with the outer call."""
         return self.has_keeper and DURING.get() is None
 
     @property
@@ -165,7 +165,7 @@ class Effects:
         return self._keeper is not None
 
     async def begin(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
-        """Number a call; return its place if it must be made, else None and its earlier result; see `once`."""
+        """Number a call; return its `Effect` if it must be made, else None and the stored result; see `once`."""
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_result(effect) if self._keeper is not None else None
         if kept is None:
@@ -191,7 +191,7 @@ OF_CASE: ContextVar[tuple[Effects, asyncio.AbstractEventLoop] | None] = ContextV
 
 
 ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
-"""Where calls of an application's own clients lead; unset while the gateway itself calls a provider."""
+"""Receives the calls of an application's own clients; unset while the gateway itself calls a provider."""
 
 
 class Asker(Protocol):
@@ -205,11 +205,11 @@ class CaseAsker(Asker, Keeper, Protocol):
     """Serves a case: its model calls and its tool calls."""
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Store that the case cancelled a request after so many seconds."""
+        """Store that the case cancelled a request after this many seconds."""
 
 
 class CallTimes:
-    """Measures the time in which a case's calls waited to be sent: for the gateway's start, their turn, and retries.
+    """Measures how long a case's calls waited to be sent: for the gateway's start, for their turn, and for retries.
 
     Attributes:
         waited: seconds in which calls were open and none had been sent.
@@ -233,19 +233,19 @@ class CallTimes:
 
         Args:
             began: the time that `begin` returned.
-            seconds: time from sending to the answer; 0 if unknown, and the call then counts as sent when it began.
+            seconds: time from sending to the answer; if it is 0 (unknown), the call counts as sent at `began`.
         """
         now = time.monotonic()
         self._served.append((now - seconds if seconds else began, now))
         self._open -= 1
         if not self._open:
-            # A stored answer counts with the time that its call took.
+            # A stored answer counts with the seconds of its original call.
             self.waited += now - self._since - _measure_union(self._served)
             self._served.clear()
 
 
 def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
-    """Measure the time that at least one of some spans covers."""
+    """Measure the total time that at least one span covers."""
     covered, until = 0.0, -math.inf
     for start, end in sorted(spans):
         covered += max(0.0, end - max(start, until))
@@ -254,14 +254,14 @@ def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
 
 
 class Meter:
-    """Requests and usage of one case, over all models. It numbers equal requests, each of which is a draw of its own.
+    """Counts one case's requests and usage over all models. It numbers equal requests, because each is a separate draw.
 
     Args:
-        scope: the case's id; without one, equal requests share one answer.
+        scope: the case's id; if it is empty, equal requests share one answer.
         share_greedy: whether equal requests with temperature 0 share one answer, over all cases.
 
     Attributes:
-        cancelled: the case's cancelled requests, each with the seconds until then.
+        cancelled: the case's cancelled requests, each with the seconds until its cancellation.
         times: the time in which the case's calls waited.
     """
 
@@ -278,16 +278,16 @@ class Meter:
         self.times: CallTimes = whole.times if whole else CallTimes()
 
     def add(self, usage: Usage) -> None:
-        """Count a call, here and in the meter that this one is a part of."""
+        """Count a call in this meter and in the meter that contains this one."""
         self.usage += usage
         if self._whole is not None:
             self._whole.add(usage)
 
     def draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Record the fingerprints of a request, and name its draw: the case, and the ordinal of this content in it.
+        """Record a request's fingerprints, and name its draw: the case's id, and this content's number in the case.
 
         Args:
-            shared: whether equal requests share one answer whoever asks.
+            shared: whether equal requests of all cases share one answer.
         """
         plain = encode_request(request)
         # The address and its login belong to the fingerprint `model`.
@@ -298,7 +298,7 @@ class Meter:
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
-        # A third of what `dataclasses.replace` costs, once per call.
+        # This takes a third of the time of `dataclasses.replace`, once per call.
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
@@ -311,7 +311,7 @@ class Meter:
         return self._whole.count(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Record a draw that the case cancelled; whether it was the case is known when the case ends."""
+        """Record a cancelled draw; whether the case itself cancelled it is known when the case ends."""
         if request.draw:
             self.cancelled.append((request, seconds))
 
@@ -327,7 +327,7 @@ class ModelHandle:
     """The model as solvers and scorers see it: `protocols.Model` over a gateway.
 
     Args:
-        base_url: its address; None for the backend's default.
+        base_url: the model's address; None for the backend's default.
         shared: whether equal requests of all cases share one answer.
     """
 
@@ -404,7 +404,7 @@ class ModelHandle:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle for another model of the same case; one of the same name keeps the address.
+        """Return a handle for another model of the same case; a model of the same name keeps the address.
 
         With an epoch, equal requests of all cases share one answer, as a simulated tool needs.
         """
@@ -420,7 +420,7 @@ class ModelHandle:
         )
 
     def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle like `peer`, for a model that plays a user or a tool: its usage is counted apart."""
+        """Return a handle like `peer`, for a model that plays a user or a tool: its usage is counted separately."""
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle

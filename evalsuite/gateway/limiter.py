@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from evalsuite.gateway.pacing import PacedCall
 
 DRY_SHARE = 0.2
-"""Pause before each probe, as a share of the time without an answer: at most so much of an outage is lost after it."""
+"""Pause before each probe, as a share of the outage so far: the pause delays the run at most by this share."""
 
 FIRST_PROBE, LONGEST_PROBE = 0.1, 30.0
-"""Shortest and longest pause in seconds: some round trips; and what a user accepts after a long outage."""
+"""Shortest pause in seconds (some round trips), and longest pause (what a user accepts after a long outage)."""
 
 LEAST_DRY, BELIEVED = 0.5, 1.0
-"""Seconds without an answer before the circuit opens, the longest first wait of plain back-off; it opens at once if the
-server cannot be reached or asks to wait longer than BELIEVED."""
+"""Seconds without an answer before the circuit opens: the longest first wait of plain back-off. The circuit opens at
+once if the server cannot be reached or asks to wait longer than BELIEVED."""
 
 SERVED = 2.0
-"""A probe counts as accepted once it has taken so many times as long as a refusal, because answers may take minutes."""
+"""A probe counts as accepted after this many times the seconds of a refusal, because an answer may take minutes."""
 
 
 class Breaker:
-    """Pauses all requests to a server while it refuses everything, but for one probe.
+    """Pauses all requests except one probe while a server refuses everything.
 
     Attributes:
         on_change: called with one line when the server turns out to be down, and when it is back.
-        probes: how many have failed since the circuit opened.
-        try_at: when the server's headers say that it accepts more, which makes a try earlier, and never later.
+        probes: number of failed probes since the circuit opened.
+        try_at: the time at which, by its headers, the server accepts requests; it may only advance a probe.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +55,7 @@ class Breaker:
 
     @property
     def dry_since(self) -> float | None:
-        """Time since which the server refuses everything, so that calls wait; None if it does not."""
+        """Time at which the server began to refuse everything, so that calls wait; None if it accepts calls."""
         return self._refused_since if self._open else None
 
     @property
@@ -69,7 +69,7 @@ class Breaker:
         return max(0.0, self._next_try - self._clock()) if self._open and self._probe is None else None
 
     def delay(self) -> float:
-        """Return the seconds until the next call may go."""
+        """Return the seconds until the next call may be sent."""
         if not self._open:
             return 0.0
         now = self._clock()
@@ -82,21 +82,21 @@ class Breaker:
         return 0.0
 
     def send(self, call: PacedCall) -> None:
-        """Note the call that probes."""
+        """Note that a call was sent as the probe."""
         self._probe = call
 
     def drop(self, call: PacedCall) -> None:
-        """Note that a call has ended: another may probe."""
+        """Note that a call has ended, so that another call may probe."""
         if call is self._probe:
             self._probe = None
 
     def note_answer(self, call: PacedCall) -> None:
-        """Note that a call was answered; one that was sent before the refusals says nothing of the time since then."""
+        """Note an answer; it closes the circuit unless its call was sent before the first refused call."""
         if call.sent >= self._first_refused_sent:
             self.close()
 
     def close(self) -> None:
-        """Let all calls go."""
+        """Close the circuit, so that all calls may be sent."""
         seconds = self.down_for
         self.probes = self._refusals = 0
         self._open, self._probe = False, None
@@ -107,7 +107,7 @@ class Breaker:
         """Note a call that was refused or did not reach the server.
 
         Args:
-            wait: seconds that the server asks to wait, if it does.
+            wait: seconds that the server asks to wait; None if it states none.
             words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe.
         """
@@ -142,7 +142,7 @@ class Pace:
         self.free_at = 0.0
 
     def take(self, amount: float, now: float) -> None:
-        """Book an amount that goes now; a negative one returns what was booked in excess."""
+        """Book an amount that is sent now; a negative amount returns an excess booking."""
         self.free_at = max(self.free_at, now) + amount / self.rate
 
 
@@ -175,12 +175,12 @@ class Connections:
 
 
 class Limiter:
-    """Admits the calls to one model: first those that were refused before, then the others, each in their order.
+    """Admits the calls to one model: first those that were refused before, then the others, each group in its order.
 
     Args:
         rpm: maximum of requests per minute; None for no limit.
         tpm: maximum of tokens per minute, prompt and answer together; None for no limit.
-        clock: seconds that only go forward.
+        clock: a monotonic clock, in seconds.
 
     Attributes:
         most: calls that the server can serve at once, if it says so.
@@ -223,7 +223,7 @@ class Limiter:
             self.waiting -= 1
 
     def _admit_more(self) -> None:
-        """Admit all calls that may go now, and set a timer for the next one."""
+        """Admit all calls that may be sent now, and set a timer for the next one."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -257,11 +257,11 @@ class Limiter:
             turn.set_result(call)
 
     def release(self, call: PacedCall) -> None:
-        """Count a call that has ended, whatever came of it."""
+        """Count a call that has ended, with or without success."""
         self.pacing.drop(call)
         self.breaker.drop(call)
         self.places.release()
-        # A refused request first counts as backing off; otherwise a fresh one would take its place.
+        # Admit others only after a refused request counts as backing off; else a new request would take its turn.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)
@@ -276,7 +276,7 @@ class Limiter:
             self._backing_off -= 1
 
     def note_answer(self, call: PacedCall) -> None:
-        """Count a call that the server has responded to, with an answer or an error of the request's own."""
+        """Count a call that the server answered, or refused because of the request itself."""
         self.pacing.note_answer(call, self._clock())
         self.breaker.note_answer(call)
 
@@ -288,7 +288,7 @@ class Limiter:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
 
         Args:
-            retry_after: seconds that the server asks to wait, if it does.
+            retry_after: seconds that the server asks to wait; None if it states none.
             words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe if the server is down.
         """
@@ -296,7 +296,7 @@ class Limiter:
         self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)
 
     def abandon(self, error: Exception) -> None:
-        """Fail all calls that wait, as none can succeed."""
+        """Fail all waiting calls, because none can succeed."""
         queue, self._queue = self._queue, []
         for *_, turn in queue:
             if not turn.done():

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def refuse_in_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
-    """Refuse work for the loop of another process, which would be waited for forever."""
+    """Refuse work in a forked child, because the parent's loop would never run it."""
     if os.getpid() != process:
         if work is not None:
             work.close()
@@ -29,7 +29,7 @@ def refuse_in_child(process: int, work: Coroutine[Any, Any, object] | None = Non
 
 
 class BackgroundLoop:
-    """An event loop in a daemon thread of its own; it runs until `close`."""
+    """An event loop in its own daemon thread; it runs until `close`."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -40,7 +40,7 @@ class BackgroundLoop:
 
     def _run(self) -> None:
         while not self._ending:
-            # A task that raises one of these stops the loop, although whoever awaits the task gets the error as well.
+            # A task that raises one of these stops the loop, although the awaiting caller gets the error as well.
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
 
@@ -57,7 +57,7 @@ class BackgroundLoop:
 
     def soon(self, call: Callable[..., object], *args: Any) -> None:
         """Schedule a call in the loop's thread; calls after `close` are ignored."""
-        # Another thread may close the loop in between.
+        # Another thread may have closed the loop.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(call, *args)
 

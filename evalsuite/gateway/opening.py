@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
 
 KEPT_FREE = 40  # File descriptors left for the journal, the report, programs in the sandbox and the user's own files.
-FEWEST = 4  # Minimum of connections, even if hardly any descriptor is left.
+FEWEST = 4  # Minimum number of connections, even if few descriptors are left.
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:
-    """Bound a number of connections by the limit on open files (`ulimit -n`), as each takes a file descriptor."""
+    """Bound a number of connections by the limit on open files (`ulimit -n`), because each takes a file descriptor."""
     try:
         import resource
     except ImportError:
@@ -40,7 +40,7 @@ def connections_within_limit(wanted: int, servers: int = 1) -> int:
 
 def _open_now() -> int:
     folder = Path("/dev/fd")
-    # Without a list, the lowest free descriptor is an upper bound of their number.
+    # Without a list, the lowest free descriptor is an estimate of the number of open ones.
     if folder.is_dir():
         return len(os.listdir(folder))  # noqa: PTH208 - no path objects for what may be gone by then
     lowest = os.open(os.devnull, os.O_RDONLY)
@@ -49,13 +49,13 @@ def _open_now() -> int:
 
 
 IN_BATCHES = 10**6
-"""Maximum of requests that wait for batches at once; in fact the window of cases in flight bounds them."""
+"""Maximum number of requests that wait for batches; in practice, the window of cases in flight is a lower bound."""
 
 BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """Decide which key goes to which address: an address from a run's folder gets none unless it was given again."""
+    """Decide which key each address gets; an address from a run's folder gets none unless the user gave it again."""
     grants = [
         Grant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (
@@ -94,7 +94,7 @@ def open_gateway(
     gateway = Gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials), model),
         store,
-        # Requests that wait for a batch hold no connection, and the server does not count them by the minute.
+        # Requests that wait for a batch hold no connection, and the server does not count them per minute.
         Limiter(IN_BATCHES) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
         Ledger(settings.max_cost, _paid_before(store)),
         prices,

@@ -1,8 +1,8 @@
-"""Finds out what a server allows, from what it accepts and what it refuses.
+"""Infers a server's limits from the calls that it accepts and refuses.
 
-Calls are sent in one of two ways: plain, where each refused request backs off by itself, or paced by the limit that was
-found. Plain comes first and measures the answers per second. Calls are then paced until they are behind that rate by
-more than a share of the answers that plain had; then plain measures again. So pacing never costs more than that share.
+Calls are sent in periods. In a plain period, each refused request backs off by itself, and the answers per second are
+measured. In a paced period, calls follow the inferred limit. A paced period ends when its answers are behind the plain
+rate by more than a share of the plain period's answers. So pacing never costs more than that share.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate, in requests per second: plain back-off with four workers asks as often.
-FEW, TOLERATED = 2.0, 0.02  # Refusals too few to pace calls for: a number, and a share of the answers.
+FLOOR = 0.5  # Lowest rate in requests per second: plain back-off with four workers sends as many.
+FEW, TOLERATED = 2.0, 0.02  # Refusals up to which calls are not paced: a number, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
-"""Plain's rate is computed from so many answers, over so many seconds and latencies at least: a burst is not a rate."""
+"""Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
-PAUSE = 4.0  # A gap of so many usual gaps and latencies is a pause of the server, and not a part of its rate.
-ALLOWED = 0.125  # Share of plain's answers by which paced calls may fall behind: less than half of the bound of 1.3.
-HELD = 4  # Pacing has helped if it gave so many times the answers that plain needed; else plain measures twice as long.
-CUT = 0.125  # A refusal lowers the rate by this share: a deeper cut falls behind plain before the rate is back.
+PAUSE = 4.0  # A gap of this many usual gaps plus latencies is a pause of the server, not a part of its rate.
+ALLOWED = 0.125  # Share of the plain period's answers by which paced calls may fall behind.
+HELD = 4  # Pacing helped if it had this many times the plain period's answers; else the next plain period is doubled.
+CUT = 0.125  # A refusal lowers the rate by this share. With a deeper cut, pacing falls behind before the rate recovers.
 GROWTH = 100.0
-"""A call raises the limit by (calls since the last refusal / GROWTH) squared: after a cut, 16 calls lead back, so about
-6% are refused; 43 calls lead to ten times the limit, which may have been lifted."""
+"""A call raises the limit by (calls since the last refusal / GROWTH) squared. After a cut, 16 calls restore the limit,
+so about 6% are refused. After 43 calls the limit is ten times as high, in case the server lifted its own."""
 
-INSTANT = 1e-3  # Seconds within which calls may reach the server in another order than they were sent in.
-REMEMBERED = 32  # Outcomes from which a limit of calls at once is inferred: limits up to this number are usual.
+INSTANT = 1e-3  # Calls sent within this many seconds may reach the server in another order.
+REMEMBERED = 32  # Latest outcomes from which a limit on concurrent calls is inferred; usual limits are at most as high.
 MISFITS = 1 / 8
-"""Share of the refusals that a limit at once need not explain: answers on their way have others refused too early."""
+"""Share of refusals that a limit on concurrent calls need not explain, because counts differ while answers are on their
+way."""
 
 LEAST_ROW, CHANCE = 8, 7.0
-"""Refusals in a row that open the circuit: enough for one in a thousand by chance (-ln p) with half refused."""
+"""Fewest refusals in a row that open the circuit, and -ln(0.001): at most one such row in a thousand is chance."""
 
 
 @dataclass(eq=False, slots=True)
@@ -40,7 +41,7 @@ class Burst:
     sent: float  # The instant.
     ahead: int  # Calls that the server was serving when the burst was sent.
     served: int = 0  # Calls of the burst that were not refused.
-    freed: int = 0  # Places that may have become free before the burst reached the server.
+    freed: int = 0  # Calls that may have ended before the burst reached the server.
 
     @property
     def fewest_ahead(self) -> int:
@@ -58,20 +59,20 @@ class PacedCall:
 
 @dataclass(slots=True)
 class Period:
-    """A time in which calls are sent in one way."""
+    """A period in which all calls are plain, or all are paced."""
 
     began: float = math.inf  # When it began; for a plain period, the time of the first answer after a refusal.
-    answered: int = 0  # Calls that were answered since then.
+    answered: int = 0  # Calls that were answered since `began`.
     refused: int = 0  # Calls that were refused.
 
 
 class Pacing:
-    """The known facts about one server's limit, and the way of sending that follows from them.
+    """One server's inferred limits, and the time at which the next call may be sent.
 
     Attributes:
         plain: whether each request backs off by itself, without a pace.
         rate: requests per second; None for no limit.
-        at_once: calls at once; None for no limit.
+        at_once: maximum number of concurrent calls; None for no limit.
     """
 
     def __init__(self, connections: int) -> None:
@@ -90,7 +91,7 @@ class Pacing:
 
     @property
     def longest_row(self) -> float:
-        """Refusals in a row that may be chance."""
+        """Largest number of refusals in a row that may be chance."""
         return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._share)))))
 
     @property
@@ -98,7 +99,7 @@ class Pacing:
         return len(self._calls)
 
     def delay(self, now: float, backing_off: int | None) -> float:
-        """Return the seconds until the next call may go; infinite if another has to end first."""
+        """Return the seconds until the next call may be sent; infinite if another call has to end first."""
         period = self._period
         if not self.plain and self._plain_rate * (now - period.began) - period.answered > self._allowed:
             self._needed = MEASURED if period.answered > HELD * self._needed else 2 * self._needed
@@ -168,7 +169,7 @@ class Pacing:
         self._choose_limit()
 
     def _choose_limit(self) -> None:
-        """Limit the calls at once if that explains the refusals, else the rate."""
+        """Limit the number of concurrent calls if such a limit explains the refusals, else the rate."""
         self.at_once = self._infer_at_once()
         self.rate = max(FLOOR, self._plain_rate) if self.at_once is None else None
 
@@ -185,7 +186,7 @@ class Pacing:
         self._share += (1.0 - self._share) / REMEMBERED
         self._period.refused += 1
         if call.sent < self._cut_at or probing:
-            # The call was sent at a limit that has been lowered since then.
+            # The limit was already lowered after this call was sent.
             return
         self._cut_at = now
         if self.rate is not None:
@@ -194,7 +195,7 @@ class Pacing:
             self._choose_limit()
 
     def _infer_at_once(self) -> int | None:
-        """Return the number of calls at once that explains the latest outcomes, if one does."""
+        """Return the limit on concurrent calls that explains the latest outcomes; None if no limit does."""
         answered = [burst.fewest_ahead for burst, was_refused in self._outcomes if not was_refused]
         refused = sorted(burst.ahead + burst.served for burst, was_refused in self._outcomes if was_refused)
         if not refused:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Tokens set aside for the answer to a request that does not limit it.
 UNBOUNDED_ANSWER = 4096
 
-# US dollars: sums of floats are not exact, but a limit may be used up to the cent.
+# Tolerance in US dollars, because sums of floats are not exact and a limit may be used up to the cent.
 ROUNDING = 1e-9
 
 
@@ -64,7 +64,7 @@ class Price:
         return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
     def of_usage(self, usage: Usage) -> float:
-        """Compute US dollars for one or several calls; their mean prompt decides whether prompts are long."""
+        """Compute US dollars for one or several calls; the mean prompt determines whether long-prompt prices apply."""
         calls = max(1, usage.calls)
         parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
         prompt, completion, cached, written = (tokens / calls for tokens in parts)
@@ -84,8 +84,8 @@ def prices_of_file(file: Path) -> list[str]:
     """Read a user's prices, in the form of `--price`.
 
     Args:
-        file: TOML; a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`, in US dollars per million tokens of prompt
-            and completion, and perhaps of prompt read from and written to the cache.
+        file: a TOML file with a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`. The prices, in US dollars per
+            million tokens, are for the prompt, the completion and, optionally, cache reads and cache writes.
     """
     form = (
         'write a line per model, "gpt-6-sol" = [2.0, 10.0], for prompt and completion (in an ini file, single prices '
@@ -154,7 +154,7 @@ def unknown_price(model: str) -> str:
 
 
 def prompt_text(request: Request) -> str:
-    """Return the JSON of messages and tools, of which `estimate_tokens` and `prompt_bound` take the length."""
+    """Return messages and tools as JSON; `estimate_tokens` and `prompt_bound` use its length."""
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
@@ -180,7 +180,7 @@ def prompt_bound(request: Request, text: str | None = None) -> int:
     fields = request.params.keys() | _find_extra_body(request).keys()
     files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
-    # Schemas, predictions and whatever else a body has may be billed as well.
+    # Other fields of the body, such as schemas and predictions, may be billed as well.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
     return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
 
@@ -190,7 +190,7 @@ PICTURES = frozenset({"image_url", "input_image", "input_audio"})
 
 PICTURE = 4000  # tokens that a picture or sound in a message may be billed as
 STORED_FIELDS = frozenset({"previous_response_id", "conversation", "cached_content"})
-"""Fields that name a conversation at the server, which bills all of it as a part of the prompt."""
+"""Fields that name a conversation at the server; the server bills the whole conversation as prompt."""
 
 FILES = frozenset({"file_id", "file_url"})  # fields of a message's part that name a file at the server or elsewhere
 STORED = 2_000_000
@@ -206,15 +206,15 @@ BOUNDS = frozenset(
         *("maxOutputTokens", "max_tokens_to_sample", "n_predict", "num_predict", "budget_tokens", "thinking_budget"),
     }
 )
-"""Fields by which some server lets an answer grow, wherever in a body they are."""
+"""Fields that set the maximum length of an answer on some server, at any depth of a body."""
 
-REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # fields by which some server writes several answers
+REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Fields that set the number of answers on some server.
 
 
 def answer_bound(request: Request) -> int:
     """Bound the completion tokens by the largest bound anywhere in the body, for every API.
 
-    A body without a limit counts as one with the limit that `bound_answer` adds.
+    A body without a limit counts as if it had the limit that `bound_answer` adds.
     """
     api = _find_api(request)
     if api == "embeddings":
@@ -238,7 +238,7 @@ def bound_answer(request: Request) -> Request:
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
-    # A negative bound, or null, means no bound to some servers, even beside another field that has one.
+    # Some servers read a negative or null bound as unbounded, even if another field has a bound.
     bounded = dataclasses.replace(request, params=_drop_unbounded(request.params))
     body = _find_body(bounded)
     if any(_read_bound(body.get(name)) for name in LIMITS[api]):
@@ -246,7 +246,7 @@ def bound_answer(request: Request) -> Request:
     # Reasoning models accept only the newer name; other servers often accept only the older name.
     name = request.model.partition(":")[2] or request.model
     limit = LIMITS[api][-1] if REASONING_MODELS.match(name) else LIMITS[api][0]
-    # Whatever else bears such a name would take the place of the limit in the body.
+    # Remove other fields of these names, because they would replace the limit in the body.
     names = {*LIMITS["chat"], limit}
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
@@ -256,7 +256,7 @@ def bound_answer(request: Request) -> Request:
 
 
 def names_another_model(request: Request) -> bool:
-    """Tell whether the body may have the server ask a model other than the request's."""
+    """Tell whether the body may make the server call a model other than the request's."""
     fields = request.params.keys() | _find_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
 
@@ -317,7 +317,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
 
 
 def _read_bound(value: object) -> int:
-    """Return a positive number rounded up, also one written as text, as lenient servers do; else 0."""
+    """Return a positive number, rounded up, or 0. A number may be text, because lenient servers accept text."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
     except (TypeError, ValueError, OverflowError):
@@ -335,18 +335,18 @@ class Attempt:
 
 
 class Ledger:
-    """Counts what is paid, and delays calls that might exceed the limit.
+    """Counts the money spent, and delays calls that might exceed the limit.
 
-    The most that a call may cost is set aside before it is made. With a server that respects the bound it is sent,
-    the limit is never exceeded; with another, by what the calls in flight cost above their bounds.
+    A call's maximum cost is reserved before the call. If the server respects the bound on its answers, the limit is
+    never exceeded. Otherwise the excess is what the calls in flight cost above their bounds.
 
     Args:
         limit: US dollars; None for no limit.
 
     Attributes:
-        uncertain: US dollars among what is paid that failed calls may have been billed.
+        uncertain: the part of `paid`, in US dollars, for failed calls that may have been billed.
         by_model: US dollars that this session paid, by model.
-        elsewhere: US dollars among what is paid that calls in flight at other gateways may yet return.
+        elsewhere: the part of `paid`, in US dollars, that is reserved for calls in flight at other gateways.
     """
 
     def __init__(self, limit: float | None = None, paid: Usage | None = None) -> None:
@@ -358,7 +358,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Set aside the most that a call may cost; wait while calls in flight may still turn out cheaper."""
+        """Reserve a call's maximum cost; wait while calls in flight may still turn out cheaper."""
         while amount and self._exceeds_limit(amount, *self._reserved):
             if self._exceeds_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -381,10 +381,10 @@ class Ledger:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def take_over(self, paid: float, elsewhere: float) -> None:
-        """Adopt what is paid by now, here and elsewhere, and wake the calls that wait.
+        """Set the amount paid so far, here and elsewhere, and wake the waiting calls.
 
         Args:
-            paid: US dollars.
+            paid: US dollars in total.
         """
         self.paid = replace(self.paid, cost=paid)
         self.elsewhere = elsewhere

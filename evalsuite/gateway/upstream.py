@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from evalsuite.gateway.pacing import PacedCall
     from evalsuite.models.protocol import Backend, Transient
 
-ATTEMPTS = 6  # most calls for one request whose answers were lost or unreadable, because each may have been paid for
+ATTEMPTS = 6  # Maximum calls per request whose answers are lost or unreadable, because each may be billed.
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds to wait after such a failure, doubled for each further one, and the longest wait."""
+"""Seconds to wait after the first such failure (doubled after each further failure), and the longest wait."""
 
 FIRST_PLAIN_WAIT, LONGEST_PLAIN_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
-"""Longest wait after a first refusal, doubled for each further one, and the limit: the openai package's values. Where
-calls are paced, a request waits at most PACED_WAIT, so that others are tried before it."""
+"""Maximum wait after the first refusal (doubled after each further one), and its limit: the openai package's values.
+A paced request waits at most PACED_WAIT, so that others are tried before it."""
 
 
 class Retries:
     """The attempts of one request so far.
 
     Args:
-        clock: seconds that only go forward.
+        clock: a monotonic clock, in seconds.
         patience: seconds from the first refusal, or the first failure in an outage, to the last attempt.
     """
 
@@ -130,7 +130,7 @@ class Upstream:
         elif not isinstance(error, RateLimited):
             self.limiter.note_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
-        # A server that asks for hours of quiet is not waited for, by any request.
+        # No request waits for a server that asks to wait longer than `patience`.
         elif (error.retry_after or 0.0) <= self._patience:
             self.limiter.note_refusal(call, error.retry_after)
 
@@ -144,7 +144,7 @@ class Upstream:
         return f"{self._host} refused since {since}, {following}"
 
     def pause(self) -> str:
-        """Describe a pause of more than a second or two, during which nothing is sent; empty without one."""
+        """Describe a pause of at least `WORTH_TELLING` seconds, in which nothing is sent; empty without a pause."""
         seconds = self.limiter.breaker.next_try_in or 0.0
         if seconds < WORTH_TELLING or not self.limiter.waiting:
             return ""

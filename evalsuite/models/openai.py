@@ -41,9 +41,9 @@ APIS = {
     "embeddings": ("/embeddings", embeddings_format),
     "responses": ("/responses", responses_format),
 }
-"""By the parameter `api`: the path, and the module that writes requests and reads answers."""
+"""For each value of the parameter `api`: the path, and the module that writes requests and reads answers."""
 
-LARGEST_FILE = 2**30  # Bytes of a batch's output; there are at most 50,000 answers in one.
+LARGEST_FILE = 2**30  # Maximum bytes of a batch's output, which has at most 50,000 answers.
 SHORTEST_SECRET = 8  # Characters; anything shorter is likelier a part of a word than a key, and is not masked.
 
 
@@ -68,7 +68,7 @@ class OpenAIBackend:
 
     @property
     def account(self) -> str:
-        """A digest of the key, which is what a server counts calls by."""
+        """A digest of the key, because a server counts calls per key."""
         secrets = [secret for secret in (self._access.key, self._address.login) if secret]
         return " ".join(secret.digest() for secret in secrets)
 
@@ -81,7 +81,7 @@ class OpenAIBackend:
             )
 
     async def prepare(self) -> None:
-        """Open the client, so that the first calls leave when they are told to; `complete` reports what fails."""
+        """Open the client, so that the first calls are sent on time; `complete` reports a failure."""
         with suppress(Exception):
             await self._open()
 
@@ -242,7 +242,7 @@ class OpenAIBackend:
         return self._mask(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _mask(self, content: bytes) -> bytes:
-        """Content with `***` in place of credentials, which some servers echo."""
+        """Replace credentials, which some servers echo, by `***`."""
         secrets = (self._access.key, self._address.login)
         for text in (secret.reveal() for secret in secrets if secret):
             if len(text) >= SHORTEST_SECRET:

@@ -1,8 +1,7 @@
-"""Calls by way of the openai package; imported late, as the package takes a second to load.
+"""Calls through the openai package. Import this module late, because the package takes a second to load.
 
-The package decides the address and the headers of a call, credentials included. Where these are the same
-for each call, it is asked once for each path and what it says is sent with every content, since to work it out anew
-takes twice as long as to send it.
+The package builds the address and the headers of a call, credentials included. If they are the same for all calls,
+they are built once per path, because building them takes twice as long as sending the call.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ if TYPE_CHECKING:
     from evalsuite.models.credentials import Access, Address
 
 _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", default=None)
-"""Where the requests of a rehearsal go in place of the server."""
+"""Receives the requests of a rehearsal instead of the server."""
 
 
 class DirectClient(httpx2.AsyncClient):
     """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks.
 
-    The package itself builds other requests, such as files in a form.
+    The base class builds other requests, such as files in a form.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
         super().__init__(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
         self._straight = transport
-        # Parsing an address takes a tenth of a call, and there are few of them.
+        # Parsing an address takes a tenth of a call's time, and there are few addresses.
         self._parsed: dict[str, httpx2.URL] = {}
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
@@ -56,13 +55,13 @@ class DirectClient(httpx2.AsyncClient):
             method,
             self._parsed[address],
             headers=parts["headers"],
-            # Given as a stream, it is not looked at any further.
+            # httpx2 does not inspect the content of a stream.
             stream=httpx2.ByteStream(content),
             extensions={"timeout": timeout.as_dict()},
         )
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Send a request; the answer has been read."""
+        """Send a request, and read the whole answer."""
         rehearsed = _REHEARSED.get()
         if rehearsed is not None:
             rehearsed.append(request)
@@ -71,10 +70,10 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Record what a call through a `DirectClient` sends besides its content; sends nothing.
+    """Record what a call through a `DirectClient` would send besides its content, without sending it.
 
     Args:
-        call: makes one call, and copes with an empty answer.
+        call: makes one call, and accepts an empty answer.
     """
     requests: list[httpx2.Request] = []
     token = _REHEARSED.set(requests)
@@ -93,7 +92,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
     """Open a client without retries of its own, because the gateway retries.
 
     Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
-    `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is.
+    `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is sent.
     """
     times = access.timeouts
     timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
@@ -113,7 +112,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
 
 
 def call_headers(address: Address, access: Access) -> dict[str, Any]:
-    """Headers of every call besides the client's own: a login instead of a key, and those to be omitted."""
+    """Return headers to add to the client's own, such as a login instead of a key, or to omit from them."""
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
         "Accept-Encoding": ACCEPTED,
@@ -124,7 +123,7 @@ def call_headers(address: Address, access: Access) -> dict[str, Any]:
     if not access.key and not address.is_azure:
         headers["Authorization"] = Omit()
     if not access.trusted:
-        # The package would add these by itself, and they may be secrets, too.
+        # Omit the user's headers, which the package would add, because they may be secrets, too.
         lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
         headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
     if address.login:
@@ -152,7 +151,7 @@ def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpe
 
 
 def _machine_credential(address: Address) -> AsyncTokenCredential:
-    """Get tokens of Entra ID for this machine, whose command line or service is logged in."""
+    """Get tokens of Entra ID through the login of this machine's command line or service."""
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:
@@ -164,7 +163,7 @@ def _machine_credential(address: Address) -> AsyncTokenCredential:
 
 
 class _MachineIdentity(AsyncAzureOpenAI):
-    """A client with tokens of Entra ID, which closes what gets them."""
+    """An Azure client with tokens of Entra ID; closing it closes the credential, too."""
 
     def __init__(self, credential: AsyncTokenCredential, **placed: Any) -> None:
         from azure.identity.aio import get_bearer_token_provider
@@ -178,10 +177,10 @@ class _MachineIdentity(AsyncAzureOpenAI):
 
 
 class OpenAICalls:
-    """An open client of the package.
+    """An open client of the `openai` package.
 
     Attributes:
-        client: the package's own.
+        client: the package's client object.
         headers: sent with every call besides the client's own.
     """
 
@@ -211,7 +210,7 @@ class OpenAICalls:
         azure = self._address.is_azure
         # Azure reads the deployment's name from the body, which must be an object for that.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
-        # Azure's client makes the address of the deployment. A whole address need not be put together.
+        # Azure's client builds the deployment's address from a path. For others, a whole address saves time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)

@@ -1,4 +1,4 @@
-"""The protocol of a backend, the code that talks to one kind of model, and how its calls fail."""
+"""The protocol of a backend (the code that calls one kind of model), and the exceptions of its calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which w
     """The server wants fewer requests.
 
     Attributes:
-        retry_after: seconds that it asks to wait, if it says so.
+        retry_after: seconds that the server asks to wait; None if it states none.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -35,11 +35,11 @@ class LostAnswer(Transient):
 
 
 class Withheld(RequestRefused):
-    """The server responded and will bill it, but without an answer: a refusal, or nothing left by a filter."""
+    """The server will bill a response without an answer: the model refused, or a filter removed the answer."""
 
 
 class Outage(Transient):
-    """The server is down or overloaded for the moment: 500 and above, or no connection."""
+    """The server is temporarily down or overloaded: a status of 500 or above, or no connection."""
 
 
 class Broken(Outage, LostAnswer):
@@ -53,12 +53,12 @@ class Unreachable(Outage):
 class Backend(Protocol):
     """One kind of model, at one address.
 
-    Creating one costs nothing and checks nothing; `check` and the first call do.
+    Creating a backend costs nothing and checks nothing; `check` and the first call check the model.
 
     Attributes:
         identity: kind and address, without secrets; it is part of every key in the store.
         metered: whether calls may cost money, so that the end of a run waits for those in flight.
-        connections: calls that it can serve at once; None for no limit but the run's.
+        connections: calls that the model can serve at once; None if only the run's limit applies.
     """
 
     identity: str
@@ -73,13 +73,13 @@ class Backend(Protocol):
         """
 
     async def complete(self, request: Request) -> Completion:
-        """Ask once, without retries; `usage.cost` is left to the gateway.
+        """Call the model once, without retries; the gateway sets `usage.cost`.
 
         Raises:
             RateLimited: 429 or equivalent.
-            Transient: it may succeed next time.
+            Transient: the call may succeed next time.
             RequestRefused: this request can never succeed.
-            BackendUnavailable: no request can.
+            BackendUnavailable: no request can succeed.
         """
 
     async def aclose(self) -> None:

@@ -1,6 +1,6 @@
 """OpenAI's Responses API: what a request looks like on the wire, and what an answer means.
 
-Source: the OpenAI API reference, "Create a model response". `--model-param api=responses` asks for it.
+Source: the OpenAI API reference, "Create a model response". `--model-param api=responses` selects this API.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _list_items(message: Message) -> list[dict[str, Any]]:
 
 
 def _convert_content(content: Any) -> Any:
-    """Parts of a message, whose kinds have other names here."""
+    """Convert a message's parts, because their types have other names in this API."""
     if isinstance(content, str):
         return content
     return [_convert_part(part) for part in content]
@@ -69,7 +69,7 @@ def _flatten_tool(tool: Any) -> dict[str, Any]:
 
 
 def rename_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of chat completions by the names that they have here."""
+    """Rename parameters of chat completions to this API's names."""
     body = dict(params)
     for name in ("max_tokens", "max_completion_tokens"):
         if name in body:

@@ -1,4 +1,4 @@
-"""A model without intelligence, `function:evalsuite.models.scripted:answer`: it proves a CI workflow for nothing."""
+"""A model that answers from a script, `function:evalsuite.models.scripted:answer`; it tests a CI workflow for free."""
 
 from __future__ import annotations
 

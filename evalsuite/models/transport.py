@@ -35,9 +35,9 @@ UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """All of a request but its content, so that it can be sent again with another."""
+    """A request without its content, so that it can be sent again with another content."""
 
-    method: str  # Of HTTP.
+    method: str  # The HTTP method.
     url: URL  # The whole address.
     headers: CIMultiDict[str]  # The headers without the length of the content, which aiohttp adds.
     timeout: aiohttp.ClientTimeout  # The time-outs of the call.
@@ -48,7 +48,7 @@ class PreparedCall:
         return cls(
             request.method,
             _yarl(str(request.url)),
-            # Text came as ASCII; httpx2 would find that out anew for each request.
+            # Decode the raw headers, because httpx2 would detect their encoding for each request.
             CIMultiDict(
                 (name.decode("latin-1"), value.decode("latin-1"))
                 for name, value in request.headers.raw
@@ -62,9 +62,9 @@ class PreparedCall:
 class ServerAnswer:
     """A server's complete response, decompressed."""
 
-    status: int  # Of HTTP.
+    status: int  # The HTTP status.
     headers: Mapping[str, str]  # The headers by name, in upper or lower case.
-    raw_headers: Sequence[tuple[bytes, bytes]]  # As they came.
+    raw_headers: Sequence[tuple[bytes, bytes]]  # The headers as received.
     content: bytes  # The body.
 
 
@@ -73,7 +73,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, access: Access, *, tls: bool) -> None:
         self._max_answer, self._tls = access.max_answer, tls
-        # aiohttp looks proxies up for every call, which costs time, so only where there is one.
+        # Enable proxies only if one is configured, because aiohttp looks them up for every call.
         self._proxies = access.proxies and bool(getproxies())
         self._session: aiohttp.ClientSession | None = None
 
@@ -136,7 +136,7 @@ def _find_unpacker(encoding: str) -> Any:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise Withheld(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
-    # Either header, gzip or zlib.
+    # Accept either header, gzip or zlib.
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack(chunk: bytes) -> Any:
@@ -188,7 +188,7 @@ def explain(error: BaseException) -> Cause:
 
 
 def _words(error: BaseException) -> str:
-    """Return an exception's message in one line; some of aiohttp begin with a status that no server sent."""
+    """Return an exception's message in one line, without the status that some of aiohttp's invent."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
 
