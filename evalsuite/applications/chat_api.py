@@ -205,11 +205,12 @@ def pieces(text: str) -> list[str]:
 def write_usage(usage: Usage) -> dict[str, Any]:
     """Name the tokens by the API's names."""
     total = usage.prompt_tokens + usage.completion_tokens
+    written = {"cache_write_tokens": usage.cache_write_tokens} if usage.cache_write_tokens else {}
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": total,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens} | written,
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.applications.chat_api import write_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
@@ -258,3 +259,5 @@ def test_cached_and_reasoning_tokens_are_read_from_where_servers_state_them(
 ) -> None:
     assert read_usage(stated) == expected
     assert decode_usage(encode_usage(expected)) == expected
+    # A client of the endpoint reads the same numbers.
+    assert read_usage(write_usage(expected)) == expected
