@@ -27,22 +27,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A benchmark in a run; nothing of it is lazy.
+    """A benchmark in a run, with all of its parts already made.
 
-    Cases are solved in the event loop's thread and scored in the thread that runs the tests, so all is made before.
+    The parts are made in advance because two threads use them: the event loop solves cases, the test thread scores
+    them.
     """
 
     declaration: Declaration  # What `@benchmark` was given.
     setup: Setup  # The settings of the run that the benchmark may use.
     epochs: int  # How often each sample is asked.
     nodeid: str  # Node id of the decorated test function.
-    place: str  # Place of the declaration, as records hold it.
+    place: str  # Where the benchmark is declared, in the form that records store.
     dataset: Dataset  # All samples, checked.
-    solver: AnySolver | None  # None if the test itself asks.
+    solver: AnySolver | None  # None if the test itself calls the model.
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # In the order of their declaration.
-    sorted_scorers: SortedScorers  # The scorers by the way in which they run.
+    sorted_scorers: SortedScorers  # The scorers, grouped by how they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
-    faults: Faults  # Faults of the model that are played on purpose.
+    faults: Faults  # Faults to inject into the model's calls.
 
     @property
     def name(self) -> str:
@@ -57,7 +58,7 @@ class Bound:
         return frozenset(self.declared_metrics)
 
     def find_range(self, metric: str) -> tuple[float, float] | None:
-        """Find the declared range of a score, by its name or by the longest pattern that fits; None without one."""
+        """Find a score's declared range by its name or the longest matching pattern; None if no range is declared."""
         name: str | None = metric
         if metric not in self.declared_metrics:
             fitting = [pattern for pattern in self.declared_metrics if fnmatchcase(metric, pattern)]
@@ -149,7 +150,7 @@ def _load(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
 
 
 def _add_agreement(dataset: Dataset, folder: Path | None, scorers: SortedScorers) -> Dataset:
-    """Add to the description how far the scorers agree with the benchmark's own checker, if that was measured."""
+    """Add the scorers' agreement with the benchmark's own checker, if it was measured, to the description."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
@@ -161,7 +162,7 @@ def _add_agreement(dataset: Dataset, folder: Path | None, scorers: SortedScorers
 
 
 def _take_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
-    """Replace the samples by the traces of a file of answers; a sample of a trace's id lends its target and tags."""
+    """Replace samples by the traces in a file of answers; a trace takes target and tags from the sample with its id."""
     from evalsuite.models.answers import read_answers
 
     traces = read_answers(file).list_traces(benchmark)
@@ -181,7 +182,7 @@ def _take_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
 
 
 def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
-    """Check that no two samples have one id."""
+    """Check that the samples' ids are unique."""
     seen: set[str] = set()
     ids = samples.ids if isinstance(samples, LazySamples) else (sample.id for sample in samples)
     for id_ in ids:
@@ -209,7 +210,7 @@ def _make_declared_metrics(
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Choose the modes of a benchmark in this run: `name=mode` is for it alone, a bare mode for all that have it."""
+    """Choose a benchmark's modes in this run: `name=mode` applies to one benchmark, a bare mode to all that have it."""
     chosen = []
     for text in wanted:
         name, equals, mode = text.partition("=")

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from evalsuite.engine.cases import Case
     from evalsuite.engine.solving import Models, Solved
 
-LONGEST_GROUP = 40  # characters of metadata by which cases can be grouped; a longer text is a sample's own
+LONGEST_GROUP = 40  # maximum characters of metadata that groups cases; longer texts are unique to a sample
 NOT_RUN = "async def functions are not natively supported"
-"""Begins pytest's message if no plugin runs an async test: nothing was measured."""
+"""Start of pytest's message if no plugin runs an async test; such a case measures nothing."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class CaseFindings:
     used: Usage = field(default_factory=Usage)  # Usage of the test itself, through the fixtures `model` and `judge`.
     judge_used: Usage = field(default_factory=Usage)  # The judge's part of `used`.
     asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
-    conversation: Transcript | None = None  # Messages between the test and the model, if the test asks by itself.
+    conversation: Transcript | None = None  # Messages of a test that calls the model itself.
 
     def score(self, case: Case, solved: Solved) -> None:
         """Add a solved case's transcript and judged scores, and run the scorers that ask no model.
@@ -91,7 +91,7 @@ class CaseFindings:
         return errors
 
     def add_scores(self, scores: NamedScores, scorer_name: str = "a scorer", bound: Bound | None = None) -> None:
-        """Add scores."""
+        """Add scores; raise a `ScoringError` if a name already has a score."""
         for name, given in scores.items():
             if name in self.scores:
                 raise ScoringError(
@@ -198,8 +198,8 @@ def lend(
     """Give a test the model or the judge, and add the usage and requests of the test to its findings afterwards.
 
     Args:
-        case: None if the test is not a case, as its findings.
-        name: the test's name, under which a test that is not a case keeps its draws.
+        case: None if the test is not a case; `findings` is then None, too.
+        name: the test's name; a test that is not a case stores its draws under this name.
     """
     from evalsuite.applications.case_model import BlockingModel
 
@@ -220,7 +220,7 @@ def lend(
 
 
 def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
-    """Find why a case's missed threshold does not fail by itself: `quarantine`, `gate`, `epochs`, or nothing."""
+    """Find why a case's missed threshold does not fail the session: `quarantine`, `gate` or `epochs`; else None."""
     from evalsuite.decisions.gates import parse_gates
 
     name = case.bound.name
@@ -232,7 +232,7 @@ def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -
 
 
 def groups_in(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata by which cases can be grouped, as text: short texts, whole numbers, true and false."""
+    """Return the metadata that can group cases, as text: short texts, integers and booleans."""
     return {
         name: str(value)
         for name, value in metadata.items()
@@ -241,12 +241,12 @@ def groups_in(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep only the changes of a large state."""
+    """Drop the state if the facts contain its changes."""
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 
 def input_text(sample: Sample) -> str:
-    """Return a sample's input as text; of a conversation, its messages in order."""
+    """Return a sample's input as text; a conversation is written message by message."""
     if isinstance(sample.input, str):
         return sample.input
     return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
@@ -259,17 +259,17 @@ def _states_threshold(error: BaseException) -> bool:
 
 
 def _is_outcome(error: BaseException, name: str) -> bool:
-    """Tell whether pytest.skip() or pytest.fail() raised an error; without pytest, nobody can have called them."""
+    """Tell whether pytest.skip() or pytest.fail() raised an error; if pytest is not imported, neither did."""
     pytest = sys.modules.get("pytest")
     return pytest is not None and isinstance(error, getattr(pytest, name).Exception)
 
 
 class KeptRecord(NamedTuple):
-    """A finished record on its way to the run, as plain data that may come from another process."""
+    """A finished record as plain data, which another process may have sent."""
 
     line: str  # The record as a line of `records.jsonl`.
     benchmark: str  # Name of the case's benchmark.
-    declared: str  # Place of the benchmark's declaration.
+    declared: str  # Where the benchmark is declared.
     metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
     same: str  # A hash that is equal for two interchangeable records (see `same_ask`).
 
@@ -294,11 +294,11 @@ OPERATORS = {
     ast.NotIn: "not in",
 }
 
-LONGEST_VALUE = 240  # characters of a value, as pytest bounds them
+LONGEST_VALUE = 240  # maximum characters of a value, as in pytest
 
 
 def statement_at(lines: Sequence[str], number: int) -> str:
-    """Return the statement at a line, as it is written; the line alone if it cannot be parsed."""
+    """Return the source text of the statement at a line; only the line if the source cannot be parsed."""
     node = _find_statement(lines, number)
     if node is None:
         return lines[number - 1].strip() if number <= len(lines) else ""
@@ -319,16 +319,16 @@ def _find_statement(lines: Sequence[str], number: int) -> ast.stmt | None:
     found = None
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and node.lineno <= number <= (node.end_lineno or node.lineno):
-            # Walked from the outside to the inside.
+            # `ast.walk` visits outer statements before inner ones.
             found = node
     return found
 
 
 def describe_assertion(error: AssertionError) -> str:
-    """Describe a failed assertion in the first line that pytest would show, such as `assert 0.0 == 1.0`.
+    """Describe a failed assertion as the first line of pytest's message, such as `assert 0.0 == 1.0`.
 
-    pytest rewrites assertions when it imports a test file. Elsewhere their messages are empty; the values of a simple
-    comparison are then read from the frame that failed.
+    pytest rewrites assertions only in files that it imports as tests. Other assertions have empty messages, so the
+    values of a simple comparison are read from the frame that failed.
     """
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
@@ -360,7 +360,7 @@ def _explain(node: ast.expr, names: Mapping[str, Any]) -> str:
 
 
 def _read_value(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Read the value of an expression that calls nothing."""
+    """Evaluate an expression that contains no call."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.sandbox import Sandbox
 
-LONGEST_ID = 80  # characters of a sample's id within a case's
+LONGEST_ID = 80  # maximum characters of the sample's id in a case's id
 SampleSource = Sample | LazySample
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """The choice of the cases of a benchmark's function."""
+    """How the cases of a benchmark's function were chosen."""
 
     samples: int = 0  # The number of samples that `--limit` draws.
     of: int | None = None  # Number of all samples; None if a stream was not read to its end.
@@ -43,7 +43,7 @@ class Case:
     source: SampleSource  # The sample, or its id and the function that makes it.
     epoch: int  # Counted from 1.
     beyond: bool = False  # Whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
-    nodeid: str = ""  # The node id of its item if its test is parametrized further; else empty.
+    nodeid: str = ""  # The item's node id if the test is parametrized further; else empty.
     choice: CaseChoice = CaseChoice()  # How the cases of its function were chosen.
 
     @property
@@ -53,17 +53,17 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The node id of its pytest item, unless the test is parametrized further."""
+        """The node id of the case's pytest item, unless the test is parametrized further."""
         epoch = self.epoch if self.bound.epochs > 1 else None
         return f"{self.bound.nodeid}[{make_id(self.source.id, epoch)}]"
 
     @property
     def scope(self) -> str:
-        """The name under which its draws and tool calls are stored, unique within a run. Its epoch is marked in it."""
+        """The key of the case's stored draws and tool calls; unique within a run, and marked with the epoch."""
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name
-        # pytest escapes what is not ASCII.
+        # pytest escapes non-ASCII characters.
         ends = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
         test, rest = self.bound.nodeid, name.removeprefix(self.bound.nodeid)
         suffix = f"-e{self.epoch}"
@@ -75,7 +75,7 @@ class Case:
         )
 
     def sandboxes(self) -> Iterator[Sandbox]:
-        """Yield the sandboxes of its solver and scorers, in which its programs run."""
+        """Yield the sandboxes in which the case's solver and scorers run programs."""
         for part in (self.bound.solver, *self.bound.scorers):
             sandbox_for = getattr(part, "sandbox_for", None)
             sandbox = sandbox_for(self.sample) if sandbox_for is not None else None
@@ -83,7 +83,7 @@ class Case:
                 yield sandbox
 
     def plan(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
-        """Make the row that a run's journal holds of the case before it runs."""
+        """Make the case's row for the run's journal, which is written before the case runs."""
         bound, sample = self.bound, self.sample
         return PlannedCase(
             name,
@@ -99,7 +99,7 @@ class Case:
         )
 
     def with_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
-        """Return the case with parameters in its sample's metadata; text and numbers are tags, too."""
+        """Return the case with parameters added to its sample's metadata; text and numbers also become tags."""
         plain = {name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)}
         sample = self.sample
         tags, metadata = {**sample.tags, **plain}, {**sample.metadata, **parameters}
@@ -110,11 +110,11 @@ class Case:
 class Deal:
     """Assigns samples to shards in the order of collection, so that a machine makes only the items of its own shard.
 
-    A sample's epochs stay together, because some benchmarks decide over them. What -k, -m and other plugins leave out
-    or reorder afterwards changes nothing, so the shards of one command line are parts of one whole.
+    A sample's epochs stay together, because some benchmarks decide over them. Later filtering or reordering by -k, -m
+    or plugins does not change the shards, so together they cover each sample once.
 
     Args:
-        shard: K/N; None is everything.
+        shard: K/N, the K-th of N shards; None means all samples.
     """
 
     def __init__(self, shard: str | None) -> None:
@@ -122,7 +122,7 @@ class Deal:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def is_mine(self, benchmark: str, sample: str) -> bool:
-        """Tell whether this machine runs a sample; a sample named for the first time is dealt."""
+        """Tell whether this machine runs a sample; the first call for a sample assigns its shard."""
         if self._parts == 1:
             return True
         number = self._numbers.setdefault((benchmark, sample), len(self._numbers))
@@ -136,18 +136,18 @@ def make_cases(
 
     At least one case of a benchmark is made, because pytest skips a function without any.
 
-    With `--until-decided`, the samples beyond the limit are cases, too. They are not in several modes at once, because
-    the limit then chooses questions, which are asked in every mode: the next case would not be a random one.
+    With `--until-decided`, the samples beyond the limit become cases, too, unless the benchmark runs in several modes.
+    In several modes, the limit chooses questions and each is asked in every mode, so the next case would not be random.
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_sources(bound, None if goes_on else limit)
-    # Fewer canaries would say less about the judge, and they cost no call to the model.
+    # Keep all canaries: they cost no call to the model, and fewer of them would say less about the judge.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
     if goes_on and len({_write_id_without_mode(sample) for sample in every}) == len(every):
         samples = every
-    # Every sample is dealt in its turn, whatever -k keeps.
+    # Assign every sample to a shard, also those that -k leaves out.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
     own = [sample for sample in samples if deal.is_mine(bound.name, sample.id)]
     asked = [
@@ -162,7 +162,7 @@ def make_cases(
 
 
 def _read_sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
-    """Read the samples as far as the choice needs them."""
+    """Read only as many samples as the choice needs."""
     samples = bound.dataset.samples
     if isinstance(samples, LazySamples):
         return samples.list_samples()
@@ -180,7 +180,7 @@ def _is_canary(source: SampleSource) -> bool:
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
     """Choose at most `limit` samples and keep their order; a larger limit keeps what a smaller one chose.
 
-    With several modes the same questions are chosen for each, as far as the limit allows, to compare the modes on them.
+    The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
     """
     if limit is None or limit >= len(samples):
         return samples
@@ -193,14 +193,14 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
 
 
 def _write_id_without_mode(sample: SampleSource) -> str:
-    # The mode ends the id if a benchmark runs in several.
+    # If a benchmark runs in several modes, the id ends in the mode.
     if not isinstance(sample, Sample):
         return sample.id
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
 
 
 def make_id(sample: str, epoch: int | None) -> str:
-    """Make a short, stable id without characters that mean something to pytest or a shell."""
+    """Make a short, stable id without characters that are special to pytest or a shell."""
     text = re.sub(r"[^\w.,+=@%|-]+", "-", sample)
     if len(text) > LONGEST_ID or text != sample:
         # Cutting or replacing characters must not make two ids equal.
@@ -210,7 +210,7 @@ def make_id(sample: str, epoch: int | None) -> str:
 
 
 def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
-    """Put items in the run's order: shuffled if the run may end early, plain tests first so that none is left out.
+    """Put items in order: shuffle them if the run may end early, but put plain tests first, because all must run.
 
     Args:
         workers: the number of processes that share the items.
@@ -225,7 +225,7 @@ def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settin
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
         ordered.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
-        # First what --limit chooses, then further samples, which tell more than further epochs of the same ones.
+        # First the samples within --limit, then further samples, because these tell more than further epochs.
         ordered.sort(key=stage)
         from evalsuite.decisions.early_stops import spread
 

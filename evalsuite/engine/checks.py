@@ -1,6 +1,6 @@
 """Checks before the first call: the settings, then the chosen cases.
 
-Checks of settings raise; checks of cases return what the user has to change, and an empty text if nothing has to be.
+Checks of settings raise an error. Checks of cases return what the user has to change, or an empty text.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def default_model() -> str | None:
 
 
 def demand_model(name: str | None) -> str:
-    """Return the model's name."""
+    """Return the model's name; raise a `SettingsError` if there is none."""
     if name is None:
         raise SettingsError(NO_MODEL)
     return name
 
 
 def check_before_cases(settings: Settings, model: str | None) -> None:
-    """Check that the model can be asked, before cases are made; only the process with the keys can tell."""
+    """Check, before cases are made, that the model can be asked; only the process that has the keys can check this."""
     if settings.replay or runs_other_code(model or ""):
         return
     if settings.gateway:
@@ -78,7 +78,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     if settings.run is not None and not settings.resume:
         check_name(root / settings.reports, settings.run)
     for baseline in settings.baseline:
-        # Read now, so that damage is found before anything is paid for.
+        # Read the baseline now, so that damage is found before anything is paid for.
         load_run(find_folder(root / settings.reports, baseline))
     if settings.may_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
@@ -92,7 +92,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
 
 
 def find_unpriced(settings: Settings) -> dict[str, str]:
-    """Find the models that cost money and have no known price, by the option that names them."""
+    """Find paid models without a known price, keyed by the option that names the model."""
     from evalsuite.gateway.spend import price_of, read_prices
 
     prices = read_prices(settings.price)
@@ -105,14 +105,14 @@ def find_unpriced(settings: Settings) -> dict[str, str]:
 
 
 def check_reports(folder: Path) -> None:
-    """Check that runs can be kept in a folder, and leave nothing there."""
+    """Check that runs can be stored in a folder, and leave the folder unchanged."""
     import os
     import tempfile
     from pathlib import Path
 
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
-        # Permissions do not suffice: a superuser has them all and still cannot make a folder in /proc.
+        # Checking permissions is not enough: a superuser has all of them and still cannot make a folder in /proc.
         Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=nearest)).rmdir()
     except OSError as error:
         raise SettingsError(
@@ -151,7 +151,7 @@ def _check_batches(settings: Settings) -> None:
 
 
 def _check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
-    """Check that the gateway services can be reached and that the model's name makes sense; they have the keys."""
+    """Check that the gateway services, which have the keys, can be reached and that the model's name is valid."""
     from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
 
@@ -175,7 +175,7 @@ def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence
 
 
 def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
-    """Find cases that ask a judge in a run that has none."""
+    """Find cases that ask a judge in a run without a judge."""
     if settings.judge_model or settings.plan:
         return ""
     from evalsuite.engine.scoring import asks_the_judge
@@ -270,7 +270,7 @@ def _has_tag(gate: Gate, tags: set[tuple[str, str]]) -> bool:
 def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """Find a gate on a metric that its benchmark lacks, or with a threshold outside of the metric's range.
 
-    A metric can only be lacking if all scorers of the benchmark declare theirs.
+    A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """
     from evalsuite.decisions.gates import parse_gates, suggest
     from evalsuite.decisions.measured import PASS_RATE

@@ -43,13 +43,13 @@ class Declaration:
     """The arguments of `@benchmark`."""
 
     benchmark: Benchmark  # Samples, solver and scorers.
-    epochs: int | None = None  # How often each sample is asked unless the run sets it; None means once.
+    epochs: int | None = None  # How often each sample is asked unless the run sets the number; None means once.
     at_least: int | None = None  # How many epochs of a sample must pass for the sample to pass; None means all.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
-    # Likewise, overriding `args`, in a run on the shipped samples in the default modes.
+    # Arguments that override `args` in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False  # Whether cases of equally named benchmarks in other files count as well.
-    faults: Sequence[str] = ()  # What is played on purpose, in the form of `--inject`.
+    faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
     asserts: bool = True  # Whether the test may fail; otherwise its benchmark has no pass rate.
 
 
@@ -57,7 +57,7 @@ HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functi
 
 
 def may_fail(test: Callable[..., object]) -> bool:
-    """Tell whether a test function may state a threshold: it raises something, or calls something that may."""
+    """Tell whether a test function may fail: it raises an exception, or calls a function that may."""
     code = getattr(test, "__code__", None)
     if code is None:
         return True
@@ -85,33 +85,33 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 ) -> Callable[[Test], Test]:
     """Turn a test function into a benchmark: one pytest item per sample and epoch.
 
-    The function is an ordinary test. Its fixtures `sample`, `transcript`, `scores`, `model` and `judge`
-    are those of its case; what it asserts is its threshold. `evaluate` runs the same function without pytest.
+    The function is an ordinary test whose assertions are the threshold. Its fixtures `sample`, `transcript`, `scores`,
+    `model` and `judge` belong to one case. `evaluate` runs the same function without pytest.
 
     Args:
-        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else;
-            without samples, the name of a benchmark that comes with evalsuite or with an installed package.
+        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark`, which has all other parts.
+            Without samples: the name of a benchmark of evalsuite or of an installed package.
         samples: ids must be unique within the benchmark. A list, `LazySamples`, or a generator or function that
-            yields the samples; `--limit` takes the first of these and reads no more.
+            yields the samples; with `--limit`, only the first samples are read.
         solver: makes the transcripts: one of evalsuite's, or any plain or async function of (sample, model) that
-            returns text or a Transcript; None leaves it to the test, through the fixture `model`.
+            returns text or a Transcript; with None, the test itself calls the fixture `model`.
         scorers: score the transcripts.
         epochs: how often each sample is asked, unless `--epochs` says otherwise.
-        at_least: a sample passes if this many of its epochs pass; without it, every epoch must.
+        at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.
         shipped: arguments that override `args` in a run on the samples that come with the benchmark, in its default
             modes; they keep a demonstration short. A run on official files (`--data`), or in a mode that was
             chosen (`--mode`), does not use them.
         metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use
-            them. A `Benchmark` has its own, as `derived`.
-        canary: the cases watch the judge: each sample's metadata has a fixed `answer` and people's label, `human`;
-            no model is asked, `--limit` keeps them all, and the judge is compared with the baseline's judge on them.
-        pool: the cases count together with those of other files that declare this name, and say so likewise; otherwise
-            one name in two files is refused.
-        cluster: what samples share that depend on each other, such as the document that several questions are about: a
-            tag, an entry of their metadata, or a function of the sample. Intervals and tests count clusters, not cases.
-        faults: played on purpose by the model under test, in the form of `--inject`, such as `["status=529:5%"]`. The
-            tag `fault` has the kinds that a case met, or `none`.
-        args: whatever the `Benchmark` takes in `Setup.args`.
+            them. A `Benchmark` declares its own metrics as `derived`.
+        canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,
+            `human`. No model is asked, `--limit` keeps all cases, and the judge is compared with the baseline's judge.
+        pool: whether the cases count together with the cases of other files that declare this name with `pool`. Without
+            `pool`, a name that two files declare is refused.
+        cluster: a tag, a metadata entry, or a function of the sample. Its value is equal for samples that depend on
+            each other, such as questions about one document. Intervals and tests count clusters, not cases.
+        faults: injected into the calls of the model under test, in the form of `--inject`, such as `["status=529:5%"]`.
+            The tag `fault` lists the kinds that a case met, or `none`.
+        args: passed to the `Benchmark` in `Setup.args`.
 
     Raises:
         SettingsError: the declaration makes no sense.
@@ -153,7 +153,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """Find the benchmark that evalsuite or an installed package offers by a name."""
+    """Find a benchmark of evalsuite or of an installed package by its name."""
     target = find_target("evalsuite.benchmarks", name)
     if target is None:
         there_are = ", ".join(names("evalsuite.benchmarks"))

@@ -22,7 +22,7 @@ FIRST = (1, False)  # the stage of cases that run without `--until-decided`: the
 class EarlyEnding:
     """Decides gates on results in the planned order, and ends the session when all are decided.
 
-    In the order of their arrival, fast answers would come first and decide wrongly.
+    The order of arrival would put fast answers first and bias the decision.
     """
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
@@ -34,7 +34,7 @@ class EarlyEnding:
         # The number of cases that would run without --until-decided.
         self._at_first = 0
         self.decided = False
-        # Why it ended although something is undecided.
+        # Why the session ended although a gate or comparison is undecided.
         self._open = ""
 
     @property
@@ -80,7 +80,7 @@ class EarlyEnding:
             self._stop("every gate is decided")
 
     def _end_if_more_is_useless(self, tests: EarlyStop) -> None:
-        # In the planned order, all stages before that of the awaited item have been tested by now.
+        # Results count in the planned order, so all stages before the awaited item's stage are complete.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
             self._end_open("more epochs would decide nothing more")

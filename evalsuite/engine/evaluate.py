@@ -1,6 +1,6 @@
 """`evaluate`: runs a benchmark from a script or a notebook, without pytest.
 
-The run has the same folder, journal, records and report as one of pytest, and either can resume or replay the other.
+The run has the same folder, journal, records and report as a pytest run, and each can resume or replay the other.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 FIXTURES = ("sample", "transcript", "scores", "model", "judge", "endpoint")
-"""What a test function may take to be run without pytest."""
+"""Fixtures that a test function may take if it runs without pytest."""
 
 PYTEST_MARKS = {"parametrize", "usefixtures", "skip", "skipif", "xfail"}
 """Marks that change which tests run, or how; only pytest applies them."""
 
 FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
 SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
-SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # the tests that a command of pytest would have asked for: all
+SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # as a pytest command that selects all tests
 
 
 def evaluate(
@@ -73,18 +73,18 @@ def evaluate(
 ) -> EvaluatedRun:
     """Run a benchmark and return its run, with records, verdict and report.
 
-    A function decorated with `@benchmark` is run on each case as pytest would run it, so the records are the same. It
-    may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`; one that takes other fixtures, or that
-    pytest's marks change, is refused. A `Benchmark`, or a name, has no function: its cases are scored and pass.
+    A function decorated with `@benchmark` runs on each case as under pytest, so the records are the same. It may take
+    `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or whose
+    marks pytest would apply, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
 
-    Where an event loop runs (a notebook, an async function), the run goes on in a thread of its own, and this returns
-    at once: `await` the run, or read it, which waits for its end. A script waits here. Interrupting either form ends
-    the run; received answers are kept, and `resume` continues the run.
+    If an event loop is running (notebook, async function), the run uses a new thread and `evaluate` returns at once:
+    `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An interruption
+    ends the run; received answers are kept, and `resume` continues the run.
 
     Args:
-        benchmark: a decorated function, a `Benchmark`, or the name of one that evalsuite or an installed package has.
+        benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
         model: the model under test, as `--model` takes it; or a function of messages that returns text.
-        judge: the model that judges, likewise.
+        judge: the judge, in the same form as `model`.
         limit: number of samples; None for all.
         epochs: how often each sample is asked.
         gates: conditions on metrics, as `--gate` takes them.
@@ -93,7 +93,7 @@ def evaluate(
             NAME=VALUE a mapping. Relative paths are relative to the current folder.
 
     Raises:
-        EvalsuiteError: an argument makes no sense, the model cannot be asked, or the run cannot be kept.
+        EvalsuiteError: an argument is invalid, the model cannot be asked, or the run cannot be kept.
     """
     given = {"model": model, "judge": judge, "limit": limit, "epochs": epochs, "gates": gates, **settings}
     evaluation = _Evaluation(benchmark, _read_arguments(given))
@@ -109,7 +109,7 @@ def evaluate(
 
 
 class EvaluatedRun(Run):
-    """A run that `evaluate` made, as `load_run` reads it, with its verdict. Reading it waits for the end."""
+    """A run of `evaluate`: a `Run` as `load_run` returns it, with its verdict. Reading a result waits for the end."""
 
     _evaluation: _Evaluation
 
@@ -159,7 +159,7 @@ class EvaluatedRun(Run):
         return self.folder.path / REPORT
 
     def __repr__(self) -> str:
-        """Show name and verdict, or that the run goes on."""
+        """Show name and verdict, or the progress of an unfinished run."""
         evaluation = self._evaluation
         name = evaluation.run.folder.name
         if not evaluation.ending.done():
@@ -174,12 +174,12 @@ class EvaluatedRun(Run):
 
 
 class _Evaluation:
-    """One call of `evaluate`: prepares a run, runs its cases, and concludes.
+    """One call of `evaluate`: prepares a run, runs its cases, and decides the verdict.
 
     Attributes:
-        ending: the report, when the run has ended.
-        cases: those of this run, in their order.
-        done: how many of them have ended.
+        ending: a future of the run's report.
+        cases: the run's cases, in their order.
+        done: the number of finished cases.
     """
 
     def __init__(self, given: str | Benchmark | Callable[..., Any], values: Mapping[str, Any]) -> None:
@@ -243,7 +243,7 @@ class _Evaluation:
         self._stopped = self._stopped or reason
 
     def work(self) -> None:
-        """Run all cases and conclude; `ending` gets the report or the exception."""
+        """Run all cases and decide the verdict; the future `ending` receives the report or the exception."""
         interruption: BaseException | None = None
         try:
             try:
@@ -342,7 +342,7 @@ class _Evaluation:
 
 
 def _make_bar(name: str, total: int) -> AbstractContextManager[Any]:
-    """Make a progress bar by tqdm, if it is installed and somebody looks: in a terminal or a notebook."""
+    """Make a tqdm progress bar in a terminal or a notebook, if tqdm is installed."""
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return nullcontext()
     try:
@@ -414,13 +414,13 @@ def _find_need_of_pytest(test: Callable[..., Any]) -> str:
         return f"takes {', '.join(others)}"
     if inspect.iscoroutinefunction(test) or inspect.isgeneratorfunction(test):
         return "is not a plain function"
-    # The fixture is the one that the plugin itself adds when it collects the function.
+    # Ignore the fixture mark that the plugin itself adds when it collects the function.
     marks = {mark.name for mark in getattr(test, "pytestmark", ()) if mark.args != (FIXTURE,)} & PYTEST_MARKS
     return f"is marked with {', '.join(sorted(marks))}" if marks else ""
 
 
 def _write_test_name(test: Callable[..., Any], root: Path) -> str:
-    """Return the node id that pytest would give a function; one outside of the folder is named by its module."""
+    """Return the node id that pytest would give a function; a function outside of the folder is named by its module."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)
     is_below = file.is_file() and file.resolve().is_relative_to(root.resolve())
@@ -429,7 +429,7 @@ def _write_test_name(test: Callable[..., Any], root: Path) -> str:
 
 
 def _write_case_name(case: Case) -> str:
-    """Return a case's name as pytest writes it, which escapes other characters than those of ASCII."""
+    """Return a case's name as pytest writes it, with non-ASCII characters escaped."""
     own = case.id.removeprefix(case.bound.nodeid)
     return case.bound.nodeid + own.encode("unicode_escape").decode("ascii")
 

@@ -1,8 +1,8 @@
 """Fingerprints: short hashes that tell whether two records come from the same question, asked and scored alike.
 
 `input` and `target` belong to the sample, `model` and `judge` to the run, `scorers` to the benchmark, `programs` to
-Python and the packages that programs of the model find; `prompt` and `params` are what the case's first request sent,
-`requests` all that the case sent.
+Python and the packages that the model's programs can import. `prompt` and `params` hash the case's first request,
+`requests` all of its requests.
 """
 
 from __future__ import annotations

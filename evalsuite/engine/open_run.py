@@ -1,4 +1,4 @@
-"""A run while it goes on: its folder, journal and gateway, the records that arrive, its end and its verdict."""
+"""A run in progress: its folder, journal and gateway, the records that arrive, its end and its verdict."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 CRASH = "WorkerDied"  # The cause of the error of a case whose process died.
-EXCUSED = '"excused":"gate"'  # part of the line of every record of a case below its threshold that a gate decides about
+EXCUSED = '"excused":"gate"'  # in each record of a case below its threshold that a gate judges
 NOTABLE = 0.03  # Share of refused requests above which the report mentions them.
 
 
 class RunGateway:
-    """Gives a run access to models: the gateway, and the event loop in which it works.
+    """Gives a run access to models: the gateway and the gateway's event loop.
 
     Attributes:
         background: the event loop of the gateway.
@@ -72,7 +72,7 @@ class RunGateway:
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending(on_detached) if settings.batch else None
-        # Last, because its thread has to be ended.
+        # Start the loop last, because an error above would leave its thread running.
         self.background = BackgroundLoop()
 
     def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
@@ -154,7 +154,7 @@ class RunGateway:
         self.background.close()
 
     async def _release_batches(self, pending: PendingBatches) -> None:
-        """Release the calls that wait for a batch and would delay the end; the next session collects its answers."""
+        """Release calls that wait for a batch, because they delay the end; the next session collects the answers."""
         from evalsuite.journal.batches import Batches
 
         pending.release()
@@ -166,7 +166,7 @@ class Watchers(Protocol):
 
     @property
     def faults(self) -> Sequence[str]:
-        """Failures of the watchers, a line each; they change nothing about the run."""
+        """Failures of the watchers, one line each; a failure does not change the run."""
         ...
 
     def record(self, line: str) -> None:
@@ -187,19 +187,19 @@ class OpenRun:
 
     Args:
         order: names of all items of the session, in the order in which their results count for an early end.
-        watchers: None if nobody watches.
+        watchers: receive the run's records and verdict; None if nothing does.
 
     Attributes:
         folder: the run's folder.
         journal: the run's journal; any thread may use it.
         access: the gateway to the models.
-        early: ends the session as soon as all is decided.
+        early: ends the session as soon as all gates and comparisons are decided.
         verdict: None before `conclude`.
         report: None before `conclude`.
-        below: cases below their threshold that a gate decides about, by benchmark.
-        detached: why the session no longer waits for its batches, with --detach; empty otherwise.
-        aside: what else the terminal should show at the end.
-        hopeless: why the session ended itself, because no further case could be decided.
+        below: cases below their threshold that a gate judges, by benchmark.
+        detached: why the session stopped waiting for its batches (with --detach); empty if it did not.
+        aside: further lines for the terminal at the end.
+        hopeless: the error that ended the session because no further case could be decided; None if there is none.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class OpenRun:
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        # A gateway of others has its own prices.
+        # A gateway service has its own prices.
         unpriced = {} if settings.gateway or settings.replay else find_unpriced(settings)
         self._info = {**spec.info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)
@@ -225,7 +225,7 @@ class OpenRun:
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
-        # Benchmarks that have had a scored case, so that the names of their metrics are known.
+        # Benchmarks with at least one scored case, whose names of metrics are known.
         self._scored: set[str] = set()
         self._places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
@@ -248,7 +248,7 @@ class OpenRun:
         try:
             return load_run(find_folder(self._spec.reports, names[0])) if names else None
         except RunError:
-            # The verdict says what is wrong with it.
+            # The verdict reports what is wrong with the baseline.
             return None
 
     def _open_files(self, cases: Sequence[PlannedCase]) -> None:
@@ -301,7 +301,7 @@ class OpenRun:
         self._stop(str(error))
 
     def is_covered(self, case: str, benchmark: str) -> bool:
-        """Tell whether a case's failure is decided elsewhere: by a gate, or by the quarantine."""
+        """Tell whether a gate or the quarantine decides about a case's failure."""
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
 
     def _is_held(self, case: str) -> bool:
@@ -326,7 +326,7 @@ class OpenRun:
             self._spans.add_record(kept.line)
         if not (self._gates or self.early.possible):
             return
-        # Most records add nothing here, and decoding one takes longer than seeing that.
+        # Skip most records, because decoding one takes longer than this check.
         if not self.early.possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
             return
         plain = json.loads(kept.line)
@@ -362,7 +362,7 @@ class OpenRun:
         self.early.add(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _note_scores(self, plain: Mapping[str, Any]) -> None:
-        """Check that the gates' metrics exist, and note the cases that `--lf` may mean."""
+        """Check that the gates' metrics exist, and note the cases that `--lf` may rerun."""
         benchmark = plain["benchmark"]
         if plain["excused"] == "gate":
             self.below.setdefault(benchmark, []).append(plain["case"])
@@ -376,7 +376,7 @@ class OpenRun:
                 self._give_up(SettingsError(problem))
 
     def conclude(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
-        """End the run: write records, report and summary, and decide."""
+        """End the run: decide the verdict, and write records, report and summary."""
         from evalsuite.output.reports.write import append_step_output, append_step_summary, nothing_more, write_run
 
         usage = self.access.usage()

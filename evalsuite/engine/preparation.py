@@ -1,4 +1,4 @@
-"""Prepares a run before collection: its settings, those of a resumed or replayed run, and the versions of packages."""
+"""Prepares a run before collection: its settings (also those of a resumed or replayed run) and package versions."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class RunSpec:
     model: str | None  # The model's name, with the default filled in; None if no model was named and none is installed.
     root: Path  # The folder to which relative paths refer.
     command: str = ""  # The command, without secrets.
-    # The tests that the command asks for, for a run that resumes this one.
+    # The tests that the command selects; a run that resumes this one selects them again.
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: Lease | None = None  # The lease on the run that is resumed; None for a new run.
-    quarantine: Quarantine | None = None  # Cases that decide nothing until a date; None without a file of them.
+    quarantine: Quarantine | None = None  # Cases that do not count until a date; None without a quarantine file.
 
     @property
     def reports(self) -> Path:

@@ -1,4 +1,4 @@
-"""Solvers and scorers as users give them, and scores as scorers give them: checked, sorted, called."""
+"""Checks, groups and calls the solvers and scorers of users, and checks the scores that scorers return."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CaseScores(dict[str, float]):
 
 
 class SortedScorers(NamedTuple):
-    """The scorers of a benchmark by how they are run; one object may be of several kinds."""
+    """The scorers of a benchmark, grouped by how they run; one scorer may be in several groups."""
 
     rules: tuple[Any, ...]  # Scorers that are plain functions and run in the test's thread.
     asynchronous: tuple[Any, ...]  # Async functions.
@@ -76,7 +76,7 @@ class SortedScorers(NamedTuple):
 
 
 def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:
-    """Sort scorers by how they are run. Asking a protocol takes as long as a scorer, so do it once per benchmark."""
+    """Group scorers by how they run; do so once per benchmark, because `isinstance` of a protocol is slow."""
     return SortedScorers(
         tuple(scorer for scorer in scorers if callable(scorer) and not is_async(scorer)),
         tuple(scorer for scorer in scorers if is_async(scorer)),
@@ -92,7 +92,7 @@ def name_of(part: object) -> str:
 
 
 def own_judge(scorer: object) -> str:
-    """Return the model that a scorer names as its judge; empty if it asks the run's."""
+    """Return the model that a scorer names as its judge; empty if the scorer asks the run's judge."""
     named = getattr(scorer, "models", None) or getattr(scorer, "model", None)
     first = named[0] if isinstance(named, tuple) else named
     return first if isinstance(first, str) else ""
@@ -104,7 +104,7 @@ def asks_the_judge(scorer: object) -> bool:
 
 
 def check_parts(name: str, solver: object, scorers: object) -> None:
-    """Check that a benchmark's solver and scorers can be called, and that no two scorers give one score."""
+    """Check that a benchmark's solver and scorers can be called, and that the names of their scores are unique."""
     try:
         if solver is not None and not callable(solver):
             raise SettingsError(f"{_show_part(solver)} is not a solver; a solver is called with (sample, model)")
@@ -142,7 +142,7 @@ def _check_names(scorers: Sequence[object]) -> None:
 
 
 def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError) -> None:
-    """Check that a callable takes so many arguments, as far as Python can tell."""
+    """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
         # Some of these functions also take two arguments, so the signature alone would not reveal the mistake.
@@ -171,7 +171,7 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
     """Map names to a scorer's results; a single number, bool or `Score` gets the scorer's own name."""
     if isinstance(scores, Mapping):
         return scores
-    # Numbers of numpy and the like are numbers; arrays and texts are not.
+    # Accept numbers of numpy and similar packages, but not arrays and texts.
     if isinstance(scores, Score) or (hasattr(scores, "__float__") and not hasattr(scores, "__len__")):
         if not scorer.isidentifier():
             raise ScoringError(
@@ -186,7 +186,7 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
 
 
 def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
-    """Convert a score to a float; numbers of numpy and the like are accepted.
+    """Convert a score to a float; numbers of numpy and similar packages are accepted.
 
     Args:
         declared: the least and the greatest value; None without a declared range.
@@ -243,7 +243,7 @@ def _write_scorer(scorer: Any) -> str:
 
 
 def stable_text(value: Any) -> str:
-    """Return a value's repr, made the same in every process: members of sets are sorted, addresses are left out.
+    """Return a repr that is equal in every process: members of sets are sorted, addresses are left out.
 
     The order of a set depends on the process's hash seed, and workers have seeds of their own.
     """

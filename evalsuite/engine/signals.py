@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-SAME_PRESS = 1.0  # seconds; wrappers such as `uv run` pass on the signal that the terminal has sent to all processes
+SAME_PRESS = 1.0  # seconds within which SIGINT is the same key press, repeated by a wrapper such as `uv run`
 _received: list[int] = []
 _interrupted: list[float] = []
 _terminal: list[int] = []
@@ -42,11 +42,11 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int | None) -> dict[int, Any]:
-    """Handle signals for which nobody else has set a handler.
+    """Handle signals that do not have another handler yet.
 
     Args:
-        terminal: an own file descriptor for the last line of a run that is ended at once; None in a worker, because the
-            controlling process ends it.
+        terminal: a separate file descriptor, to which a run that ends at once writes its last line; None in a worker,
+            because the controlling process ends the worker.
     """
     _terminal[:] = [] if terminal is None else [terminal]
 
@@ -58,7 +58,7 @@ def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int |
 
     earlier: dict[int, Any] = {}
     if threading.current_thread() is not threading.main_thread():
-        # Python lets no other thread set handlers.
+        # Python allows only the main thread to set handlers.
         return earlier
     for name in names:
         number = getattr(signal, name, None)
@@ -68,7 +68,7 @@ def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int |
 
 
 def restore_signals(earlier: dict[int, Any]) -> None:
-    """Set the handlers that were there before."""
+    """Restore the earlier handlers."""
     _received.clear()
     _interrupted.clear()
     while _terminal:

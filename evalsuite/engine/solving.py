@@ -41,7 +41,7 @@ class Solved:
     """A case whose transcript is made and judged; its test comes next."""
 
     transcript: Transcript | None  # None if solving failed, or without a solver.
-    # Scores that took a call or other waiting, by name, as each scorer gave them.
+    # Scores by name, one mapping per scorer that had to wait for a call or other input.
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None  # Why solving or judging failed; None if it did not.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed, kept because they were paid for.
@@ -51,14 +51,14 @@ class Solved:
     seconds: float  # Wall time, waiting for the limiter included.
     solving_seconds: float  # Time until the answer was complete, without the time in which calls waited.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
-    faults: Sequence[str] = ()  # The faults that were played on purpose, in their order.
+    faults: Sequence[str] = ()  # The injected faults, in order.
 
 
 class Models:
     """Gives cases the run's models."""
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
-        # Requests hold addresses without logins; the gateway knows those.
+        # Requests contain addresses without logins; only the gateway has the logins.
         self._asker, self._settings, self._model = asker, public_settings(settings), model
         self._overrides = self._settings.model_params
 
@@ -67,7 +67,7 @@ class Models:
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
     def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
-        """Return the model under test; the tool calls of a named case are kept."""
+        """Return the model under test; the tool calls of a named case are stored."""
         base_url = self._settings.model_base_url
         effects = Effects(self._asker, case, epoch) if case else None
         return CaseModel(
@@ -88,7 +88,7 @@ class Models:
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
     def judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
-        """Return the run's judge; if it has none, the model that a scorer names as its own, if it does."""
+        """Return the run's judge, else the scorer's own judge (`own`); None if there is neither."""
         name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
@@ -184,7 +184,7 @@ async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float |
 async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because whatever a case's code raises is the case's own error.
 
-    The coroutine is created here: if a task is cancelled before its first step, no coroutine exists that nobody awaits.
+    The coroutine is created here, because a task cancelled before its first step would leave it without an await.
     """
     try:
         return await work(), None
@@ -197,13 +197,13 @@ async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseExce
         return None, caught
 
 
-IN_ONE_BATCH = 50_000  # cases in flight at most if requests are sent in batches; the largest batch holds as many
+IN_ONE_BATCH = 50_000  # maximum cases in flight if requests are sent in batches: the size of the largest batch
 
 
 def window_of(settings: Settings, workers: int = 1) -> int:
-    """Return how many cases a process keeps in flight: its share of the connections, doubled if it has siblings.
+    """Return how many cases a process keeps in flight: its share of the connections, doubled with several processes.
 
-    Doubled, so that connections do not stay idle when another process falls behind.
+    Doubling keeps connections busy when another process falls behind.
     """
     if settings.batch:
         return IN_ONE_BATCH
@@ -212,10 +212,10 @@ def window_of(settings: Settings, workers: int = 1) -> int:
 
 
 class CaseQueue:
-    """Yields a process's cases in order; all of them are given at the start.
+    """Yields a process's cases in order; all of them are known at the start.
 
     Args:
-        cases: None for an item that is not a case or has no solver.
+        cases: one entry per item; None if the item is not a case or has no solver.
     """
 
     def __init__(self, cases: Sequence[Case | None]) -> None:
@@ -239,8 +239,8 @@ class Prefetcher:
     """Solves the next cases while the current case is tested.
 
     Args:
-        upcoming: yields the cases after the current one in order, each of them once; receives how far to look
-            ahead, and is called in the loop's thread.
+        upcoming: yields the cases after the current case in order, each case once. Its argument is the number of items
+            to look ahead. It is called in the loop's thread.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class Prefetcher:
         self._in_flight = 0
 
     def begin(self, case: Case | None) -> None:
-        """Start the current case, and as many as the window has room for; called when an item begins."""
+        """Start the current case and as many further cases as fit in the window; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
             # A started case may be removed before the loop runs this call, which would start it a second time.

@@ -129,7 +129,7 @@ class SpanExport:
         events: Sequence[Mapping[str, Any]] = (),
         error: str | None = None,
     ) -> None:
-        """Export a span that ends now; the ids follow from the names of run, case and part."""
+        """Export a span that ends now; its ids are hashes of the names of run, case and part."""
         from opentelemetry.sdk.trace import Event, ReadableSpan
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 

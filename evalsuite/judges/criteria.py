@@ -1,7 +1,7 @@
 """Criteria of a rubric: questions, scales, lists of items, checklists and decision trees.
 
-Each criterion requests a JSON object with the reason before the score, because a judge that gives reasons first
-judges better. Labelled lines of text can also be read.
+Each criterion requests a JSON object with the reason before the score, because a judge that gives reasons first judges
+better. The parsers also accept answers in labelled lines of text instead of JSON.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
 MOST_ITEMS = 200  # Longer lists are refused, because each item needs a call.
-LONGEST_ITEM = 500  # Characters of a claim that a record keeps.
+LONGEST_ITEM = 500  # Maximum characters of a claim that a record keeps.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
 
@@ -93,9 +93,9 @@ class YesNo:
 
 @dataclass(frozen=True, slots=True)
 class Template(OnScale):
-    """The whole prompt of a judge that was trained on it, such as Prometheus, and a reader of its answers."""
+    """The whole prompt of a judge that was trained on this prompt, such as Prometheus, and a reader of its answers."""
 
-    text: str  # Each `{name}` stands for the section of this name.
+    text: str  # Each `{name}` is replaced by the section of this name.
     low: int
     high: int
     reader: str | Callable[[str], float] | None = None  # A pattern whose last match has the score as its group.
@@ -115,7 +115,7 @@ class Template(OnScale):
         return {}
 
     def fill(self, parts: Sequence[tuple[str, str]]) -> str:
-        """Write the prompt; the texts of a numbered section follow each other."""
+        """Write the prompt; the texts of a numbered section are joined in order."""
         known = self.names()
         texts: dict[str, list[str]] = {}
         for part, text in parts:
@@ -138,7 +138,7 @@ class Template(OnScale):
 
 @dataclass(frozen=True, slots=True)
 class OrCannotTell:
-    """Criteria of which the judge may also say that it cannot tell; the value of this reading is NaN."""
+    """Criteria for which the judge may also answer that it cannot tell; the value of this reading is NaN."""
 
     criteria: Criteria
 
@@ -152,7 +152,7 @@ class OrCannotTell:
         return object_schema(**{**schema["properties"], key: either})
 
     def _key(self) -> str:
-        """Return the name of the value that holds the judgement, which is the last one."""
+        """Return the name of the JSON property with the judgement, which is the last property."""
         return str(list(self.criteria.schema()["properties"])[-1])
 
     def read(self, text: str) -> Reading:
@@ -180,13 +180,13 @@ class Each(OnScale):
         question: the question to ask about each item.
         low: the worst score.
         high: the best score; if it is 1, the judge answers yes or no for each item.
-        none: the value if the judge finds no item; an empty answer scores `low` without a judge.
-        section: the section that holds the items, such as `answer`; if it is longer than `at_once`, the judge lists the
-            items first and is then asked about each by itself. If empty, one call judges all items.
+        none: the value if the judge finds no item; an empty answer scores `low` without a call.
+        section: the section with the items, such as `answer`; if it is longer than `at_once`, the judge first lists the
+            items and then judges each in a separate call. If no section is named, one call judges all items.
         at_once: the greatest length, in characters, of a section whose items one call judges.
-        given: whether each text of the section is one item. The judge is asked about each by itself.
-        ranked: whether the items are in the order of a search. The value is then the average precision: the mean, over
-            the useful items, of the share of useful items up to this one.
+        given: whether each text of the section is one item, which the judge judges in a separate call.
+        ranked: whether the items are ranked search results. The value is then the average precision: the mean of the
+            precision at the rank of each useful item.
     """
 
     item: str
@@ -232,7 +232,7 @@ class Each(OnScale):
         return Items(self.item, self.section)
 
     def question_about_one(self) -> YesNo | Likert:
-        """Return the question about one item, which has a section of its own."""
+        """Return the question about one item, which is shown in a separate section."""
         question = f"Of the {self.item} in its section: {self.question}"
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 
@@ -263,7 +263,7 @@ class Each(OnScale):
 
 
 def _find_list(text: str, key: str) -> list[Any] | None:
-    """Find the list under a key of a JSON object; None if objects contradict one another or the text retracts them."""
+    """Find the list under a key of a JSON object; None if objects contradict one another or are retracted."""
     text = remove_thoughts(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -322,10 +322,10 @@ NUMBERED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Weighted yes/no questions; the value is the weight that has the answer yes, by the sum of positive weights.
+    """Weighted yes/no questions; the value is the weight answered yes, divided by the sum of positive weights.
 
-    A negative weight belongs to a fault: `{"Is it right?": 4, "Is it harmful?": -5}` (HealthBench, arXiv 2505.08775,
-    section 3, scores so).
+    A negative weight penalizes a fault: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench, arXiv
+    2505.08775, section 3).
     """
 
     weights: Mapping[str, float]

@@ -90,7 +90,7 @@ GRADES_OR_NONE: Choice[float | str] = Choice({**GRADES.options, CANNOT_TELL: CAN
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The content of a judge's answer."""
+    """The parsed content of a judge's answer."""
 
     value: float  # NaN if the judge cannot tell.
     reason: str  # In one line.
@@ -127,7 +127,7 @@ class Likert(OnScale):
         low: the worst score.
         high: the best score.
         anchors: descriptions of some or all points of the scale.
-        name: the name of the score, where a judge gives several.
+        name: the name of the score, if a judge gives several scores.
     """
 
     question: str
@@ -191,7 +191,7 @@ def read_scores(
 ) -> dict[str, float]:
     """Read the score of each aspect, in the aspects' order, from lines with their names or from a JSON object.
 
-    If only one score was requested, its label may be missing, `score` or a synonym.
+    If only one score was requested, the answer may omit its label, or write `score` or a synonym instead.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
@@ -270,10 +270,10 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """A choice of the better of two answers; the majority of several judgements counts; without one, it is a tie."""
+    """A choice of the better of two answers; several judgements give their majority, or else a tie."""
 
     aspect: Likert = QUALITY
-    cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may say so.
+    cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may answer that it cannot tell.
     compares = True
     words: ClassVar[tuple[str, ...]] = PLAIN
 
@@ -332,7 +332,7 @@ class BestForm:
         return _make_one_of(self._list_words())
 
     def read_place(self, text: str) -> int:
-        """Read the place of the best answer, from 1; 0 is a tie."""
+        """Read the position of the best answer, counted from 1; 0 is a tie."""
         places = {at: _answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
         return _read_verdict(text, Choice({**places, 0: _TIE.replace("|c|", "|")}), self._list_words())
 

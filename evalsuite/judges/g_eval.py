@@ -137,7 +137,7 @@ async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: L
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Some servers refuse this parameter. A server that refuses for another reason also refuses the samples.
+        # Some servers refuse log-probabilities. A server that refuses for another reason also refuses the samples.
         return None
     weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None

@@ -39,7 +39,7 @@ def people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: each score's `label`, and the settings of the comparison; empty without labels.
+    """Make the fact `people`: each score's human `label`, and the settings of the comparison; empty without labels.
 
     Args:
         nominal: whether scores are categories rather than points on a scale.
@@ -107,7 +107,7 @@ def read_sheet(path: Path) -> dict[str, float]:
 
 
 def read_weights(path: Path) -> dict[str, float]:
-    """Read the number of cases that each case of a sheet stands for; empty if all cases were equally likely."""
+    """Read the number of cases that each case of a sheet represents; empty if all cases were equally likely."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
     weights: dict[str, float] = {}

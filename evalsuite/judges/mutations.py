@@ -47,7 +47,7 @@ VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did
 CODE = re.compile(r"```|^(?: {2,}|\t)(?![-*•\d])\S", re.MULTILINE)
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 STEP = re.compile(r"(?:First|Second|Third|Then|Next|After that|Finally|Lastly)\b")
-PASSAGES = ("passages", "contexts", "documents")  # The keys under which a case holds the texts that an answer cites.
+PASSAGES = ("passages", "contexts", "documents")  # Keys of the texts that an answer cites.
 
 
 def _change_number(text: str, rng: Random) -> str | None:
@@ -79,7 +79,7 @@ def _change_name(text: str, rng: Random) -> str | None:
 
 
 def _begins_sentence(name: re.Match[str], text: str) -> bool:
-    """Tell whether the word may be capitalised because it begins a sentence; a text of one name has no sentence."""
+    """Tell whether a word may be capitalised only because it begins a sentence; false for a name alone."""
     return name[0] != text.strip(" .!\n") and bool(re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", text[: name.start()]))
 
 
@@ -123,7 +123,7 @@ def _double_step(text: str, rng: Random) -> str | None:
 
 
 def _change_steps(text: str, change: Callable[[list[str], int], list[str]], rng: Random) -> str | None:
-    """Change one item of a list and number the list again, or change one sentence among First, Then, Finally."""
+    """Change one item of a list and renumber the list, or change one sentence that begins with First, Then etc."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
@@ -164,7 +164,7 @@ def corrupt(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Itera
     """Yield the case with one corruption: of the answer, of another assistant message or of a tool call.
 
     Args:
-        others: further cases; an answer that cites nothing gets the passages of one of them.
+        others: further cases; an answer without citations gets the passages of one of these cases.
     """
     sample, transcript = case
     if kind == "citations":
@@ -187,7 +187,7 @@ def list_texts(transcript: Transcript) -> list[str]:
 
 
 def rewrite(transcript: Transcript, old: str, new: str) -> Transcript:
-    """Replace one of the model's texts as the answer, in the last message that has it, and in tool calls."""
+    """Replace one of the model's texts in the answer, in the last message that contains the text, and in tool calls."""
     messages = list(transcript.messages)
     holding = [at for at, message in enumerate(messages) if message.role == "assistant" and old in message.content]
     for at in holding[-1:]:
@@ -208,7 +208,7 @@ def _is_json(text: str | None) -> bool:
 
 
 def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Let a citation name another passage; without citations, use the passages of another case."""
+    """Change a citation to another passage's number; without citations, use the passages of another case."""
     sample, transcript = case
     passages = _find_passages(case)
     for text in list_texts(transcript):
@@ -226,7 +226,7 @@ def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Itera
 
 
 def _count_shared_words(passages: Sequence[str], answer: str) -> int:
-    """Count the words of an answer that occur in the passages, as a rough measure of whether they support it."""
+    """Count the words of an answer that occur in the passages, as a rough measure of the passages' support."""
     return len(set(re.findall(r"\w+", answer.lower())) & set(re.findall(r"\w+", " ".join(map(str, passages)).lower())))
 
 
@@ -249,10 +249,10 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iterator[Transcript]:
-    """Drop or double a tool call with its result, an event of a solver that keeps its calls there, or a turn."""
+    """Drop or double a tool call with its result, a solver's event that stores a call, or a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
-    # The last message may be the answer, which stays.
+    # Exclude the last message, because it may be the answer.
     spoken = [at for at, message in enumerate(transcript.messages[:-1]) if message.role == "assistant"]
     if called:
         at = rng.choice(called)
@@ -274,7 +274,7 @@ def _repeat(items: tuple[T, ...], start: int, end: int, times: int) -> tuple[T, 
 
 
 def _reverse_list(text: str) -> str | None:
-    """Reverse the items of a list without numbers; None if there is none, or if an item has further lines."""
+    """Reverse the items of an unnumbered list; None without such a list, or if an item has several lines."""
     lines = text.strip().splitlines()
     listed = [at for at, line in enumerate(lines) if re.match(r"[ \t]*[-*•][ \t]", line)]
     if len(listed) < 2 or listed[-1] - listed[0] >= len(listed):
@@ -330,7 +330,7 @@ TRICKS = (*PERSUASIONS, *PRESENTATIONS, "language", "wording")
 
 
 def is_plausible(kind: str, text: str, changed: str) -> bool:
-    """Check by rule what a model wrote: a corruption is a small change, and a trick keeps all numbers."""
+    """Check a model's text by rule: a corruption must be a small change, and a trick must keep all numbers."""
     if changed.strip() in ("", "NONE", text.strip()):
         return False
     if kind in CORRUPTIONS:

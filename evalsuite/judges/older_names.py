@@ -1,4 +1,4 @@
-"""Judges under their older names, which keep working; `rubric` says the same."""
+"""Older names of judges, which keep working; `rubric` makes the same judges."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Panels: debaters speak in turns; in the last turn, each gives a judgement, and the scores are averaged.
 
-The protocol is that of Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
+The protocol follows Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
 2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is ours.
 """
 
@@ -76,8 +76,8 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
     """Make a panel's debaters, each with a unique name.
 
     Args:
-        roles: names or roles in the order of speaking, or a number; a number beyond the predefined roles repeats
-            them. A name that is not predefined becomes the description of a role.
+        roles: names or roles in the order of speaking, or a number; a number beyond the predefined roles repeats these
+            roles. A name that is not predefined becomes the description of a role.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")
@@ -149,7 +149,7 @@ class Panel:
     form: Form
     debaters: tuple[DebaterRole, ...]  # In the order of speaking.
     strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
-    turns: int = 2  # The number of turns, the judgement included.
+    turns: int = 2  # The number of turns, including the judgement.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
     summarizer: str | None = None  # The model that writes summaries; None for the judge model.
     attempts: int = 3  # Maximum answers to request, until one can be read.
@@ -218,7 +218,7 @@ class Debate:
     model: Model  # The judge model.
     swapped: bool  # Whether the second answer is shown first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
-    spoken: list[Part] = field(default_factory=list)  # All simultaneous speeches so far, hidden ones included.
+    spoken: list[Part] = field(default_factory=list)  # All simultaneous speeches so far, including hidden speeches.
     ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
     problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
     # The secret ballots, as plain data, each with its turn.

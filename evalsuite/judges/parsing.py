@@ -79,7 +79,7 @@ class Value(Protocol[T_co]):
 
     @property
     def pattern(self) -> str:
-        """A regular expression that finds candidates for `read`."""
+        """The regular expression of the texts to pass to `read`."""
         ...
 
     def read(self, text: str) -> T_co | None:
@@ -87,7 +87,7 @@ class Value(Protocol[T_co]):
         ...
 
     def fits_reason(self, why: str) -> bool:
-        """Tell whether a value stays unambiguous with this reason after it."""
+        """Tell whether a value stays unambiguous if this reason follows it."""
         ...
 
 
@@ -245,7 +245,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_alone(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that consists of the bare value; in the last line, also a sentence or a box at its end."""
+        """Read a line that is only a value; in the last line, accept also a box or a sentence at the line's end."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -278,7 +278,7 @@ def keeps_value(match: re.Match[str], value: Value[Any]) -> bool:
 
 
 def _heads_remark(match: re.Match[str]) -> bool:
-    """Tell whether a value heads a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
+    """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
     return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
 
 

@@ -91,7 +91,7 @@ def _write_message(message: Message) -> str:
 
 
 def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
-    """List the parts of messages that are not text, such as pictures, each once."""
+    """List the parts of messages that are not text, such as pictures, without duplicates."""
     parts = () if isinstance(messages, str) else (part for message in messages for part in message.parts)
     media: list[Mapping[str, Any]] = []
     for part in parts:
@@ -112,7 +112,7 @@ def show_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]
 
 
 def as_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map section names to fields; the key of a field is the default name of the section."""
+    """Map section names to fields; a section is named after its field's key by default."""
     if isinstance(fields, str):
         fields = [fields]
     if isinstance(fields, Mapping):
@@ -160,7 +160,7 @@ def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 
 def _show_calls(transcript: Transcript) -> list[Part]:
-    """Show the tool calls in the conversation, or the events of solvers that store their calls there."""
+    """Show the tool calls in the conversation; if there are none, the events in which a solver stored its calls."""
     results = {
         message.tool_call_id: _write_message(message) for message in transcript.messages if message.role == "tool"
     }

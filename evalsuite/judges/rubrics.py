@@ -59,30 +59,30 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 ) -> Rubric | JudgeScorer:
     """Make a judge with your own criteria; it gives its reasons before its score.
 
-    Each judge is called once per sample; its reason becomes the score's note. A comparison takes a call per order.
+    Each judge is called once per sample; its reason becomes the score's note. A comparison takes one call per order.
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
-            perhaps with weights, form a checklist; its value is the weight that has the answer yes, by the sum of the
-            positive weights; a fault has a negative weight. A decision tree consists of nodes
-            `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree`
-            and `Each` are accepted, too; several `Likert` give a score each. None takes the checklist from the sample's
+            perhaps with weights, form a checklist; its value is the sum of the weights answered yes, divided by the sum
+            of the positive weights. Faults have negative weights. A decision tree consists of nodes `{"question": ...,
+            "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree` and `Each` are
+            accepted, too; each of several `Likert` gives one score. None takes the checklist from the sample's
             metadata, under `criteria`; with `compare`, a scale or expected scores, None asks for overall quality.
-        template: the whole prompt of a judge that was trained on it (Prometheus and its like), in place of criteria;
-            `{question}`, `{answer}` and `{reference}`, or the names in `fields`, stand for these parts of the case. The
-            answer is not marked off from the instructions.
-        read: reads the score from such a judge's answer: a pattern with one group, whose last match counts, or a
-            function that raises ValueError if it finds none. By default, the answer is read like one on a `scale`.
-        compare: the key in the sample's metadata of a rival answer; `target` is also the sample's target. The judge
+        template: the whole prompt of a judge that was trained on this prompt (such as Prometheus), in place of
+            criteria; `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
+            of the case. No mark separates the answer from the instructions.
+        read: reads the score from the answer to a template: a pattern with one group, whose last match counts, or a
+            function that raises ValueError if it finds no score. By default, the answer is read like one on a `scale`.
+        compare: the metadata key of a rival answer; `target` means the sample's target. The judge
             chooses the better answer, or scores both on a `scale`; the score `preference` is 1.0 if the answer under
-            test wins by most verdicts or mean scores, 0.0 if the rival does, and 0.5 otherwise. Of several rivals
-            (at most 8), the judge chooses the best answer once per order; the score is the share won.
+            test wins by most verdicts or mean scores, 0.0 if the rival does, and 0.5 otherwise. With several rivals (at
+            most 8), the judge chooses the best answer once per order; the score is the share won.
         levels: 3; or 5 for comparisons whose verdicts have degrees: 1.0 (much better), 0.75, 0.5, 0.25 and 0.0, which
             are averaged.
         swap: whether to show two answers in both orders; otherwise the answer under test comes first.
         name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
         scale: the lowest and the highest point of the scale; None for a question with the answers yes and no.
-        anchors: descriptions of points; without `scale`, the lowest and the highest of them define the scale.
+        anchors: descriptions of points; without `scale`, the lowest and the highest of these points define the scale.
         steps: the steps that the judge follows before it judges.
         examples: example judgements, each a mapping of names to texts.
         fields: the parts of the case that the judge sees: `input`, `answer`, `reasoning`, `target` (all
@@ -92,7 +92,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         samples: the number of judgements of each judge, at temperature 1 if there are several.
         aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`; or `expected`,
             the expected score by the probabilities of the score's token (G-Eval), on a scale of one digit. Without
-            log-probabilities, `samples` (20 by default) are drawn, and the fact `weights` says so.
+            log-probabilities, `samples` (20 by default) are drawn, and the fact `weights` records this method.
         quorum: the minimum number of readable judgements; None requires more than half.
         passes: the lowest value that passes. None requires the best value; on a scale such as 1 to 5, None means
             that cases neither pass nor fail.
@@ -278,11 +278,11 @@ class Rubric:
         return show_media(sample, transcript, self._fields(sample))
 
     def question(self, sample: Sample) -> str:
-        """Write what the judge is asked, without the form of its answer."""
+        """Write the judge's task without the form of its answer."""
         return self.instruction(self.criteria or criteria_of(sample)).partition("\nReply with one JSON object")[0]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether items are to be found in an empty answer, where the judge could only find none."""
+        """Tell whether the judge would have to find items in an empty answer, which contains none."""
         fields = self._fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -351,7 +351,7 @@ class Rubric:
     async def _ask_one_by_one(
         self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
     ) -> Vote:
-        """Ask about each item in a call of its own; first the judge lists the items, unless they are given."""
+        """Judge each item in a separate call; first the judge lists the items, unless they are given."""
         plain = replace(self, steps=(), examples=())  # Steps and examples may be about all items together.
         votes: list[Vote] = []
         if not criteria.given:
@@ -389,14 +389,14 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote]) -> list[float]:
-    """List the values of the judgements that have one; empty if at least half of those that were read have none."""
+    """List the values of the judgements with a value; empty if at least half of the readable ones have none."""
     readings = [vote.reading for vote in votes if vote.reading]
     values = [reading.value for reading in readings if reading.decided]
     return values if has_result(len(values), len(readings)) else []
 
 
 def _find_majority(values: Sequence[float]) -> float:
-    """Return the most frequent value; if several are equally frequent, the lowest of them."""
+    """Return the most frequent value; if several are equally frequent, return the lowest."""
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
 

@@ -1,4 +1,4 @@
-"""Judges that compare answers, give several scores, sample, weigh or debate; `rubric` and `panel` make them."""
+"""Judges that compare answers, give several scores, sample, weigh or debate; `rubric` and `panel` make these judges."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # A verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # The fact with the verdict and the calls of the judge that was asked before a panel.
+ALONE = "alone"  # The fact with the verdict and the calls of the single judge before a panel.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
-"""The score of the first answer, which is the answer under test, for each verdict."""
+"""The score of the answer under test, which is the first answer, for each verdict."""
 
 
 def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments
@@ -132,21 +132,21 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     """Let debaters discuss the answer; in the last turn each gives reasons and scores, which are averaged (ChatEval).
 
     The number of calls is orders x (debaters x turns + summaries). There are 2 orders if answers are compared,
-    otherwise 1, and one summary per turn but the last with `simultaneous_summarizer`, otherwise none.
+    otherwise 1. Only `simultaneous_summarizer` adds summaries, one after each turn except the last.
 
     Args:
         roles: the number of predefined roles, or a list in the order of speaking: names of predefined roles, your
             own names, or `DebaterRole` objects with your own prompts or models.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: turns of speaking, the last of which is the judgement.
-        criteria: a question that is scored from 1 to 10, or a `Likert`; or several names or `Likert`, with a score
-            each; by default overall `quality`. Two answers are compared on one question.
+        criteria: a question that is scored from 1 to 10, or a `Likert`; or several names or `Likert`, each with one
+            score; by default overall `quality`. Two answers are compared on one question.
         compare: see `rubric`; the answer with the higher mean score wins. If empty, the answer is scored alone.
         name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
         swap: whether to judge both orders.
-        on_demand: whether one judge compares both orders first, with 2 calls, and the panel debates only if these two
-            verdicts differ. The fact `alone` has the judge's own verdict and calls; the report says whether the debate
-            earned its cost, where a sample's metadata have people's choice under `human`.
+        on_demand: whether one judge first compares both orders, in 2 calls, and the panel debates only if the two
+            verdicts differ. The fact `alone` has the judge's own verdict and calls. If the samples' metadata have the
+            human choice under `human`, the report says whether the debate was worth its cost.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None for the judge model.
         attempts: maximum answers to request, until one can be read.
@@ -268,7 +268,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class OnDemand:
-    """Asks one judge in both orders, and lets a panel debate only where its two verdicts differ."""
+    """Asks one judge in both orders, and lets a panel debate only if the judge's two verdicts differ."""
 
     alone: Sampled
     panel: Judge
@@ -288,7 +288,7 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Lets one judge choose the best of several answers, with one call per order; each answer has each place once."""
+    """Lets one judge choose the best of several answers, one call per order; each answer takes each position once."""
 
     aspect: Likert
     attempts: int
@@ -312,7 +312,7 @@ class BestOf:
         return (SYSTEM_PROMPT, BestForm(self.aspect, 3).request())
 
     async def _ask(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Return each answer's share of the win, in the case's order; the answer at place `first` is shown first."""
+        """Return each answer's share of the win, in the case's order; the answer at index `first` is shown first."""
         answers, count = subject.answers, len(subject.answers)
         form = BestForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).shown()
@@ -340,13 +340,13 @@ class JudgeScorer:
     """A judge that compares answers, gives several scores or debates; see `rubric` and `panel`.
 
     Attributes:
-        judge: the way of judging.
+        judge: the judge that scores each answer: its prompts, its scale and its parser.
         rivals: the answers to compare with: keys in the sample's metadata, or `target`; empty to score the answer
             alone.
         background: the key in the metadata with information that a good answer may use.
-        hide: names that are withheld wherever an answer mentions them.
-        prefix: text before each score's name, and the key around its facts, if a case has two judges.
-        model: the judge model; empty for the run's.
+        hide: names that are replaced by a placeholder in all answers.
+        prefix: text before each score's name, also the key of the judge's facts; needed if a case has two judges.
+        model: the judge model; empty for the run's judge.
     """
 
     judge: Judge
@@ -432,7 +432,7 @@ class JudgeScorer:
 
 
 def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
-    """Return the authors of both answers and people's verdict, as far as the sample contains these."""
+    """Return the authors of both answers and people's verdict, if the sample contains them."""
     systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:

@@ -57,7 +57,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Set how -n distributes cases, and make --plan run none; run a session per model if several are named."""
+    """Set how -n distributes cases, and let --plan run no cases; for several models, run a session per model."""
     only_plan(config)
     prefer_worksteal(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print which given options are settings now, and start the live line."""
+    """Print which options of the command are now settings of the project, and start the live line."""
     listener = session.config.stash.get(LISTENER, None)
     if listener is not None:
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
@@ -90,7 +90,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Name the model under test, and say what a replay repeats."""
+    """Name the model under test, and warn of what a replay repeats."""
     return make_header(config)
 
 
@@ -108,7 +108,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the folders of runs, which may come from anybody and hold data alone."""
+    """Ignore the folders of runs, because they contain only data and may come from anybody."""
     return is_run(collection_path) or None
 
 
@@ -116,7 +116,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_make_collect_report(
     collector: pytest.Collector,  # noqa: ARG001 - the hook's signature
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Show a wrong declaration as one message."""
+    """Show an invalid declaration as one message instead of a traceback."""
     report = yield
     if report.failed:
         shorten_report(report)
@@ -148,20 +148,20 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose this machine's shard and the run's order, after -k and -m.
 
-    Its own name begins with `pytest_`, because pytest looks at no other function.
+    The function's name begins with `pytest_`, because pytest ignores all other names.
     """
     choose_items(config, items)
     check_cases(session, items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note cases that a resumed run leaves out this time but that still belong to its suite."""
+    """Note cases that this session of a resumed run leaves out, because they still belong to the suite."""
     note_deselected(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have one worker send the controlling process its cases."""
+    """Let one worker send the list of cases to the controlling process."""
     send_plan(session)
 
 
@@ -193,7 +193,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Let pytest show where a signal arrived, also if that is between two lines."""
+    """Let pytest show where a signal arrived, even if the signal arrived between two lines."""
     leave_out_unknown_lines(excinfo)
 
 
@@ -204,7 +204,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the verdict and where the report is, or the plan."""
+    """Show the verdict and the report's path; with --plan, show the plan."""
     show_summary(terminalreporter)
 
 

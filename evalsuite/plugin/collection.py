@@ -30,11 +30,11 @@ RENAMING = (
     "pytest_pycollect_makeitem",
     "pytest_collection_modifyitems",
 )
-"""Hooks by which a suite can give items further names before `-k` looks at them."""
+"""Hooks by which a suite can give items further names before `-k` selects items."""
 
 
 def mark_function(function: object) -> None:
-    """Mark a benchmark's function for pytest; any other object passes."""
+    """Mark a benchmark's function for pytest; leave any other object unchanged."""
     plain = getattr(function, "__func__", function)
     declaration = plain.__dict__.get(DECLARATION) if isinstance(plain, FunctionType) else None
     marks = getattr(plain, "pytestmark", ())
@@ -44,9 +44,9 @@ def mark_function(function: object) -> None:
 
 
 def make_items(metafunc: pytest.Metafunc) -> None:
-    """Give a benchmark's function its cases on this machine.
+    """Make the cases of a benchmark's function on this machine.
 
-    If no model can be asked and the command does not ask for cases, one skipped item stands for them.
+    If no model can be called and the command does not ask for cases, one skipped item represents all cases.
     """
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
@@ -69,7 +69,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(reason)
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
-        # A resumed run notes the cases that it leaves out.
+        # Make all cases of a resumed run, because it also notes the cases that it leaves out.
         may_match = _any_case if settings.resume else _find_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.deal, may_match)
     except EvalsuiteError as error:
@@ -91,7 +91,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 
 def count_collected(config: pytest.Config, made: object) -> None:
-    """Count the cases that pytest made of a function, and those that -k left out before they were made."""
+    """Count the cases that pytest made from a function, and the cases that -k left out before."""
     cases = cases_of(made) if isinstance(made, list) else []
     if not cases:
         return
@@ -103,7 +103,7 @@ def count_collected(config: pytest.Config, made: object) -> None:
 
 
 def _find_why_unaskable(config: pytest.Config) -> str:
-    """Return why the model cannot be asked; empty if it can, or if nothing will be asked."""
+    """Return why the model cannot be called; empty if it can be, or if the session makes no call."""
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
@@ -119,8 +119,8 @@ def _any_case(_id: str) -> bool:
 def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    Every case may match without `-k`, and if the names of an item are not known before it is made: if the test is
-    parametrized further, or if the suite's own hooks may add names.
+    Without `-k`, every case may match. Every case may also match if an item's names are unknown before the item is
+    made: if the test is parametrized further, or if the suite's hooks may add names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
@@ -143,8 +143,8 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
 
 
 def shorten_report(report: pytest.CollectReport) -> None:
-    """Replace the traceback of a test file whose import raised one of evalsuite's errors by place and message."""
-    # pytest leaves the call on the report for its own hooks, such as `pytest_exception_interact`.
+    """Replace the traceback by position and message if a test file's import raised one of evalsuite's errors."""
+    # pytest attaches the call to the report for hooks such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None)
     if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
         return
@@ -154,7 +154,7 @@ def shorten_report(report: pytest.CollectReport) -> None:
 
 
 def pass_parameters(items: Sequence[pytest.Item]) -> None:
-    """Pass values of `pytest.mark.parametrize` beside `@benchmark` on to the cases' samples."""
+    """Add the values of a `pytest.mark.parametrize` beside `@benchmark` to the cases' samples."""
     for item in items:
         case = case_of(item)
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
@@ -192,7 +192,7 @@ def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 def _refuse(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
-    """End the run if there is a problem; nothing is asked."""
+    """End the run before any model call if there is a problem."""
     if not problem:
         return
     if LISTENER in session.config.stash:
@@ -206,7 +206,7 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # Cases of other shards were not made, but for one per function that has no case here.
+        # No cases of other shards exist, except one for each function without a case in this shard.
         others = [
             item
             for item, case in zip(items, map(case_of, items), strict=True)
@@ -222,7 +222,7 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def read_selection(config: pytest.Config) -> dict[str, Any]:
-    """Return which tests the command line asks for."""
+    """Return the command line's selection of tests."""
     by_path = config.args_source is pytest.Config.ArgsSource.ARGS
     return {
         "args": list(config.args) if by_path else [],

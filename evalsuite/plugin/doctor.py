@@ -61,7 +61,7 @@ def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> in
 
 
 def _needs_none(config: pytest.Config) -> bool:
-    """Check whether the suite has cases and none of them runs programs that a model writes."""
+    """Tell whether the suite has cases but no case that runs programs written by a model."""
     from evalsuite.plugin.items import cases_of
     from evalsuite.plugin.pytest_internals import collect_items
 

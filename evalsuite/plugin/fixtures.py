@@ -30,10 +30,10 @@ class RunningCase(NamedTuple):
     findings: CaseFindings
 
 
-# Neither this fixture nor those below take `request`: pytest makes it anew three times for a test that has one of them.
+# This fixture, `sample`, `transcript` and `scores` avoid `request`, because pytest creates it three times per test.
 @pytest.fixture
 def evalsuite_case() -> RunningCase:
-    """The case of this item, solved and scored: every benchmark's test uses it."""
+    """The item's case, solved and scored; every benchmark's test uses this fixture."""
     item = running_items[-1]
     case = case_of(item)
     if case is None:
@@ -46,7 +46,7 @@ def evalsuite_case() -> RunningCase:
         if isinstance(solved.error, Detached):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score(case, solved)
-        # junit and other tools show them.
+        # junit and other tools show these properties.
         item.user_properties.extend(findings.scores.items())
     return RunningCase(case, findings)
 
@@ -59,13 +59,13 @@ def sample(evalsuite_case: RunningCase) -> Sample:
 
 @pytest.fixture
 def transcript(evalsuite_case: RunningCase) -> Transcript:
-    """Everything that was said and run for this case, and the final answer."""
+    """The messages and program runs of this case, and the final answer."""
     return evalsuite_case.findings.transcript_of(evalsuite_case.case)
 
 
 @pytest.fixture
 def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
-    """Metric name to value, each a finite number."""
+    """The scores of this case: a mapping of metric names to finite numbers."""
     return evalsuite_case.findings.scores_of(evalsuite_case.case)
 
 
@@ -87,11 +87,11 @@ def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
 
 @pytest.fixture
 def endpoint(model: BlockingModel) -> Endpoint:
-    """An address on loopback where the model under test is served to programs of any language."""
+    """A loopback address that serves the model under test to programs in any language."""
     return model.endpoint()
 
 
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
-    """The judge, if the run has one; else an error that says how to name one."""
+    """The run's judge; without a judge, an error explains how to name one."""
     yield from _lend(request, judge=True)

@@ -1,8 +1,8 @@
 """The hooks that a conftest.py, or any pytest plugin, may implement to watch a run and to add to its report.
 
-All of them are called in the controlling process, so the conftest.py of the root directory is their place: with
--n, that process does not see those of other folders. An exception in an implementation is reported at the end
-of the session; the run, its report and its exit status do not change.
+The controlling process calls all of these hooks. Implement them in the conftest.py of the root directory, because with
+-n that process does not load conftests of other folders. An exception in an implementation is reported at the end of
+the session; the run, its report and its exit status do not change.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:
     """Called when a case has ended and its record is on disk.
 
     Args:
-        record: all of it, the transcript included.
-        config: the session's.
+        record: the whole record, including the transcript.
+        config: the session's configuration.
     """
 
 
@@ -35,9 +35,9 @@ def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -
     """Called while the run's report is being written.
 
     Args:
-        run: its records, as tallies by benchmark; `run.read(case)` reads one whole record.
-        verdict: what the gates and the baseline come to.
-        config: the session's.
+        run: the run, with its records as tallies by benchmark; `run.read(case)` reads one whole record.
+        verdict: the decision of the gates and of the comparison with the baseline.
+        config: the session's configuration.
 
     Returns:
         Sections to add to report.md and to the tables of summary.json, or None.
@@ -49,8 +49,8 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
 
     Args:
         verdict: the exit status, the reasons and each gate's decision.
-        folder: the run's, with report.md, summary.json and records.jsonl.
-        config: the session's.
+        folder: the run's folder, with report.md, summary.json and records.jsonl.
+        config: the session's configuration.
     """
 
 
@@ -58,7 +58,7 @@ class HookWatchers:
     """Calls the hooks above; an exception in an implementation is reported and has no other effect.
 
     Args:
-        config: the session's.
+        config: the session's configuration.
     """
 
     def __init__(self, config: pytest.Config) -> None:

@@ -20,11 +20,11 @@ FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
 FAILURES: pytest.StashKey[int] = pytest.StashKey()  # How many reports of an item count as failures of the session.
 LEFT_OUT = "no_model"  # The id of the skipped item that represents a benchmark whose model cannot be called.
 running_items: list[pytest.Item] = []
-"""The last is the item that runs now; a test may run a session of its own within this process."""
+"""The running items, innermost last: a test may run another session of pytest within this process."""
 
 
 def case_of(item: pytest.Item) -> Case | None:
-    """Return an item's case, if the item is one."""
+    """Return an item's case; None if the item is not a case."""
     parameters = getattr(item, "callspec", None)
     return parameters.params.get(FIXTURE) if parameters else None
 
@@ -48,6 +48,6 @@ def findings_of(item: pytest.Item) -> CaseFindings:
 
 
 def solvable_case(item: pytest.Item) -> Case | None:
-    """Return an item's case, if the item is one and its benchmark has a solver."""
+    """Return an item's case; None if the item is not a case or its benchmark has no solver."""
     case = case_of(item)
     return case if case is not None and case.bound.solver is not None else None

@@ -1,4 +1,4 @@
-"""The controlling process: it receives workers' requests and everybody's reports, and makes the run for them."""
+"""The controlling process: it receives the workers' requests and all reports, and makes the run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
 
 INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases.
-PLAN = "plan "  # Begins a worker's message that holds the plan; all others are JSON objects.
+PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
 
@@ -40,11 +40,11 @@ class Listener:
     """The plugin that receives reports. Every session has one; it opens the run when the first case needs it.
 
     Attributes:
-        planned: how many cases there are, as far as is known.
+        planned: the number of cases known so far.
         broken: why a report cannot be written; empty if nothing went wrong.
         ending: why evalsuite ended the session before its last test; empty if it did not.
         status: the exit status that the verdict gave.
-        handlers: handlers of signals, to be restored.
+        handlers: the earlier signal handlers, to be restored.
         live: the benchmarks that this process has collected, by the node id of the test function.
     """
 
@@ -59,9 +59,9 @@ class Listener:
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
-        # Items that are not cases and have finished.
+        # Finished items that are not cases.
         self._passed_over: set[str] = set()
-        # Failed reports, and those of them that do not fail the session, by case.
+        # Numbers of failed reports, and of failed reports that do not fail the session, by case.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
         self._opening = threading.Lock()
@@ -70,7 +70,7 @@ class Listener:
 
     @property
     def run(self) -> OpenRun:
-        """The run with its folder, journal and gateway; made once, whichever thread asks first."""
+        """The run with its folder, journal and gateway; made once, by the thread that first needs the run."""
         with self._opening:
             if self._failure is not None:
                 raise self._failure
@@ -84,7 +84,7 @@ class Listener:
             return self._run
 
     def open(self) -> OpenRun:
-        """Return the run to the main thread, before the first case runs, or end the session."""
+        """Return the run in the main thread before the first case runs; end the session if the run cannot be made."""
         try:
             return self.run
         except RunError as error:
@@ -110,7 +110,7 @@ class Listener:
         )
 
     def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
-        """Find gated benchmarks of the ini file that a part of the project declares which this session left out."""
+        """Find benchmarks that gates of the ini file name and that test files outside of this session declare."""
         absent = self._list_gated() - {planned.benchmark for planned in plan}
         return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
 
@@ -123,13 +123,13 @@ class Listener:
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def misses_gated_cases(self) -> bool:
-        """Tell whether no case ran although this session has a model and is the one to decide a gate."""
+        """Tell whether no case ran although this session has a model and is responsible for a gate."""
         if self.begun or self.settings.partial or not self.settings.model or not (gated := self._list_gated()):
             return False
         return find_declared(gated, self._config, self.spec.reports) != gated
 
     def _list_order(self) -> list[str]:
-        """Return the order in which results count if the run may end early; fixed before anything is asked."""
+        """Return the order in which results count if the run may end early; it is fixed before the first call."""
         if not self.settings.may_end_early:
             return []
         from evalsuite.decisions.early_stops import dealt
@@ -144,9 +144,9 @@ class Listener:
         return self._config.stash[PROCESS].plan(self._session.items) if self._session is not None else []
 
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
-        """Return how many cases of each benchmark were collected, and how many of them were left in.
+        """Return how many cases of each benchmark were collected and selected.
 
-        In a shard, pytest makes a case of another shard where a function has none of its own.
+        In a shard, pytest makes one case of another shard for a function without cases in this shard.
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
@@ -162,7 +162,7 @@ class Listener:
 
     @property
     def has_cases(self) -> bool:
-        """Whether this session has any case, as far as is known yet."""
+        """Whether this session is known to have cases."""
         return bool(self.planned or self._sent_plan is not None)
 
     @property
@@ -171,7 +171,7 @@ class Listener:
 
     @property
     def covered(self) -> int:
-        """Number of failed reports that do not fail the session: a gate decides, or the case is in quarantine."""
+        """Number of failed reports that do not fail the session, because a gate or the quarantine covers the case."""
         return sum(covered for _, covered in self._failures.values())
 
     def connect(self, node: Any) -> None:
@@ -180,19 +180,19 @@ class Listener:
 
         quarantine = self.spec.quarantine
         data = {
-            # A worker may be on another host: keys and logins stay here.
+            # A worker may be on another host, so do not send keys and logins.
             "settings": json.dumps(public_settings(self.settings).plain()),
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
             "unaskable": self.why_unaskable(),
-            # One worker's plan is enough; if that worker dies first, its replacement is asked.
+            # One worker's plan is enough; if that worker dies first, its replacement sends the plan.
             "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
         }
         self._channels.append(connect_worker(node, data, self._receive))
 
     def why_unaskable(self) -> str:
-        """Return why the model cannot be asked, for workers; empty if it can."""
+        """Return, for workers, why the model cannot be called; empty if it can be."""
         from evalsuite.engine.checks import check_before_cases
 
         try:
@@ -202,7 +202,7 @@ class Listener:
         return ""
 
     def import_client(self) -> None:
-        """Import the client while the workers start, if a model is named, so that some case will probably ask."""
+        """Import a named model's client while the workers start, because some case will probably call the model."""
         if self.settings.model and not self.settings.replay:
             from evalsuite.models.choice import import_client
 
@@ -242,7 +242,7 @@ class Listener:
             try:
                 self._keep(self.open(), report)
             except (EvalsuiteError, OSError) as error:
-                # Cases whose records cannot be kept would be paid for in vain.
+                # End the session, because further cases would be paid for without a record.
                 self.broken = f"the records cannot be kept: {in_words(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
         elif report.when == "teardown" and self.settings.may_end_early:
@@ -268,7 +268,7 @@ class Listener:
             benchmark, failures = run.keep_crash(case, str(report.longrepr)), 1
         else:
             return
-        # If a case ran several times, the last time counts.
+        # If a case ran several times, the last result counts.
         self._failures[case] = failures, failures if run.is_covered(case, benchmark) else 0
 
     @pytest.hookimpl(optionalhook=True)
@@ -309,7 +309,7 @@ class Listener:
 
 
 def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
-    """Find which benchmarks are declared in test files outside of the paths that this session was asked to collect."""
+    """Find the benchmarks that test files outside of this session's paths declare."""
     collected = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     found: set[str] = set()
@@ -332,12 +332,12 @@ def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) ->
 
 
 def _is_narrowed(config: pytest.Config) -> bool:
-    """Tell whether the command line picks cases: by -k, -m, --lf, a file or an id."""
+    """Tell whether the command line selects only some cases: by -k, -m, --lf, a file or an id."""
     return _picks_cases(config) or any(arg.endswith(".py") for arg in config.args)
 
 
 def _picks_cases(config: pytest.Config) -> bool:
-    """Tell whether the command line picks among the cases of a file."""
+    """Tell whether the command line selects only some cases of a file."""
     option = config.option
     picked = option.keyword or option.markexpr or option.deselect or getattr(option, "lf", False)
     return bool(picked) or any("::" in arg for arg in config.args)

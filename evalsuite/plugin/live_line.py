@@ -25,19 +25,19 @@ FIRST, EVERY = 8.0, 30.0  # Seconds before the first line and between lines, if 
 USUAL_WIDTH = 80  # Columns of a terminal that does not report its width.
 LONGEST = 1000  # Maximum characters of a line, if the output is not a terminal.
 COLLECTING = "evalsuite: the cases are being collected"
-ENOUGH = 5  # number of finished cases from which the time left is estimated; before, answers are counted
+ENOUGH = 5  # minimum finished cases to estimate the time left; with fewer, answers are counted instead
 
 # Control sequences of ECMA-48 and of the VT100, which every current terminal supports.
 ERASE_BELOW = "\x1b[J"
-MAKE_ROOM = "\x1bD\x1b[1A"  # a line below exists, even on the last row
+MAKE_ROOM = "\x1bD\x1b[1A"  # adds a line below the cursor, even on the last row
 BELOW, BACK = "\x1b7\x1b[1B\r\x1b[2K", "\x1b8"
 
 
 class StatusFile:
-    """Wraps the terminal's file, so that pytest's output first erases the line below it.
+    """Wraps the terminal's file, so that pytest's output first erases the live line below.
 
-    While a test runs, pytest captures the terminal's file, and a painted line would count as the test's output. So
-    the line is written to a duplicate of the descriptor, made before.
+    While a test runs, pytest captures the terminal's file, and the live line would count as the test's output.
+    Therefore the line is written to a duplicate of the file descriptor, made before the tests.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -88,7 +88,7 @@ class StatusFile:
 
 
 class LiveLine:
-    """Shows the line while cases run."""
+    """Shows the live line while cases run."""
 
     def __init__(self, listener: Listener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal
@@ -108,7 +108,7 @@ class LiveLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Say, without a terminal, that a large suite is being collected, because pytest does not."""
+        """Print, without a terminal, that a large suite is being collected, because pytest prints nothing."""
         if not self._terminal.isatty:
             self._open()
 
@@ -204,7 +204,7 @@ class LiveLine:
 
     def _compute_speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        # If lines are further apart than the span, the line before is needed.
+        # Keep two entries even if they are further apart than the span.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]
@@ -216,16 +216,16 @@ def _format_rate(rate: float) -> str:
 
 
 def estimate_left(seconds: float, done: int, answers: int, total: int) -> float | None:
-    """Estimate the seconds left from the share done; None if that is unknown.
+    """Estimate the seconds left from the finished share; None if the share is unknown.
 
-    Until some cases are done, answers are counted instead, because many arrive before the first case ends.
+    Until `ENOUGH` cases are done, answers are counted instead, because many answers arrive before the first case ends.
     """
     progress = done if done >= ENOUGH else min(max(done, answers), total)
     return seconds / progress * (total - progress) if 0 < progress < total else None
 
 
 def fit(parts: Sequence[tuple[int, str]], width: int) -> str:
-    """Join the parts in one line, and drop those of the greatest rank until it fits."""
+    """Join the parts in one line; drop the parts of the greatest rank until the line fits."""
     kept = list(parts)
     while len(kept) > 1 and len(_join_parts(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))
@@ -237,12 +237,12 @@ def _join_parts(parts: Sequence[tuple[int, str]]) -> str:
 
 
 def show_progress(config: pytest.Config, listener: Listener) -> None:
-    """Show progress in the controlling process, unless pytest is to be quiet.
+    """Show progress in the controlling process, unless the user asked pytest to be quiet.
 
     If tests write to the terminal themselves (`-s`), no line is shown.
     """
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    # A line that is drawn anew would break the debugger's prompt.
+    # The live line would overwrite the debugger's prompt.
     if terminal is None or terminal.verbosity < -1 or config.option.usepdb:
         return
     if not (config.option.capture == "no" and terminal.isatty):

@@ -1,4 +1,4 @@
-"""Faults that `evalsuite gate attack` puts into a replayed session, to see whether the suite's gates notice them."""
+"""Faults that `evalsuite gate attack` injects into a replayed session, to test whether the gates notice them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Fault(NamedTuple):
     """The fault of a session."""
 
     mutant: str  # A name in `MUTANTS`.
-    best: dict[str, float]  # The best score of each metric in the attacked run; others count as wrong.
+    best: dict[str, float]  # The best score of each metric in the attacked run; any other score counts as wrong.
     file: str = ""  # The path of the test file that counts as empty.
     killed: str = ""  # The node id during which a worker dies.
 
@@ -36,7 +36,7 @@ class Mutant(NamedTuple):
 
     summary: str
     options: tuple[str, ...] = ()  # Further options of the session.
-    # Changes the scores of a scorer, given the best ones; None if the fault is of another kind.
+    # Changes a scorer's scores, given the best scores; None if the fault does not change scores.
     change: Callable[[Scores, Mapping[str, float]], Scores] | None = None
 
 
@@ -99,7 +99,7 @@ def read_fault() -> Fault | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Change what scorers give."""
+    """Change the scores that scorers return."""
     fault = read_fault()
     if fault is None or (change := MUTANTS[fault.mutant].change) is None:
         config.addinivalue_line("markers", "slow: cases that a mutant leaves out")
@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(case_record)["score_by_rule"] = partial(mutate, scoring.score_by_rule)
     vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
     if fault.mutant == "flattered":
-        # A scorer in place of another has another version.
+        # A changed scorer also has another version.
         vars(scoring)["_write_version"] = lambda *_: "a mutant"
 
 

@@ -1,4 +1,4 @@
-"""pytest's options and ini keys, made from the table of settings, and read back from it."""
+"""pytest's options and ini keys, made from the table of settings, and the settings that the user gave."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its configuration; it reads only one of them."""
 
-# The types of values by the names that pytest's ini files have for them.
 FORMER = {
     "margin": "'quality no worse than baseline by 0.5'",
     "max_regression": "'* no worse than baseline by 0.02', a share of each metric's range",
     "on_undecided": "'* no worse than baseline', which too few cases leave without data (12)",
 }
 """Removed settings, each with the gate that replaces it."""
+# pytest's names of the types of ini values.
 INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int: "int", float: "float", bool: "bool"}
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare every setting as an ini key and, unless a project gives it once, as an option.
+    """Declare every setting as an ini key and, unless it is meant for whole projects, as an option.
 
-    pytest's own `-o evalsuite_min_paired=0.5` gives such a setting for one run. Options that these settings had in
-    earlier versions still work.
+    For one run, `-o evalsuite_min_paired=0.5` overrides a project's setting. The former options of such settings still
+    work.
     """
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
     for name in FORMER:
@@ -50,7 +50,7 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=dest, default=None, help=shown, **taken)
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
-            # In an ini file several values are a list, in the plural unless another option has that name.
+            # In an ini file, the key of a list is the plural, unless another option has the plural as its name.
             free = all(other.ini != f"{option.ini}s" for other in OPTIONS)
             name, aliases = (f"{option.ini}s", [option.ini]) if free else (option.ini, [])
             parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
@@ -59,7 +59,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def name_former_options(config: pytest.Config) -> list[str]:
-    """Return a line for each option of this command that has become a setting of the project."""
+    """Return a line for each option of this command that has become a project setting."""
     return [
         f"evalsuite: {option.flag} is {option.now} now"
         if option.now
@@ -71,7 +71,7 @@ def name_former_options(config: pytest.Config) -> list[str]:
 
 
 def list_models(args: Sequence[str]) -> list[str]:
-    """List the different models that a command line names; a model of the ini file is replaced by these."""
+    """List the different models that a command line names; these replace a model of the ini file."""
     named = [
         arg.removeprefix("--model=")
         for before, arg in pairwise(("", *args))
@@ -114,7 +114,7 @@ def settings_of(config: pytest.Config) -> Settings:
 
 
 def _read_ini(config: pytest.Config, name: str) -> Any:
-    """Read a key of the ini file or of `-o`; pytest's error names the key for TOML alone."""
+    """Read a key of the ini file or of `-o`; add the key to pytest's error, which names the key only for TOML."""
     import pytest
 
     try:
@@ -124,7 +124,7 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
 
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:
-    """Refuse a misspelt ini key, since pytest only warns of it, and a gate in it would not be decided."""
+    """Refuse a misspelt ini key, because pytest only warns of it, and a misspelt gate would never be decided."""
     known = {name for option in OPTIONS for name in (option.ini, *([f"{option.ini}s"] if option.repeat else ()))}
     unknown = sorted(key for key in keys if key.startswith("evalsuite_") and key not in known)
     if unknown:
@@ -133,7 +133,7 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:
-    """Refuse settings in a file or a section that pytest does not read, as their gates would not be decided."""
+    """Refuse settings in a file or a section that pytest does not read, because their gates would not be decided."""
     if config.option.inifilename:
         # The user chose the file.
         return
@@ -152,10 +152,10 @@ def refuse_unread_settings(config: pytest.Config) -> None:
 
 
 def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
-    """Refuse to collect from a run's folder, even if it is named, because it may come from anybody.
+    """Refuse to collect from a run's folder, even if the command names it, because it may come from anybody.
 
     Args:
-        taken: paths that a replayed or resumed run names, which must not have come with it.
+        taken: paths that a replayed or resumed run names; they must belong to this suite.
     """
     root, here = config.rootpath, config.invocation_params.dir
     for arg in config.args:
@@ -168,5 +168,5 @@ def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
 
 
 def gates_on_command_line(config: pytest.Config) -> list[str]:
-    """Return the gates of this command, which are meant for the cases of this session."""
+    """Return the gates of the command line, which apply to the cases of this session."""
     return [*(config.getoption("evalsuite_gate") or ()), *(config.getoption("evalsuite_only_gate") or ())]

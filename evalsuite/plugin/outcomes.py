@@ -1,6 +1,6 @@
 """Follows an item to its record: exceptions of its phases, and the reports that pytest shows.
 
-A case that misses its threshold explains itself: its block replaces the traceback.
+For a case that misses its threshold, a block with question, answer and scores replaces the traceback.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXCUSES = {
     "epochs": "below threshold; the sample's other epochs decide with it",
     "quarantine": "below threshold; in quarantine, and decides nothing",
 }
-"""Descriptions of why a case below its threshold does not fail the session by itself."""
+"""Reasons why a case below its threshold does not fail the session by itself."""
 
 NO_KEYWORDS: dict[str, Literal[1]] = {}
 SECTION = "evalsuite"  # the section of a failure that holds the case's block
@@ -47,7 +47,7 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except pytest.exit.Exception:
-        # Whoever quits the debugger has seen the case fail; no further report of it would carry its record.
+        # The user has quit the debugger after the case failed; pytest makes no further report to carry the record.
         _send_record(item)
         raise
     finally:
@@ -55,7 +55,7 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _send_record(item: pytest.Item) -> None:
-    """Keep the record of a case that failed before the session was left."""
+    """Send the record of a case that failed before the user quit the session."""
     listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
     findings = item.stash.get(FINDINGS, None)
     case = case_of(item)
@@ -89,7 +89,7 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
 
 
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Move the queue of cases on."""
+    """Advance the queue of cases to the item."""
     if item.config.option.setupplan:
         # The fixtures are listed, not run.
         return
@@ -152,7 +152,7 @@ def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
 
 
 class ReportTrimmer:
-    """Removes parts of reports that pytest no longer shows, because pytest keeps every report until the end."""
+    """Removes parts of reports that pytest will not show again, because pytest keeps every report until the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -161,7 +161,7 @@ class ReportTrimmer:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
         result = yield
-        # A worker has sent it.
+        # A worker has already sent the record.
         report.__dict__.pop(RECORD, None)
         if not report.passed or report.sections:
             return result
@@ -177,7 +177,7 @@ class ReportTrimmer:
 
 
 def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:
-    """Show a missed threshold as expected, if it is decided elsewhere.
+    """Show a missed threshold as an expected failure if a gate or the quarantine decides about it.
 
     Args:
         excuse: a key of `EXCUSES`, or None.
@@ -191,7 +191,7 @@ def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | Non
 
 
 def is_looking_closer(config: pytest.Config) -> bool:
-    """Tell whether failures are looked at one by one (`-x`, `--pdb`): a missed threshold then fails, gated or not."""
+    """Tell whether the user inspects single failures (`-x`, `--pdb`); then even a gated threshold fails its case."""
     option = config.option
     return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
@@ -199,18 +199,18 @@ def is_looking_closer(config: pytest.Config) -> bool:
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
     process = item.config.stash[PROCESS]
     kept = findings_of(item).keep(case, item.nodeid, process.settings, process.model_name or "")
-    # A plain tuple, because execnet serialises no other.
+    # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, item.stash.get(FAILURES, 0)))
-    # Transcripts are large, and pytest keeps its items until the end. An item that is rerun starts afresh.
+    # Delete the findings, because transcripts are large and pytest keeps all items until the end.
     item.stash[FAILURES] = 0
     del item.stash[FINDINGS]
 
 
 def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
-    """Add the block to the report of a case that failed, in place of the traceback unless `--tb` asks for one.
+    """Add the block to the report of a failed case; it replaces the traceback unless `--tb` asks for one.
 
     An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
-    so that junit, pytest-html and workers carry it as they do a traceback.
+    so that junit, pytest-html and workers handle it like a traceback.
     """
     from evalsuite.plugin.pytest_internals import is_traceback, show_failure
 
@@ -219,9 +219,9 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     if is_traceback(report.longrepr) and not _replaces_traceback(item.config, call):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return
-    # The names of our own exceptions and their modules are left out.
+    # Leave out the class names of evalsuite's own exceptions.
     is_ours = isinstance(raised.value, EvalsuiteError)
-    # A missing fixture's failure lists those that exist; the exception does not.
+    # For a missing fixture, the failure lists the existing fixtures; the exception does not.
     said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
     message = for_terminal(said)
     file, line, _ = report.location
@@ -243,7 +243,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 
 @contextmanager
 def _without_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Keep pytest from formatting a traceback that `explain` replaces: that takes longer than the case itself."""
+    """Keep pytest from formatting a traceback that `explain` replaces, because that takes longer than the case."""
     if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
         yield
         return

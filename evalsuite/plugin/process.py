@@ -35,7 +35,7 @@ class SessionQueue:
         self._queue = CaseQueue([solvable_case(item) for item in items])
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
-        """Move to an item; one that is not the session's changes nothing."""
+        """Move to an item; ignore an item of another session."""
         if item in self._positions:
             self._queue.move_to(self._positions[item])
 
@@ -47,7 +47,8 @@ class SessionQueue:
 def _freeze_heap() -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
 
-    The collector would traverse it again and again: with eight workers, an eighth of a run of quick cases.
+    The collector would traverse these objects repeatedly; with eight workers, this took an eighth of a run of quick
+    cases.
     """
     gc.freeze()
     # Extension modules made with nanobind, such as duckdb's, report objects that were never freed as leaks.
@@ -58,14 +59,14 @@ class Process:
     """A process that runs tests, with or without workers. It starts nothing before the first case.
 
     Args:
-        model: the model's name, with the default filled in; None without one.
-        quarantine: cases that decide nothing until a date; None without a file of them.
+        model: the model's name, with the default filled in; None if there is none.
+        quarantine: cases that do not count until a date; None without a quarantine file.
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose its samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
-        stopping: why this worker is to end after the current case; empty if it goes on.
+        stopping: why this worker must end after the current case; empty if it continues.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Process:
         self._lock = threading.Lock()
         self._loop: BackgroundLoop | None = None
         self._models: Models | None = None
-        # Made by the first case, in the thread that runs the tests.
+        # Made when the first case begins, in the thread that runs the tests.
         self._queue: SessionQueue | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
 
@@ -104,7 +105,7 @@ class Process:
 
     @property
     def background(self) -> BackgroundLoop:
-        """This process's event loop; made once, whichever thread asks first."""
+        """This process's event loop; made once, by the thread that first needs it."""
         with self._lock:
             if self._loop is None:
                 self._loop = self._background()
@@ -112,7 +113,7 @@ class Process:
 
     @property
     def models(self) -> Models:
-        """The run's models, reached through the gateway; made once, whichever thread asks first."""
+        """The run's models, called through the gateway; made once, by the thread that first needs them."""
         from evalsuite.engine.checks import demand_model
         from evalsuite.engine.solving import Models
 
@@ -123,14 +124,14 @@ class Process:
             return self._models
 
     def begin_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Move the queue on and, from the first case on, fill the window of cases in flight."""
+        """Advance the queue to the item and, from the first case on, fill the window of cases in flight."""
         self.session = item.session
         if self._prefetcher is None and case_of(item) is not None:
             from evalsuite.engine.solving import Prefetcher, window_of
 
             _freeze_heap()
             session = item.session
-            # A worker's queue is xdist's.
+            # xdist manages a worker's queue.
             queue = find_worker_queue(session) if is_worker(session.config) else SessionQueue(session.items)
             window = window_of(self.settings, self.workers)
             self._queue, self._prefetcher = (queue, Prefetcher(self.background, self.models, queue, window))

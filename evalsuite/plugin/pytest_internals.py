@@ -1,6 +1,6 @@
-"""Everything private of pytest that evalsuite uses, one function each.
+"""Access to private parts of pytest, one function per part.
 
-tests/unit/plugin/test_internals_of_others.py says what breaks without each of them.
+tests/unit/plugin/test_internals_of_others.py tests what breaks without each function.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], bool] | None:
     """Compile a `-k` expression; None if pytest would refuse it or this pytest version names its parts differently.
 
-    Without this function, pytest makes an item of each case before `-k` picks among them.
+    Without this function, pytest makes an item for every case before `-k` selects items.
     """
     try:
         from _pytest.mark import KeywordMatcher
@@ -44,7 +44,7 @@ def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], 
 def list_ini_keys(config: pytest.Config) -> set[str]:
     """Return the keys of the ini file and of `-o`.
 
-    Without it, a setting that is gone would only be a warning, and what it said would not hold.
+    Without this function, pytest would only warn of a removed setting, and the setting would have no effect.
     """
     keys = getattr(config, "_inicfg", None)  # pytest 9.1 and newer; `inicfg` is deprecated there.
     overridden = (text.partition("=")[0] for text in config.option.override_ini or ())
@@ -54,7 +54,7 @@ def list_ini_keys(config: pytest.Config) -> set[str]:
 def leave_out_conftests(manager: Any, is_data: Callable[[Path], bool]) -> None:
     """Keep pytest from importing a conftest.py of a folder of data, even if the command line names the folder.
 
-    Without it, such a file is imported before any hook that could refuse the folder.
+    Without this function, pytest imports the file before any hook could refuse the folder.
     """
     considered = manager._is_in_confcutdir  # noqa: SLF001
 
@@ -67,9 +67,9 @@ def leave_out_conftests(manager: Any, is_data: Callable[[Path], bool]) -> None:
 
 
 def has_parameters(metafunc: pytest.Metafunc) -> bool:
-    """Tell whether items of a test have other parameters than the case in their names.
+    """Tell whether the names of a test's items contain other parameters than the case.
 
-    Without it, `-k` could not be applied before items are made.
+    Without this function, `-k` could not be applied before items are made.
     """
     if any(metafunc.definition.iter_markers("parametrize")):
         return True
@@ -78,9 +78,9 @@ def has_parameters(metafunc: pytest.Metafunc) -> bool:
 
 
 def collect_items(config: pytest.Config) -> list[pytest.Item]:
-    """Collect the items of a command that runs no session, and write nothing; empty if the collection fails.
+    """Collect the items of a command that runs no session, without output; empty if the collection fails.
 
-    Without it, `evalsuite doctor` cannot tell whether the suite runs programs.
+    Without this function, `evalsuite doctor` cannot tell whether the suite runs programs.
     """
     from _pytest.main import Session
 
@@ -99,7 +99,7 @@ def collect_items(config: pytest.Config) -> list[pytest.Item]:
 
 
 def is_traceback(longrepr: object) -> bool:
-    """Tell whether a report shows a failure as pytest does, so that sections can be added to it."""
+    """Tell whether a report has a failure of pytest's own class, to which sections can be added."""
     from _pytest._code.code import ExceptionRepr
 
     return isinstance(longrepr, ExceptionRepr)
@@ -108,7 +108,7 @@ def is_traceback(longrepr: object) -> bool:
 def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
     """Make the text that a report shows in place of a traceback.
 
-    pytest's own classes are needed, because xdist serialises these alone with their sections.
+    pytest's own classes are needed, because xdist keeps the sections only of these classes when it serialises a report.
     """
     from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
@@ -117,9 +117,9 @@ def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
 
 
 def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
-    """Replace a text in a report's failure and in its line of the short summary.
+    """Replace a text in a report's failure and in the report's line of the short summary.
 
-    Without it, the reason for an early end stands once more for each case that ran into it.
+    Without this function, the reason for an early end is repeated for each case that the early end affected.
     """
     if is_traceback(longrepr):
         longrepr.sections[:] = [(name, shown.replace(text, words), sep) for name, shown, sep in longrepr.sections]
@@ -144,17 +144,17 @@ def terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
 
 
 def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
-    """Have pytest write to another file, which erases the live line first."""
+    """Let pytest write to another file, which erases the live line first."""
     terminal._tw._file = file  # noqa: SLF001
 
 
 def session_of(terminal: pytest.TerminalReporter) -> pytest.Session | None:
-    """Return the session of a terminal's reporter, whose summary hook is not given it; `--plan` needs its items."""
+    """Return the session of a terminal's reporter, because the summary hook gets none and `--plan` needs its items."""
     return getattr(terminal, "_session", None)
 
 
 def remember_failures(config: pytest.Config, cases: Sequence[str]) -> None:
-    """Make `--lf` run further cases."""
+    """Make `--lf` also run these cases."""
     last_failed: Any = config.pluginmanager.get_plugin("lfplugin")
     if hasattr(last_failed, "lastfailed"):
         last_failed.lastfailed.update(dict.fromkeys(cases, True))

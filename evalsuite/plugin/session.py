@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def only_plan(config: pytest.Config) -> None:
-    """Run nothing, with --plan."""
+    """Make --plan collect the cases without running them."""
     if config.getoption("evalsuite_plan"):
         config.option.collectonly = True
 
@@ -104,7 +104,7 @@ def _start_worker(config: pytest.Config) -> None:
     settings = restore(json.loads(data["settings"]))
     config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _make_loop, connect)
     apply_selection(config, data["selection"])
-    # To tell an interruption by a scorer from the user's.
+    # Distinguish a user's interruption from a KeyboardInterrupt that a scorer raises.
     handle_signals("SIGINT", end=pytest.exit, terminal=None)
 
 
@@ -115,7 +115,7 @@ def _make_loop() -> BackgroundLoop:
 
 
 def send_plan(session: pytest.Session) -> None:
-    """Report the number of cases from a worker; if requested, also send the cases before the first starts."""
+    """Report the number of cases from a worker; if requested, also send the cases before the first case starts."""
     if not is_worker(session.config):
         return
     report_planned(session.config, len(cases_of(session.items)))
@@ -131,7 +131,7 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return the lines of pytest's header: the models, and what a replay repeats; none without options of evalsuite."""
+    """Return the lines of pytest's header: the models, and what a replay repeats; empty without evalsuite's options."""
     process = config.stash[PROCESS]
     if not process.settings.given:
         return []
@@ -161,7 +161,7 @@ def conclude(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = _exit_status(session, listener, run, is_stopped=bool(stopped))
-    # A detached session decides nothing yet, so nothing of it is reported as missed.
+    # A detached session has no decisions yet, so no gate is reported as missed.
     if not run.detached:
         from evalsuite.plugin.terminal import report_decisions
 
@@ -175,14 +175,14 @@ def conclude(session: pytest.Session) -> None:
 
 
 def _awaits_cases(session: pytest.Session, listener: Listener) -> bool:
-    """Tell whether gates of this session wait for cases although none ran, unless none was to run."""
+    """Tell whether no case ran although gates of this session need cases; false if the session only collects."""
     if session.config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
         return False
     return bool(gates_on_command_line(session.config)) or listener.misses_gated_cases()
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
-    """Return why the session ended early, if it did and that was not the point.
+    """Return why the session was interrupted; None if it was not, or if it ended early because all is decided.
 
     Args:
         ending: why evalsuite itself ended the session; empty if it did not.
@@ -195,14 +195,14 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
 
 
 def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Leave the reason for the end of the session to the lines of evalsuite, which come after those of the cases."""
+    """Shorten the reason for the end in the cases' failures, because evalsuite's summary states it."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
             replace_in_failure(report.longrepr, reason, "stopped the run")
 
 
 def _describe_uncollected(config: pytest.Config) -> str:
-    """Describe what could not be collected, which ends a session like an interruption; empty if all could be."""
+    """Describe collection errors, which end a session like an interruption; empty if there are none."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     errors: Sequence[object] = terminal.stats.get("error", ()) if terminal is not None else ()
     failed = [report for report in errors if isinstance(report, pytest.CollectReport)]
@@ -221,9 +221,9 @@ def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, i
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
     if run.early.ended and own == pytest.ExitCode.INTERRUPTED:
-        # Stopping was the point.
+        # The session ended early because the run is decided.
         own = 1 if session.testsfailed else 0
-    # The session may have ended itself: no call could succeed, as with a wrong key, or a gate's metric does not exist.
+    # The session ended itself if no call could succeed (as with a wrong key) or a gate's metric does not exist.
     is_given_up = run.hopeless is not None and not ending_signal()
     if is_given_up or (run.verdict is not None and run.verdict.faults):
         return INCOMPLETE
@@ -265,7 +265,7 @@ def _show_left_out(terminal: pytest.TerminalReporter) -> None:
 
 
 def stop(config: pytest.Config) -> None:
-    """Close what is open."""
+    """Drop the cases in flight, close what is open, and restore the signal handlers."""
     process = config.stash.get(PROCESS, None)
     if process is not None:
         process.drop_cases()

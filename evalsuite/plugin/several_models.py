@@ -1,4 +1,4 @@
-"""Runs the cases once per model if `--model` names several, each in a run of its own, and compares the runs."""
+"""Runs the cases in a separate run per model if `--model` names several models, and compares the runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalsuite.results.run_folders import RunFolder, check_name, shorten_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-OF_ONE_RUN = ("resume", "replay")  # Options that name a run, which has one model.
+OF_ONE_RUN = ("resume", "replay")  # Options that name an earlier run, which has only one model.
 
 
 def run_models(config: pytest.Config, models: Sequence[str]) -> int:
@@ -67,7 +67,7 @@ def _leave_out(args: Sequence[str], *options: str) -> list[str]:
 
 
 def _await(session: subprocess.Popen[bytes]) -> list[int]:
-    """Await a session's end, and return the signals received meanwhile; the terminal interrupts the session itself."""
+    """Wait for a session's end, and return the signals received; on Ctrl-C, the terminal also signals the session."""
     received: list[int] = []
 
     def terminate(number: int, _frame: object) -> None:

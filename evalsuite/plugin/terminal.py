@@ -1,8 +1,8 @@
 """Writes the output at the end of a session: verdict, plan, annotations for GitHub, and each decision as a test.
 
-Gates and comparisons with the baseline are reported to pytest's other plugins as tests of their own, so that junit
-and CI's test tabs turn red in the line of the gate. A missed gate also counts on pytest's last line, and `--lf` then
-runs the cases behind it.
+Each gate and each comparison with the baseline is reported to pytest's other plugins as a separate test, so that junit
+and CI show a missed gate as a failed test. A missed gate also counts in pytest's last line, and `--lf` then runs the
+gate's failed cases.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
 
-MOST_ANNOTATIONS = 10  # GitHub shows no more of one step
+MOST_ANNOTATIONS = 10  # the maximum that GitHub shows per step
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
 """pytest's names of outcomes and their descriptions; cases that a gate excuses come last."""
 
-MOST_REASONS = 5  # annotations of reasons that come before those of cases
+MOST_REASONS = 5  # annotations of reasons that precede the annotations of cases
 
 
 def show_broken(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Show why a report is missing."""
+    """Show why the session has no report."""
     terminal.section("evalsuite", sep="=", red=True)
     terminal.write_line(for_terminal(reason), red=True)
     terminal.write_line("nothing kept so far is lost: fix this, then continue with --resume last")
@@ -103,7 +103,7 @@ def _annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
 
 
 def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
-    # The blocks of cases that failed, at the lines of their tests.
+    # Annotate the lines of the failed cases' tests with the cases' blocks.
     for outcome, words in OUTCOMES:
         for report in terminal.stats.get(outcome, ()):
             block = block_of(report)
@@ -113,7 +113,7 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
 
 
 def _write_annotation(title: str, text: str, **place: object) -> str:
-    # A workflow command, in which %, line ends and, among its properties, colons and commas are escaped.
+    # Workflow commands escape % and line ends; their properties also escape colons and commas.
     properties = {**place, "title": title}
     shown = ",".join(f"{name}={_escape(str(value), ':,')}" for name, value in properties.items())
     return f"::error {shown}::{_escape(text)}"
@@ -125,7 +125,7 @@ def _escape(text: str, further: str = "") -> str:
 
 
 def _name_reports(terminal: pytest.TerminalReporter, folder: Path) -> None:
-    """Name the report and its page, which a terminal with colours shows as a link (OSC 8)."""
+    """Print the paths of the report and its HTML page; a terminal with colours shows the page as a link (OSC 8)."""
     terminal.write_line(f"report: {_from_here(folder / REPORT, terminal.config)}")
     page = folder / PAGE
     if page.is_file():
@@ -145,9 +145,9 @@ UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "eval
 
 
 def report_decisions(config: pytest.Config, run: OpenRun) -> None:
-    """Report every decision to pytest's other plugins, and the red ones to the terminal.
+    """Report every decision to pytest's other plugins, and the missed gates and comparisons to the terminal.
 
-    A run that was cut short has decided nothing, so nothing of it is reported as missed.
+    An interrupted run has no decisions, so no gate of it is reported as missed.
     """
     report = run.report
     if report is None:
@@ -175,7 +175,7 @@ def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
     verdict = report.verdict
     for decision in verdict.decisions:
         red = decision.verdict != "met"
-        # The gate is the test's name, which pytest puts before this line.
+        # The test's name is the gate; pytest prints the name before this line.
         line = f"{decision.verdict}: {measured_line(decision)}"
         text = "\n\n".join([line, *(_list_blocks_behind(decision, report) if red else ())])
         # pytest treats the text after a bracket as parameters, and adds the closing bracket.
@@ -195,7 +195,7 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
 
 
 def _list_blocks_behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
-    # The worst cases under a gate, each with its block.
+    # The gate's worst cases, each with its block.
     for title, block in blocks(cases_behind(decision, report.run), report.run, report.baseline):
         yield f"{for_terminal(title)}\n{block}"
 
@@ -213,7 +213,7 @@ def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
-    """Print the expected expense of the collected cases and, with a baseline, the smallest loss that they can show."""
+    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that they can detect."""
     session = session_of(terminal)
     if session is None:
         return

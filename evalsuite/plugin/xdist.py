@@ -1,7 +1,7 @@
 """Everything that depends on pytest-xdist and execnet: workers, their queues, and the channel to them.
 
-tests/unit/plugin/test_internals_of_others.py says what breaks if xdist changes what is used here. Public hooks of
-xdist are implemented in `__init__` and `listener`.
+tests/unit/plugin/test_internals_of_others.py tests what breaks if xdist changes an internal that this module uses.
+`__init__` and `listener` implement public hooks of xdist.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def has_workers(config: pytest.Config) -> bool:
 
 
 def prefer_worksteal(config: pytest.Config) -> None:
-    """Set --dist if -n is given without it: with worksteal, each worker gets its share of the cases at the start."""
+    """Set --dist to worksteal if only -n is given: each worker then gets its share of the cases at the start."""
     option = config.option
     if getattr(option, "numprocesses", None) and getattr(option, "dist", None) == "no":
         option.dist = "worksteal"
 
 
 def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
-    """Refuse workers that would be reached over plain TCP beyond this host."""
+    """Refuse workers on other hosts that are connected over plain TCP."""
     import execnet
 
     from evalsuite.service.clients import is_loopback
@@ -57,11 +57,11 @@ def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
 
 
 def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str | None], None]) -> Any:
-    """Give a worker, before it starts, data and a channel of its own on xdist's connection.
+    """Give a worker, before it starts, data and a separate channel on xdist's connection.
 
     Args:
-        receive: receives the channel and each text of the worker's, and None when the worker ends, in a thread of
-            execnet's.
+        receive: receives the channel and each text from the worker, and None when the worker ends; called in a thread
+            of execnet.
     """
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
@@ -76,7 +76,7 @@ def data_of_worker(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
 
 
 def report_planned(config: pytest.Config, count: int) -> None:
-    """Tell the controlling process, at a worker's end, how many cases there were."""
+    """Tell the controlling process, at a worker's end, the number of cases."""
     config.workeroutput[PLANNED] = count  # type: ignore[attr-defined] # xdist's
 
 
@@ -86,17 +86,17 @@ def planned_by(node: Any) -> int:
 
 
 def stop_distributing(config: pytest.Config, reason: str) -> None:
-    """Make xdist give its workers no further tests."""
+    """Stop xdist from giving its workers further tests."""
     distribution = config.pluginmanager.get_plugin("dsession")
     if distribution is not None:
         distribution.shouldstop = reason
 
 
 class WorkerQueue:
-    """The items assigned to a worker that it has not begun.
+    """The items that are assigned to a worker and not begun.
 
     Args:
-        torun: xdist's queue of indexes; None where it cannot be read, so that only the next item is known.
+        torun: xdist's queue of indexes; None if the queue cannot be read, so that only the next item is known.
     """
 
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
@@ -109,7 +109,7 @@ class WorkerQueue:
         self._next = nextitem
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the next case, then those among the first `most` of the queue, each once; called in another thread."""
+        """Yield the next case, then those among the queue's first `most` items, once each; called in another thread."""
         coming, self._next = self._next, None
         if coming is not None and (case := solvable_case(coming)) is not None:
             yield case
@@ -118,7 +118,7 @@ class WorkerQueue:
                 yield case
 
     def _take(self, most: int) -> int | None:
-        """Return the index after the one yielded last, if it is among the first `most` of the queue."""
+        """Return the index after the last yielded index, if it is among the queue's first `most` indexes."""
         with self._torun.lock() as queue:
             place = self._place_of_last(queue) + 1
             # Besides indexes, the queue may hold a marker of its end.
@@ -128,7 +128,7 @@ class WorkerQueue:
             return self._last
 
     def _place_of_last(self, queue: Sequence[Any]) -> int:
-        # Items leave at the front, so it is at its earlier position or before; -1 means that it has left.
+        # Items are removed only at the front, so an item's position never grows; -1 means that the item was removed.
         for place in range(min(self._place, len(queue) - 1), -1, -1):
             if queue[place] == self._last:
                 return place

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
     from evalsuite.core.types import Sample
 
-ANSWER = "answer"  # The field of an application's result that is the answer.
+ANSWER = "answer"  # The field of an application's result with the answer.
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
-    """Solve a sample with an async function, or with a plain one in a thread of its own.
+    """Solve a sample with an async function, or with a plain function in a separate thread.
 
-    A plain function gets a model whose methods block. A model call that failed for good is the case's error even if the
-    function handled it, because an answer without the model measures nothing.
+    A plain function gets a model whose methods block. If a model call failed for good, its error is the case's error
+    even if the function caught it, because an answer without the model measures nothing.
     """
     try:
         result = await _call_within_case(solver, sample, model)
@@ -97,14 +97,14 @@ def _read_fields(result: Any) -> Mapping[str, Any] | None:
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.asdict(result)
-    # A pydantic model, recognised without importing pydantic, which may not be installed.
+    # Recognise a pydantic model without importing pydantic, because pydantic may not be installed.
     dump = None if isinstance(result, type) else getattr(result, "model_dump", None)
     dumped = dump(mode="json") if callable(dump) else None
     return dumped if isinstance(dumped, Mapping) else None
 
 
 ApplicationInput = str | list[dict[str, Any]]  # Text, or messages in the OpenAI format.
-# Names of parameters that a function may have.
+# Names of parameters that evalsuite can pass to a function.
 OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample", "world")
 LONGEST_ERROR = 2000  # Maximum characters of a failed program's standard error in the error message.
 
@@ -185,7 +185,7 @@ class ProgramApplication:
                 stderr=asyncio.subprocess.PIPE,
                 env=dict(env),
                 cwd=self.cwd,
-                # A session of its own, so that its child processes can be ended with it.
+                # Start a new process group, so that the program's child processes can be ended with it.
                 start_new_session=True,
             )
         except OSError as error:
@@ -233,7 +233,7 @@ class Application:
         collector = model.api.spans = SpanCollector(uuid4().hex)
         with collector.within_process():
             transcript = await self.target.reply(question, exchange)
-        # A replay takes the spans of the run, because durations differ.
+        # A replay takes the recorded spans, because new spans would have other durations.
         model.log.spans += map(read_span, await model.effects.once("spans of the application", {}, collector.take))
         return transcript
 
@@ -259,40 +259,41 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     `model`, `sample` and `world`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer;
     the object's other fields become facts of the transcript.
 
-    A **program** reads the input from standard input, and in its arguments in place of `{input}`. The model's
-    address (also `{base_url}` in the arguments) and key are in OPENAI_BASE_URL and OPENAI_API_KEY, as well as
-    Anthropic's and Gemini's variables. The program prints the answer, or a JSON object whose field `answer` is the
-    text of the answer and whose other fields become facts. An exit status other than 0 is the case's error, shown
-    with the end of standard error.
+    A **program** reads the input from standard input, and in its arguments `{input}` is replaced by the input. The
+    model's address (also `{base_url}` in the arguments) and key are in OPENAI_BASE_URL and OPENAI_API_KEY, and in
+    Anthropic's and Gemini's variables. The program prints the answer, or a JSON object whose field `answer` is the text
+    of the answer and whose other fields become facts. An exit status other than 0 is an error of the case; its message
+    has the end of standard error.
 
-    A **service** is sent `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
+    A **service** receives `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),
-    `base_url` and `api_key` (where the case's model is served). The service answers with JSON, plain text, server-sent
-    events or JSON lines; the pieces of a stream are joined. Its answers are stored, and a replay does not ask it again,
-    unless it is given `base_url` or `api_key`.
+    `base_url` and `api_key` (of the endpoint that serves the case's model). The service answers with JSON, plain text,
+    server-sent events or JSON lines; the pieces of a stream are joined. The answers are stored, and a replay reuses
+    them unless the service receives `base_url` or `api_key`.
 
     Args:
-        target: a function, or a program's command: a list of arguments, or text that is split as a shell does.
+        target: a function, or a program's command: a list of arguments, or text that is split like a shell command.
         url: address of a service, in place of a target.
-        request: body for a service, or a function of the question and the session id that returns the body; None is
+        request: body for a service, or a function of the question and the session id that returns the body; None means
             `{"input": "{input}", "session": "{session}"}`.
         headers: HTTP headers for a service; messages never show their values.
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
         timeout: seconds for one question; None for no limit.
         route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
-            `genai.Client()`). Without it such calls go to their provider, and the fact `unrouted` counts them.
+            `genai.Client()`). If false, such calls go to their provider, and the fact `unrouted` counts them.
         env: further environment variables of a program.
-        cwd: working directory of a program; None for that of pytest.
+        cwd: working directory of a program; None for pytest's working directory.
         spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the
             `kind` `span`, `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and `agent`,
-            `tool` and `documents` if it has them. A program finds the receiver at OTEL_EXPORTER_OTLP_ENDPOINT. Model
-            calls that did not pass the gateway are read from the spans. At most 32 MiB and 10,000 spans per question.
+            `tool` and `documents` if the span has these. A program finds the receiver at OTEL_EXPORTER_OTLP_ENDPOINT.
+            Model calls that bypassed the gateway are read from the spans. The limits per question are 32 MiB and 10,000
+            spans.
 
-        models: the models that answer, as `--model` names them, by the names that the application asks for. A name that
-            is missing here is the case's error. None lets the model under test answer for every name.
+        models: a mapping of the model names in the application's requests to models in the form of `--model`. A request
+            with another name is an error of the case. With None, the model under test answers under every name.
 
     Raises:
-        SettingsError: the target is missing or empty, was given what another kind of target takes, or `spans` lacks
+        SettingsError: the target is missing or empty, an argument belongs to another kind of target, or `spans` lacks
             its packages.
     """
     if (target is None) == (url is None):

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from evalsuite.tools.worlds import OpenWorld, ToolSource
 
 
-MAX_AGENT_TURNS = 30  # Maximum number of the model's messages, with calls or not, for one message of a conversation.
+MAX_AGENT_TURNS = 30  # Maximum number of model messages, with or without calls, per message of a conversation.
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Lets an agent and a user talk until one of them ends it; made by `conversation`."""
+    """Lets an agent and a user talk until the conversation ends; made by `conversation`."""
 
     agent: ToolLoop | Application
     user: Speaker
     max_turns: int
     tools: Sequence[ToolSource]
     until: Callable[[str], bool] | None = None
-    history: Callable[[Sample], Sequence[Message]] | None = None  # The messages with which a conversation begins.
+    history: Callable[[Sample], Sequence[Message]] | None = None  # Returns the first messages of a conversation.
 
     @property
     def tags(self) -> Mapping[str, str]:
@@ -76,7 +76,7 @@ class Conversation:
         spoken: list[tuple[str, str]],
     ) -> str:
         """Run the conversation and return the reason for its end."""
-        # A history that ends with the user or a tool waits for the agent.
+        # If the history ends with a message of the user or a tool, the agent speaks next.
         is_agents_turn = bool(spoken) and episode.messages[-1].role != "assistant"
         for _ in range(self.max_turns):
             if not is_agents_turn:
@@ -99,21 +99,21 @@ class Conversation:
 
 
 class UserEpisode:
-    """A persona with tools: an episode of the model that plays it, whose answers are the user's messages."""
+    """A persona with tools: an episode of the persona's model, whose answers are the user's messages."""
 
     def __init__(self, persona: Persona, episode: Episode) -> None:
         self._persona, self._episode = persona, episode
         self._heard = self._taken = 0
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Show the user's model what was said since its last message, and return its next one."""
+        """Show the user's model the messages since its last message, and return its next message."""
         self._episode.messages += map(show_line, spoken[self._heard :])
         self._heard = len(spoken) + 1
         text = await self._episode.reply()
         return self._persona.read_line(text or "", "it only used tools" if text is None else "an empty message")
 
     def take_calls(self) -> list[Mapping[str, Any]]:
-        """Return the events of the user's calls since the last time, under a kind of their own."""
+        """Return the events of the user's calls since the last call of this method, with the kind `user_call`."""
         new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
         return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
 
@@ -121,7 +121,7 @@ class UserEpisode:
 def _open_user(
     persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
 ) -> tuple[UserEpisode, EpisodeTools]:
-    """Open the episode of a persona with tools; return it and the tools that are left to the agent."""
+    """Open the episode of a persona with tools; return the episode and the agent's remaining tools."""
     tools = {tool.document.name: tool for tool in opened.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
         raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
@@ -149,7 +149,7 @@ class ApplicationEpisode:
         return cls(application, Exchange(sample, model, world), opened.worlds)
 
     async def reply(self) -> str:
-        """Ask the application with the messages so far."""
+        """Send the messages so far to the application, and return its answer."""
         answer = await self._application.reply(list(map(encode_message, self.messages)), self._exchange)
         self._facts |= answer.facts
         self.messages.append(Message("assistant", answer.answer))
@@ -160,7 +160,7 @@ class ApplicationEpisode:
         return ""
 
     async def make_transcript(self) -> Transcript:
-        """Make the transcript: the model calls of the application if evalsuite served them, else what was said."""
+        """Make the transcript from the application's model calls that evalsuite served, else from the conversation."""
         facts = {**self._facts, **await describe_states(self._worlds)}
         if self._exchange.model.log.calls:
             return Transcript("", facts=facts)
@@ -176,26 +176,26 @@ def conversation(
     max_turns: int = 20,
     until: Callable[[str], bool] | None = None,
 ) -> Conversation:
-    """Let the model under test, as an agent with tools, or an application of your own talk to a user.
+    """Let an agent talk to a user; the agent is the model under test with tools, or your own application.
 
     A function or program gets the messages of the conversation in the OpenAI format at each turn; a service gets the
     user's message as `{input}`. A function's parameter `world` is the object that `world` makes.
 
-    The transcript's answer is the agent's last message. Its facts hold the number of messages of the user
-    (`exchanges`), what ended the conversation (`user`, `until`, `exchange limit`, `turn limit`, `time limit`,
-    `token limit`, `cost limit`), and the final `state` of the world if that has a method `state()`.
+    The transcript's answer is the agent's last message. Its facts contain the number of messages of the user
+    (`exchanges`), the reason for the conversation's end (`user`, `until`, `exchange limit`, `turn limit`, `time limit`,
+    `token limit`, `cost limit`), and the final `state` of the world if the world has a method `state()`.
 
     Args:
         agent: tools, `tool_loop(..., ending="text")` to configure the agent further, or `application(...)`.
         user: a `Persona` or a `Scripted`.
         world: makes the world of each conversation; its tools are added to the agent's.
-        policy: the agent's system prompt; None keeps that of `agent`.
+        policy: the agent's system prompt; None keeps the prompt of `agent`.
         max_turns: maximum number of messages of the user.
         until: a function of the agent's message; true ends the conversation.
 
     Raises:
-        SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application was given
-            a `policy` or a world with injected faults.
+        SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application has a `policy`
+            or a world with injected faults.
     """
     if max_turns < 1:
         raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")

@@ -1,4 +1,4 @@
-"""The turns of a tool-using episode, and the protocol by which they are written and read."""
+"""The turns of a tool-using episode, and the protocol that writes and reads turns."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 class Call:
     """One call as the model wrote it."""
 
-    name: str  # The tool's name as the model wrote it, whether or not there is such a tool.
+    name: str  # The tool's name as the model wrote it, even if no such tool exists.
     arguments: Mapping[str, Any]  # The parsed arguments.
     id: str = ""  # The call's id in the native protocol; empty in a text protocol.
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the model, as its protocol reads it."""
+    """One turn of the model, as the protocol reads it."""
 
     thought: str  # The model's reasoning, in its own words.
     calls: Sequence[Call] = ()  # The calls to run; none if the turn is malformed.
     fault: str | None = None  # The kind of malformation; None for a well-formed turn.
-    words: str = ""  # The sentence that tells the model about the malformation.
-    answer: str | None = None  # The text that ends the episode; None if the episode goes on or a call ends it.
+    words: str = ""  # The sentence that explains the malformation to the model.
+    answer: str | None = None  # The text that ends the episode; None if the episode continues or a call ends it.
 
 
 class TurnProtocol(Protocol):
@@ -49,7 +49,7 @@ class TurnProtocol(Protocol):
 
     @property
     def finishes(self) -> bool:
-        """Whether a call of `finish` ends an episode; otherwise a plain text answer does."""
+        """Whether a call of `finish` ends an episode; otherwise a plain text answer ends it."""
         ...
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
@@ -86,22 +86,22 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """The solver that both protocols share, made by `react` and `tool_loop`."""
+    """The solver for both protocols; made by `react` and `tool_loop`."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
-    # The sources of each episode's tools. `finish` is added to them, and `ask_to_user` if there is a user, unless they
-    # bring documents of these names themselves.
+    # The sources of each episode's tools. `finish` is added, and `ask_to_user` if there is a user, unless the sources
+    # already contain documents of these names.
     tools: Sequence[ToolSource]
     user: User | None = None  # The user who answers `ask_to_user`; None if the tool is not offered.
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model.
-    # Number of malformed turns in a row after which an episode is given up; None for no such limit.
+    # Number of malformed turns in a row after which the episode ends; None for no limit.
     patience: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
     tool_seconds: float = TOOL_SECONDS  # Time limit of one call.
-    # Time limit of all calls of an episode together; None for no limit. The time that models take does not count, so
-    # that a replay ends where the run did.
+    # Time limit of all calls of an episode together; None for no limit. The models' time does not count, so
+    # that a replay ends at the same call as the run.
     seconds: float | None = None
-    # Maximum number of tokens that the model under test may use in an episode, prompts included; None for no limit.
+    # Maximum number of tokens that the model under test may use in an episode, including prompts; None for no limit.
     tokens: int | None = None
     dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars, or None.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
@@ -142,7 +142,7 @@ class ToolLoop:
 
 
 class Episode:
-    """One run of the loop, with everything that changes during an episode."""
+    """The state of one episode, and the methods that run its turns."""
 
     def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects) -> None:
         self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
@@ -163,7 +163,7 @@ class Episode:
         return await self.make_transcript()
 
     async def reply(self) -> str | None:
-        """Let the model act until it answers; None if it reached a limit instead."""
+        """Run turns until the model answers, and return the answer; None if the episode reached a limit."""
         self.answer = None
         for _ in range(self.loop.max_turns):
             self.turns += 1
@@ -173,7 +173,7 @@ class Episode:
         return self.answer
 
     def is_over(self) -> bool:
-        """Return whether the model has answered, or reached a limit before its last turn."""
+        """Tell whether the model has answered or the episode has reached a limit."""
         return self.answer is not None or self.malformed == self.loop.patience or bool(self.find_limit())
 
     async def make_transcript(self) -> Transcript:
@@ -182,7 +182,7 @@ class Episode:
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
-        """Name the limit that the episode has reached; empty for none."""
+        """Name the limit that the episode has reached; empty if it has reached no limit."""
         limits = (
             ("time limit", self.tool_seconds, self.loop.seconds),
             ("token limit", self.tokens, self.loop.tokens),
@@ -212,7 +212,7 @@ class Episode:
         await self.run_calls(number, turn.calls)
 
     async def run_calls(self, number: int, calls: Sequence[Call]) -> None:
-        """Run the calls of a turn in parallel. Calls after the end of the episode are not run, but counted."""
+        """Run the calls of a turn in parallel. Calls after the end of the episode are only recorded."""
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))
@@ -222,7 +222,7 @@ class Episode:
             return
         self.record_call(number, calls[end], *await self.run_call(calls[end]))
         if self.answer is None:
-            # A malformed call of finish does not end the episode.
+            # The call of finish was malformed and did not end the episode, so run the remaining calls.
             await self.run_calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
@@ -296,7 +296,7 @@ class Episode:
         }
 
     def find_time_limit(self, tool: Tool) -> float | None:
-        """Return the time limit of a call in seconds; None for a tool that a model simulates."""
+        """Return the time limit of a call in seconds; None if the executor is not `timed`."""
         if not getattr(tool.executor, "timed", False):
             return None
         if self.loop.seconds is None:
@@ -304,7 +304,7 @@ class Episode:
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Add `finish` and `ask_to_user` to the tools, run by this episode even if a tool folder documents them."""
+        """Add `finish` and `ask_to_user`; this episode runs both, even if a tool folder documents them."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _Finish(self))
@@ -342,7 +342,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class _Finish:
-    """Ends its episode with the answer."""
+    """Ends the episode with the answer."""
 
     episode: Episode
     kind: str = "episode"
@@ -353,7 +353,7 @@ class _Finish:
 
 
 class _AskUser:
-    """Takes a question to its episode's user."""
+    """Passes a question to the episode's user."""
 
     def __init__(self, episode: Episode, user: User) -> None:
         self.episode, self.user, self.kind = episode, user, f"{user.kind} user"

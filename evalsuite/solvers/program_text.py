@@ -1,7 +1,7 @@
 r"""Finds the program, or the final answer in `\boxed{...}`, in a model's answer.
 
-Models mark programs by CommonMark's fences, and in many other ways. The readings are tried from the strictest to the
-most lenient. The first one that parses and prints, or defines the requested names, is the program.
+Models mark programs by CommonMark's fences, and in many other ways. Candidates are read from the strictest form to the
+most lenient. The first candidate that parses and prints, or defines the requested names, is the program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
-# A block as in CommonMark, at any depth of lists and quotes. It ends at a fence of the same sign that is at least as
+# A CommonMark fenced code block, at any depth of lists and quotes. It ends at a fence of the same sign, at least as
 # long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
@@ -27,9 +27,9 @@ _FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _PYTHON = ("python", "py", "python3")
-# All adjacent signs at once, because trying each part of them would take quadratic time.
+# Match a whole run of signs at once, because trying every part of the run would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block whose fence may follow text and is marked as Python. More text may follow the language and the closing fence.
+# A block marked as Python, whose fence may follow text. Text may also follow the language and the closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -37,7 +37,7 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# Signs of the end that chat templates leave in an answer. They are reversed, because a search for the end of a text
+# End tokens that chat templates leave in an answer. The pattern is reversed, because a search for the end of a text
 # would be quadratic in blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
@@ -47,7 +47,7 @@ _FIRST_LINE = re.compile(
     r"^(?P<margin>[ \t]*+)(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=]|>>> )", re.MULTILINE
 )
 LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
-"""Characters of an answer, blocks of an answer that are looked at, and lines after which bare code is cut off."""
+"""Maximum characters of an answer, maximum blocks to read, and maximum attempts to cut off lines after bare code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class FoundProgram:
     """A program in an answer."""
 
     code: str  # Python source.
-    # The reading that found it: `fence` for a block as CommonMark has it, `lenient fence`, `joined` for several blocks
+    # How the program was found: `fence` for a CommonMark block, `lenient fence`, `joined` for several blocks
     # together, `bare` for code without a fence.
     form: ProgramForm
 
@@ -63,10 +63,9 @@ class FoundProgram:
 def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True) -> FoundProgram | None:
     """Find the program in an answer.
 
-    Fenced blocks as CommonMark has them come first, the last one before the others, then fences anywhere in a line,
-    then all blocks joined, then code without a fence. The first reading that parses and prints is the program. If no
-    reading does, the last block is the program, even if it does not parse. Commands of notebooks (`!pip`,
-    `%matplotlib`) are removed.
+    Candidates are read in this order: CommonMark's fenced blocks (the last block first), fences anywhere in a line, all
+    blocks joined, code without a fence. The first candidate that parses and prints is the program. Without one, the
+    last block is the program, even if it does not parse. Commands of notebooks (`!pip`, `%matplotlib`) are removed.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
@@ -78,7 +77,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
         code, tree = _parse(written, with_margin=form == "bare")
         if tree is not None and _is_meant(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
-        if defines:  # The code may be the body of a function that the prompt begins, which needs its margin.
+        if defines:  # The code may be a function's body that continues the prompt, and then needs its indentation.
             code, tree = _parse(written, with_margin=True)
         if form == "bare" and not (defines and tree is not None):
             continue
@@ -88,7 +87,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
 
 
 def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
-    """List the readings of an answer, the strictest first."""
+    """Yield the candidates in an answer, the strictest form first."""
     fenced, unmarked = _find_fenced(text, _PYTHON), _find_fenced(text, ("",))
     lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
     groups: tuple[tuple[list[str], ProgramForm], ...] = (
@@ -135,7 +134,7 @@ def _without_margin(code: str, margin: str) -> str:
 
 
 def _bare_parts(text: str) -> Iterator[str]:
-    """Cut code out of prose: from the first line that looks like code to the last that parses."""
+    """Cut code out of prose: from the first line that looks like code to the last line up to which the code parses."""
     first = _FIRST_LINE.search(text)
     lines = _without_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
@@ -160,8 +159,8 @@ def _read(code: str) -> ast.Module:
 
 
 def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
-    """Parse code, if need be without a notebook's commands, margin or prompts; return it unchanged if none parses."""
-    # An indented command may be alone in its block, which must not become empty.
+    """Parse code, if necessary without notebook commands, margin or prompts; return it unchanged if nothing parses."""
+    # Replace an indented command by `pass`, because its block must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
     typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]
@@ -176,7 +175,7 @@ def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module 
 
 
 def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
-    """Check whether a program defines the requested names or, if there are none, prints."""
+    """Check whether a program defines one of the requested names or, if no names are requested, prints."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))
     last = tree.body[-1] if tree.body else None
@@ -215,7 +214,7 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def unbound_names(tree: ast.Module) -> set[str]:
-    """List the names that a program uses and does not bind, without the built-in ones."""
+    """List the names that a program uses but does not bind, without built-in names."""
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     return used - bound_names(tree) - arguments - set(dir(builtins))
@@ -231,9 +230,9 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
 
 
 _BOX = r"\boxed{"
-# Boxes, braces and escaped characters; a backslash right before a box escapes nothing.
+# Boxes, braces and escaped characters; a backslash directly before a box is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
-# Styles and fonts, which do not change the words in them. The innermost ones are removed first.
+# Styles and fonts, which do not change the text inside. The innermost are removed first.
 _STYLED = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
 )
@@ -244,7 +243,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without one."""
+    r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without a box."""
     opened: list[int | None] = []  # For each open brace: where the content starts if it is a box, else None.
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
@@ -264,7 +263,7 @@ def last_boxed_answer(text: str) -> str | None:
 
 
 def unbox(text: str) -> str:
-    r"""Return a boxed answer, with or without math signs around it, in plain words; any other unchanged."""
+    r"""Return a boxed answer, with or without math signs around the box, in plain words; any other text unchanged."""
     bare = text.strip("$. \n")
     return last_boxed_answer(bare) or "" if bare.startswith(_BOX) and _closes_last(bare) else text
 

@@ -1,7 +1,7 @@
 """Solvers that run a model's programs over tables in the sandbox.
 
-Program of thought is by Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588), in the form of TReB's PoT mode
-(arXiv 2506.18421).
+Program of thought follows Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588), in the variant of TReB's PoT
+mode (arXiv 2506.18421).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from evalsuite.sandbox import TableSource
     from evalsuite.solvers.program_text import FoundProgram
 
-# A template, in which the sample's input replaces `{input}` and its tables' description replaces `{tables}`; or a
+# A template in which the sample's input replaces `{input}` and the description of the tables replaces `{tables}`; or a
 # function of (sample, description) that returns the user's message or a whole conversation.
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
-# Returns a sample's tables by the names of their variables in programs.
+# Returns a sample's tables, keyed by the variable names in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # Writes a program that prints the description of the tables in these variables.
 Describe = Callable[[Sequence[str]], str]
 
-# A name with a dot does not match: its parent package exists, so the model made the module up.
+# A name with a dot does not match, because its parent package exists and the model invented the module.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -60,14 +60,14 @@ def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4): small ones as a whole."""
+    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4): small tables in full."""
     return _DESCRIBE.format(names=list(names))
 
 
 async def _write_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
-    """Describe what can be imported, and the tables by the output of `describe`."""
+    """Describe the installed packages, and the tables by the output of `describe`."""
     installed = f"Programs run in {sandbox.environment.mentioned}; nothing can be installed."
     if not tables:
         return installed
@@ -105,7 +105,7 @@ def _name_ending(execution: Execution) -> str:
 
 
 def _find_missing_package(execution: Execution) -> str:
-    """Name the package whose absence ended a program, by the last line of its traceback; else empty."""
+    """Name the missing package in the last line of a program's traceback; empty if the error has another cause."""
     last = (execution.error or "").strip().rpartition("\n")[2]
     package = _MISSING_PACKAGE.match(last)
     return next(filter(None, package.groups())) if package else ""
@@ -122,7 +122,7 @@ class ProgramSolver:
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
-    # For each event loop and set of tables: a lock, and the description once it is written.
+    # For each event loop and set of tables: a lock, and a list that contains the description after it is written.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
@@ -132,7 +132,7 @@ class ProgramSolver:
         return tables, make_messages(self.prompt, sample, description)
 
     async def _describe(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
-        """Describe tables once for all samples that ask about them."""
+        """Describe tables once for all samples that use the same tables."""
         versions = await in_thread(lambda: [find_version(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
         lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
@@ -188,7 +188,7 @@ first if you like, then write the complete program in one block that starts with
 
 
 class ProgramOfThought(ProgramSolver):
-    """Asks for a program, runs it, and answers with what the program prints; made by `program_of_thought`."""
+    """Asks for a program, runs it, and answers with the program's output; made by `program_of_thought`."""
 
     __slots__ = ()
 
@@ -222,12 +222,12 @@ def program_of_thought(
 ) -> ProgramOfThought:
     """Ask for one program and run it in the sandbox.
 
-    `find_program` finds the program; the fact `form` says in which form. The stripped output of the program is the
-    answer. It is empty if no program was found, or if the program fails or takes too long. The fact `program` says
-    which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact `package` names it) or
-    `timed out`. The fact `sandbox` names the tier, and the fact `files` the files that the program wrote. An event of
-    the kind `program` has `code`, `stdout`, `error`, `timed_out` and `seconds`, and, if the program wrote any,
-    `figures` and `files` (see `Execution.files`).
+    `find_program` finds the program; the fact `form` has the form in which it was found. The stripped output of the
+    program is the answer. The answer is empty if no program was found, or if the program fails or takes too long. The
+    fact `program` has the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact `package`
+    names it) or `timed out`. The fact `sandbox` names the tier, and the fact `files` lists the files that the program
+    wrote. An event of the kind `program` has `code`, `stdout`, `error`, `timed_out` and `seconds`, and, if the program
+    wrote any, `figures` and `files` (see `Execution.files`).
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
@@ -265,7 +265,7 @@ ShowResult = Callable[[Execution, int], str]
 
 
 def show_result(execution: Execution, left: int) -> str:
-    """Show what a round printed and how it failed, at most 4,000 characters of each, and what to do next."""
+    """Write a round's output and error, at most 4,000 characters of each, and an instruction for the next step."""
     printed = both_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
@@ -322,14 +322,14 @@ def interleaved(
     timeout: float = 10.0,
     **params: Any,
 ) -> Interleaved:
-    r"""Let the model run code in up to `rounds` rounds and answer in a last one without code.
+    r"""Let the model run code in up to `rounds` rounds, and then answer without code.
 
-    In each round, the last Python block of the model's answer runs. An answer without such a block is the last one.
+    In each round, the last Python block of the model's answer runs. An answer without such a block is the last answer.
     After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is the
     content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
-    The fact `rounds` counts the programs that ran. Other facts and the events are those of `program_of_thought`; they
-    describe the last program.
+    The fact `rounds` counts the programs that ran. The other facts and the events are as in `program_of_thought`; the
+    facts describe the last program.
 
     Args:
         rounds: the maximum number of rounds with code, at least 0.

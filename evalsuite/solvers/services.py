@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_model import CaseModel
     from evalsuite.core.types import Sample
 
-LARGEST_ANSWER = 64 * 2**20  # Bytes of a service's answer.
-LONGEST_ERROR = 2000  # Characters of a failed answer that the error message repeats.
+LARGEST_ANSWER = 64 * 2**20  # Maximum bytes of a service's answer.
+LONGEST_ERROR = 2000  # Maximum characters of a failed answer in the error message.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
 EFFECT = "request to the service"  # The name of a request among a case's stored tool calls.
-LINE_END = re.compile(r"\r\n|\r|\n")  # The only ones; JSON may hold U+2028 and others as they are.
+LINE_END = re.compile(r"\r\n|\r|\n")  # Other separators such as U+2028 may occur unescaped in JSON.
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
 
 @dataclass(slots=True)
 class Exchange:
-    """The calls of an application for one case share it."""
+    """The state that an application's calls for one case share."""
 
     sample: Sample
     model: CaseModel
-    world: Any = None  # The object whose state the case scores, for a function's parameter `world`.
+    world: Any = None  # The value of a function's parameter `world`; the case scores its state.
     session: str = field(default_factory=lambda: uuid4().hex)  # Also the trace id: 32 hexadecimal digits.
     cookies: aiohttp.CookieJar | None = None
 
@@ -65,7 +65,7 @@ class ServiceApplication:
             )
 
     async def reply(self, question: str | list[dict[str, Any]], exchange: Exchange) -> Transcript:
-        """Send one question. The journal stores the answer, unless the service asks the model through the endpoint."""
+        """Send one question. The journal stores the answer, unless the service calls the model through the endpoint."""
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
             kept = await self._send(question, exchange)
@@ -80,7 +80,7 @@ class ServiceApplication:
         import aiohttp
 
         if exchange.cookies is None:
-            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Cookies of an IP address are kept, too.
+            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # `unsafe` also keeps the cookies of IP addresses.
         fill = _Filler(question, exchange)
         make = self.request
         try:
@@ -152,7 +152,7 @@ class ServiceApplication:
 
 
 class _Filler:
-    """Puts a case's values in place of `{input}` and the other placeholders of a template."""
+    """Replaces `{input}` and the other placeholders of a template by a case's values."""
 
     def __init__(self, question: str | list[dict[str, Any]], exchange: Exchange) -> None:
         messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
@@ -179,7 +179,7 @@ class _Filler:
 
 
 def _list_events(text: str) -> Iterator[str]:
-    """Yield the data of server-sent events; the lines of one event belong together."""
+    """Yield the data of server-sent events; the data lines of one event are joined."""
     for event in re.split(r"\r?\n\r?\n", text):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in LINE_END.split(event) if line[:5] == "data:"]
         if lines:
@@ -187,7 +187,7 @@ def _list_events(text: str) -> Iterator[str]:
 
 
 def _find(value: Any, path: str) -> Any:
-    """Follow a path such as `choices.0.message.content`; None where it leads to nothing."""
+    """Follow a path such as `choices.0.message.content`; None if the path does not exist."""
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]

@@ -1,4 +1,4 @@
-"""Solvers of at most one call: ask the model, or take an answer that exists already."""
+"""Solvers of at most one call: call the model, or take an existing answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Generate:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Ask once; further values that an application returns become the transcript's facts."""
+        """Call the model once; further values that an application returns become the transcript's facts."""
         messages = self.messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
@@ -50,10 +50,10 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
 
     Args:
         system: a system message put before the input.
-        template: the user's message, `{input}` standing for the sample's input; unused where the input
-            is a conversation.
-        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`); those of a
-            server's own go into a mapping, `params={"name": value}`.
+        template: the user's message, in which the sample's input replaces `{input}`; unused if the input is a
+            conversation.
+        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`); parameters of one server
+            alone go into a mapping, `params={"name": value}`.
 
     Raises:
         SettingsError: a parameter is unknown.
@@ -75,7 +75,7 @@ def answer_of(sample: Sample) -> str:
 
 
 def ready_made(file: str, benchmark: str) -> Solver:
-    """Take each answer from a file instead of a model, by the sample's id with or without its mode."""
+    """Take each answer from a file instead of a model; find it by the sample's id, with or without the mode."""
 
     async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

@@ -1,6 +1,6 @@
 """Two formats of tool calls: the function calling of the OpenAI API, and ReAct.
 
-ReAct (Yao et al., arXiv 2210.03629) has thoughts and calls as plain text, for any model that can chat.
+ReAct (Yao et al., arXiv 2210.03629) writes thoughts and calls as plain text, so it works with every chat model.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Functions:
         return [document.openai() for document in documents]
 
     def read(self, completion: Completion) -> Turn:
-        """Read the calls of a message, or what is wrong with it: `no_call`, `empty_action`, `unparseable`."""
+        """Read the calls of a message, or its fault: `no_call`, `empty_action`, `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
             return Turn(completion.reasoning.strip(), answer=completion.text.strip())
@@ -81,14 +81,14 @@ class Functions:
         return Message("tool", observation, tool_call_id=call.id)
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
-        """Say what was wrong in the answer to each call, because the protocol demands an answer to every call."""
+        """Explain the fault in an answer to each call, because the protocol demands an answer to every call."""
         words = f"{turn.words} {REMINDER}"
         answers = [Message("tool", words, tool_call_id=call.id) for call in _number_calls(completion)]
         return answers or [Message("user", words)]
 
 
 def _number_calls(completion: Completion) -> list[ToolCall]:
-    """Give the calls distinct ids, because not every server does."""
+    """Give the calls distinct ids, because some servers do not."""
     ids = [call.id for call in completion.tool_calls]
     distinct = all(ids) and len(set(ids)) == len(ids)
     return [
@@ -129,9 +129,9 @@ The conversation begins with worked examples, which had other tools. Your task i
 
 @dataclass(frozen=True, slots=True)
 class ReAct:
-    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after it."""
+    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after the input."""
 
-    examples: Sequence[Sequence[Message]] = ()  # Worked episodes in the form that the model should write.
+    examples: Sequence[Sequence[Message]] = ()  # Example episodes in the form that the model should write.
     finishes: bool = True  # Whether a call of `finish` ends an episode.
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
@@ -150,11 +150,11 @@ class ReAct:
         return read_turn(completion.text)
 
     def said(self, completion: Completion) -> Message:
-        """Return the text as the model wrote it, mistakes included."""
+        """Return the text as the model wrote it, including mistakes."""
         return Message("assistant", completion.text)
 
     def show_observation(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
-        """Return the observation as a user message, because chat models without tools have no other role for it."""
+        """Return the observation as a user message, because chat models without tools have no role for observations."""
         return Message("user", f"Observation: {observation}")
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
@@ -165,8 +165,8 @@ def read_turn(text: str) -> Turn:
     """Read one message of the model.
 
     A turn is well-formed if it has the three keywords in order, a non-empty action, an input that parses as a JSON
-    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is allowed. If several
-    things are wrong, the fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
+    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is allowed. If there
+    are several faults, the reported fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
     """
     _, first, rest = text.partition("Thought:")
     thought, second, rest = rest.partition("Action:")
@@ -204,14 +204,14 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     Args:
         tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
             episode, so that episodes do not share state.
-        user: answers `ask_to_user`, which is only offered if there is a user.
-        examples: worked episodes with other tools, placed before the sample's input as turns of the conversation.
+        user: answers the tool `ask_to_user`; None does not offer this tool.
+        examples: example episodes with other tools, placed before the sample's input as turns of the conversation.
         max_turns: maximum number of turns of the model.
-        patience: number of malformed turns in a row after which an episode is given up; None for no such limit.
+        patience: number of malformed turns in a row after which an episode ends; None for no limit.
         observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
-        tool_seconds: time limit of one call; a call that takes longer fails, and the model reads that.
+        tool_seconds: time limit of one call; a slower call fails, and the model reads the failure.
         seconds: time limit of all calls of an episode together; None for no limit.
-        tokens: maximum number of tokens that the model may use in an episode, prompts included; None for no limit.
+        tokens: maximum number of tokens that the model may use in an episode, including prompts; None for no limit.
         dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
@@ -237,12 +237,12 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
 ) -> ToolLoop:
     """Let the model use tools through the function calling of the OpenAI API.
 
-    The arguments that are not listed are those of `react`.
+    `react` describes the other arguments.
 
     Args:
-        system: the agent's own system prompt; empty for none, None for the one that asks for `finish`.
-        ending: what ends an episode: `finish`, a call of the tool of that name, which is added to the tools; or `text`,
-            a plain text message without calls, as in most agents in production.
+        system: the agent's system prompt; empty for no prompt, None for the default prompt, which asks for `finish`.
+        ending: the end of an episode. `finish` is a call of the tool `finish`, which is added to the tools; `text` is a
+            plain text message without calls, as in most production agents.
     """
     checked = {**PARAMETERS, **generation_params(tool_loop, params)}
     if ending not in {"finish", "text"}:

@@ -1,7 +1,7 @@
-r"""Reads the arguments of a call, a JSON value or Python literal, without ever evaluating anything.
+r"""Reads the arguments of a call, a JSON value or Python literal, without evaluating code.
 
-`ast.literal_eval` is not used: it warns about escapes that models like to write (`get\_name`), cannot say
-where a literal ends when more text follows, and can be made to exhaust the stack.
+`ast.literal_eval` is not used: it warns about escapes that models often write (`get\_name`), does not return the end of
+a literal before more text, and can exhaust the stack.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ESCAPED = {
 
 
 def read_value(text: str) -> tuple[Any, int]:
-    """Read the JSON value or else the Python literal at the start of a text; return it and where it ends."""
+    """Read the JSON value or else the Python literal at the start of a text; return the value and its end."""
     try:
         value, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
@@ -163,7 +163,7 @@ MAX_CHARACTERS = 100_000
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse the arguments at the start of a text; return them and what follows."""
+    """Parse the arguments at the start of a text; return them and the rest of the text."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the arguments are {len(text)} characters long, more than {MAX_CHARACTERS}")

@@ -1,4 +1,4 @@
-"""The decorator `@tool`: makes tools of Python functions by their signatures and docstrings."""
+"""The decorator `@tool`: makes tools from Python functions by their signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _make_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
 
 
 def replace_typed_dicts(hint: Any) -> Any:
-    """Replace the TypedDicts in a type by equal ones of typing_extensions."""
+    """Replace the TypedDicts in a type by equal TypedDicts of typing_extensions."""
     if typing.is_typeddict(hint):
         return _replace_typed_dict(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -174,7 +174,7 @@ def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Paramet
 
 
 def _simple_schema(hint: Any) -> dict[str, Any] | None:
-    """Return the schema of a type whose values are JSON as they are; None for any other."""
+    """Return the schema of a type whose values need no conversion to JSON; None for any other type."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return {}
@@ -243,7 +243,7 @@ def _convert_default(value: Any, adapter: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """Calls a function: an async one directly, any other in a thread of its own, so that nothing else waits for it."""
+    """Calls an async function directly, and any other function in a thread, so that it does not block the loop."""
 
     function: Callable[..., Any]  # The user's function.
     signature: Signature | None = None  # Converts JSON arguments into the types of the function's parameters.
@@ -252,8 +252,8 @@ class PythonFunction:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """Call the function; whatever it raises becomes the failure that the model reads."""
-        # A function may keep an argument and change it later; the record's arguments must stay as they were.
+        """Call the function; any exception becomes a failure that the model reads."""
+        # Copy the arguments, because the function may change them later and the record must keep the original values.
         own = copy.deepcopy(dict(arguments))
         values = self.signature.read(own) if self.signature else own
         try:
@@ -285,7 +285,7 @@ class PythonFunction:
 
 
 class DeclaredTool(Tool):
-    """A tool made by `@tool`: it can still be called as a function, and is bound like a method in a class."""
+    """A tool made by `@tool`: it can still be called as a function, and in a class it is bound like a method."""
 
     __slots__ = ()
 
@@ -326,22 +326,22 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Make a tool of a Python function, or of a method of a class that is instantiated for each episode.
+    """Make a tool from a Python function, or from a method of a class that is instantiated for each episode.
 
     The tool's parameters come from the signature, their descriptions from the docstring (Google, NumPy or Sphinx
-    style). Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and
-    sequences of these, unions with None, and whatever pydantic knows: an Enum, a date, a dataclass, a TypedDict,
-    a pydantic model. The function is called with values of these types.
+    style). Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and sequences of these, unions
+    with None, and all types that pydantic supports, such as an Enum, a date, a dataclass, a TypedDict or a pydantic
+    model. The function is called with values of these types.
 
     Args:
         function: the decorated function, if the decorator is used without parentheses.
-        name: the name that the model must use; by default the function's own.
+        name: the name that the model must use; by default the function's name.
         description: what the model reads about the tool; by default the docstring up to its first section.
-        seconds: time limit of a call; a call that takes longer fails, and the model reads that.
+        seconds: time limit of a call; a slower call fails, and the model reads the failure.
 
     Raises:
-        SettingsError: there is neither docstring nor description, a parameter is not annotated, has a type
-            that JSON has not, or cannot be given by name.
+        SettingsError: there is neither docstring nor description, or a parameter is not annotated, has a type without a
+            JSON form, or cannot be given by name.
     """
     if function is None:
         return lambda decorated: _declare(decorated, name, description, seconds)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolDocument:
-    """A tool's name, what it does, and its parameters.
+    """A tool's name, description and parameters.
 
     Attributes:
         name: the name that the model must write.
         description: what the tool does, for the model to read.
         parameters: a JSON schema of type `object`.
-        origin: the library folder or class that the tool comes from; names are unique only within one.
+        origin: the tool's library folder or class; names are unique only within one origin.
     """
 
     name: str
@@ -41,10 +41,10 @@ class ToolDocument:
 
     @property
     def further(self) -> Mapping[str, Any] | None:
-        """The schema of parameters that are not named; None where there may be none.
+        """The schema of parameters that the document does not name; None if such parameters are not allowed.
 
-        JSON Schema allows further parameters by default. Here a document must allow them, because published documents
-        mean exactly the parameters they list.
+        JSON Schema allows further parameters by default. Here a document must allow them explicitly, because published
+        documents list all of their parameters.
         """
         further = self.parameters.get("additionalProperties", False)
         if further is False:
@@ -134,20 +134,19 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CallFault:
-    """Something wrong with a call."""
+    """A fault of a call."""
 
-    kind: FaultKind  # To count by.
+    kind: FaultKind  # The key under which faults are counted.
     words: str  # A sentence for the model.
 
 
 def check_arguments(
     document: ToolDocument, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
-    """Convert arguments to the tool's types; return them and everything that is wrong with them.
+    """Convert arguments to the tool's types; return the arguments and all of their faults.
 
-    Values are converted to the documented type if nothing is lost, because published documents declare numbers as
-    strings or strings as numbers. A null for an optional parameter counts as leaving it
-    out.
+    Values are converted to the documented type if the conversion loses nothing, because some published documents
+    declare numbers as strings or strings as numbers. A null for an optional parameter is treated as a missing argument.
     """
     properties, required = document.properties, document.required
     further = document.further
@@ -205,7 +204,7 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
 
 
 def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Convert a value to the type (the first of several) that the schema demands, if the conversion is obvious."""
+    """Convert a value to the schema's type (the first if there are several), if the conversion is unambiguous."""
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):
         if _has_type(value, demanded):
@@ -263,18 +262,18 @@ class Executor(Protocol):
 
 
 def as_text(result: Any) -> str:
-    """Convert a tool's result to the text of an observation: text as it is, anything else as JSON."""
+    """Convert a tool's result to the text of an observation: text unchanged, any other value as JSON."""
     try:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     except Exception as error:
-        # `str` of an object of the tool's own may raise anything.
+        # `str` of a tool's own object may raise any exception.
         raise ToolFailure(f"the result cannot be written as JSON: {describe_error(error)}") from error
     # Half of a surrogate pair would break every file that the observation is written to.
     return text.encode("utf-8", "replace").decode()
 
 
 def as_json(value: Any) -> Any:
-    """Convert a value to plain JSON data, with the text of anything that JSON cannot express."""
+    """Convert a value to plain JSON data; objects that JSON cannot express become their text."""
     return json.loads(as_text(value)) if not isinstance(value, str) else value
 
 
@@ -296,7 +295,7 @@ class Tool:
 
 
 class Registry:
-    """Tools by name. If two share a name, as in some published folders, the first one counts."""
+    """Tools by name. If two tools share a name, as in some published folders, the first is used."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
@@ -315,7 +314,7 @@ class Registry:
         return tuple(tool.document for tool in self._tools.values())
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
-        """Convert a call's arguments to the tool's types; return them and everything that is wrong with the call."""
+        """Convert a call's arguments to the tool's types; return the arguments and all faults of the call."""
         if name in self._tools:
             return check_arguments(self._tools[name].document, arguments)
         faults = [
@@ -333,7 +332,7 @@ def tools_of(made: object) -> list[Tool]:
     """List the tools that a source made: a list of tools, or the `@tool` methods of an object, in order.
 
     Raises:
-        SettingsError: there are none.
+        SettingsError: the source made no tools.
     """
     if isinstance(made, Sequence):
         tools = [entry for entry in made if isinstance(entry, Tool)]
@@ -351,7 +350,7 @@ def documents_of(kind: type) -> list[ToolDocument]:
 
 
 def tool_methods(kind: type) -> dict[str, Tool]:
-    """Map Python names to the `@tool` methods of a class, those of its bases first."""
-    # Looked up on the classes: reading every attribute of an object would run its properties.
+    """Map Python names to the `@tool` methods of a class, with the methods of its bases first."""
+    # Read the classes, because reading every attribute of an object would run its properties.
     members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
     return {name: member for name, member in members.items() if isinstance(member, Tool)}

@@ -1,8 +1,8 @@
-"""The executor `live`: the published tool.py files, in bubblewrap, with this machine's network.
+"""The executor `live`: runs the published tool.py files in bubblewrap, with this machine's network.
 
-Weaker than `evalsuite.sandbox`, which gives programs no network at all: these files are published code that
-calls web services, and their user chose them. They can access their own folder, Python and its packages, an
-empty /tmp and the network including loopback, but nothing else of this machine.
+This sandbox is weaker than `evalsuite.sandbox`, which gives programs no network. The files are published code that
+calls web services and that the user chose. They can access their own folder, Python and its packages, an empty /tmp and
+the network including loopback, but nothing else of this machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0
 MAX_OUTPUT = 1 << 20
 _STARTED = b"started\n"
-# Functions and modules by which Python code executes other code.
+# Functions and modules that execute code or commands given as text.
 _EXECUTES = {"eval", "exec", "compile", "os.system", "os.popen", "subprocess", "pexpect", "PythonREPL"}
 # Files for resolving names and checking certificates; missing files are left out.
 _NETWORK_FILES = (
@@ -82,7 +82,7 @@ def _executes_code(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Runs each call in a process of its own."""
+    """Runs each call in a separate process."""
 
     library: LiveLibrary
     kind: str = "live"
@@ -121,7 +121,7 @@ class Live:
         raise SandboxUnavailable(explain_failures(failures))
 
     def _run(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
-        # Files and not pipes: the limit on the size of files then holds for output too.
+        # Use files instead of pipes, so that the limit on file sizes also applies to the output.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
                 command_line,
@@ -145,7 +145,7 @@ def command(bwrap: str, folder: Path) -> list[str]:
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:
-        # resolv.conf is often a link to a place that the sandbox does not show.
+        # resolv.conf is often a link to a path outside of the sandbox.
         shown += ["--ro-bind-try", str(Path(path).resolve()), path]
     at = words.index("--remount-ro")
     words[at:at] = shown
@@ -154,7 +154,7 @@ def command(bwrap: str, folder: Path) -> list[str]:
 
 
 def _write_program() -> str:
-    # Add the packages here, because -S leaves them out: a virtual environment has them in another place.
+    # Add the packages' paths here, because -S leaves them out and a virtual environment has other paths.
     return f"import sys; sys.path += {list(own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")

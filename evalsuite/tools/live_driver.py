@@ -1,9 +1,9 @@
 """Runs within the sandbox: imports one published tool.py and calls one of its functions.
 
 Reads `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}` from standard input and writes two
-lines to standard output: one as soon as it runs, one with `{"result": ...}`, `{"error": ...}` or, where the file
-or a package that it imports is not there, `{"missing": ...}`. The host passes this file as source text, so the
-file imports nothing of evalsuite.
+lines to standard output: one at its start, one with `{"result": ...}`, `{"error": ...}` or, if the file or a package
+that it imports is missing, `{"missing": ...}`. The host passes this file as source text, so the file imports nothing of
+evalsuite.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _answer(call: dict[str, object]) -> dict[str, object]:
     try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
     except ModuleNotFoundError as error:
-        # Code that the model wrote may import whatever it likes; that is its own failure.
+        # A failed import in code that the model wrote is a failure of that code.
         return _make_error(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
         return _make_error(error)
@@ -40,7 +40,7 @@ def _make_error(error: BaseException) -> dict[str, object]:
 
 
 def main() -> None:
-    """Set limits, runs the call and writes the answer where the tool's own printing does not go."""
+    """Set limits, run the call, and write the answer to a stream that the tool does not print to."""
     for kind, limit in (
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, FILE),

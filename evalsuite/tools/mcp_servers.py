@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server whose tools an agent may use; it is started, or connected to, for each episode.
+    """A server whose tools an agent may use; each episode starts the command or connects to the URL.
 
-    The list of its tools is journalled like its calls, so a replay neither starts nor contacts the server.
+    The journal stores the server's list of tools and its calls, so a replay neither starts nor contacts the server.
 
     Attributes:
         command: the server's program and its arguments; empty if `url` is given.
@@ -59,7 +59,7 @@ class McpServer:
 
 
 class _Connection:
-    """A session with a server, held open by its own task, because its scopes must be left by the task that entered."""
+    """A session with a server, held open by one task, because the task that enters its scopes must exit them."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -68,7 +68,7 @@ class _Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def session(self) -> Any:
-        """Return the session, which the first call begins."""
+        """Return the session; the first call opens it."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._hold(self._ready))
@@ -117,7 +117,7 @@ class _Connection:
         }
 
     async def close(self) -> None:
-        """End the session, and the server if it was started for it."""
+        """End the session, and the server process if this connection started it."""
         self._end.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

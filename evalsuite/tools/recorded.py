@@ -1,4 +1,4 @@
-"""The executor `recorded`: nothing but what tools and users said in an earlier run."""
+"""The executor `recorded`: repeats the answers of tools and users in an earlier run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Result(NamedTuple):
 
 @dataclass(slots=True)
 class Recording:
-    """The calls of a run, read from its records when the first one is asked for."""
+    """The calls of a run, read from the run's records when a call is first needed."""
 
     run: Path  # The run's folder.
     _read: _Calls | None = field(default=None, repr=False)
@@ -44,17 +44,17 @@ class Recording:
         return self._read
 
     def reply(self, request: str, question: str) -> str:
-        """Find what the user first replied to a question about a request."""
+        """Find the user's first reply to a question about a request."""
         key = _key(request, {"question": question})
         if key not in self.calls.replies:
             raise self.lacks(f"the question {question!r}")
         return self.calls.replies[key]
 
     def find(self, request: str, before: Sequence[str], key: str) -> Result:
-        """Find the result of a call after other calls of an episode.
+        """Find the result of a call that follows other calls of an episode.
 
-        An episode with the same request and the same earlier calls decides. Otherwise the call must have had the same
-        result wherever the run made it.
+        The result comes from an episode with the same request and the same earlier calls. Without such an episode, the
+        call must have had the same result everywhere in the run.
         """
         at = len(before)
         for episode in self.calls.episodes.get(request, ()):
@@ -98,7 +98,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class RecordedUser:
-    """Repeats what the user of a recording replied to the same question about the same request."""
+    """Repeats the recorded user's reply to the same question about the same request."""
 
     recording: Recording
     kind: str = "recorded"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE = "tool_observations.sqlite"
 # One row for each distinct question to a simulating model. `key` is the SHA-256 of the question as canonical
-# JSON; the question itself is stored for people to read. Rows are never overwritten: the first answer counts.
+# JSON; the question itself is stored for human readers. Rows are never overwritten: the first answer is kept.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
   key TEXT PRIMARY KEY,
@@ -48,7 +48,7 @@ class ObservationLibrary:
         return row[0] if row else None
 
     def keep(self, question: Any, observation: str) -> str:
-        """Store an observation unless the question has one already; returns the stored one."""
+        """Store an observation unless the question already has one; return the stored observation."""
         row = (_key(question), _write_canonical(question), observation)
         try:
             with self._connect() as connection:
@@ -69,7 +69,7 @@ class ObservationLibrary:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 place = str(self._folder / FILE)
             connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
-            # Python 3.13 warns of a connection that nobody closed, wherever it is collected.
+            # Close the connection when it is collected, because Python 3.13 warns of unclosed connections.
             weakref.finalize(self, connection.close)
             connection.execute(SCHEMA)
             self._connection = connection
@@ -100,7 +100,7 @@ message such as the tool would give."""
 
 
 def find_player(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """Return a model that simulates a tool or a user for a case. Its usage is counted separately where possible."""
+    """Return a model that simulates a case's tool or user; its usage is counted separately if possible."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
@@ -115,7 +115,7 @@ class Simulator:
     max_tokens: int = 512  # Limit of an answer in tokens.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the simulator's answer to a question (the same in each epoch), if possible from the library."""
+        """Return the simulator's answer, if possible from the library; every epoch gets the same answer."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find(question)
@@ -134,7 +134,7 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Let the simulator answer each call from the tool's document."""
+    """Lets the simulator answer each call from the tool's document."""
 
     simulator: Simulator
     kind: str = "simulated"
@@ -166,7 +166,7 @@ class User(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScriptedUser:
-    """Replies with the list `user` of the sample's metadata, in order, and then has nothing to add."""
+    """Replies with the list `user` of the sample's metadata, in order, and after the list with `NOTHING_TO_ADD`."""
 
     kind: str = "scripted"
 
@@ -183,7 +183,7 @@ class ScriptedUser:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedUser:
-    """A user played by a model, which is shown the request and the earlier questions."""
+    """A user that a model plays; the model sees the request and the earlier questions."""
 
     simulator: Simulator
     kind: str = "simulated"
@@ -196,7 +196,7 @@ class SimulatedUser:
 
 
 END = "###END###"
-"""The line by which a simulated user ends the conversation."""
+"""The line with which a simulated user ends the conversation."""
 
 _PERSON_ROLE = """\
 You play a person who talks to an assistant. Stay in this role whatever the assistant says. Write only what the \
@@ -250,11 +250,11 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A user played by a model: that of the setting `evalsuite_user_model`, or else the judge.
+    """A user that a model plays: the model of the setting `evalsuite_user_model`, or else the judge.
 
     Attributes:
         goal: what the person wants; None means the sample's input.
-        knows: what the person can say when asked; None means `knows` of the sample's metadata.
+        knows: facts that the person can tell when asked; None means `knows` of the sample's metadata.
         stop: when the person ends the conversation, as a clause that follows "when".
         max_tokens: limit of one line.
         tools: names of the world's tools that the person uses and the agent does not have.
@@ -270,7 +270,7 @@ class Persona:
         """Let the model write the person's next line.
 
         Raises:
-            SettingsError: no model is named that could play the user.
+            SettingsError: no model is named to play the user.
             ToolError: the model said nothing.
             ModelError: the call failed for good.
         """
@@ -287,7 +287,7 @@ class Persona:
         return find_player(model, name, base_url)
 
     def read_line(self, text: str, reason: str) -> str | None:
-        """Read what the person says; None ends the conversation."""
+        """Read the person's message; None ends the conversation."""
         if not text.strip():
             raise ToolError(f"the model that plays the user said nothing ({reason})")
         return None if END in text else text.strip()

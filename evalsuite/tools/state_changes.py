@@ -1,4 +1,4 @@
-"""Differences of a world's large state from its initial state, so that a run keeps that state once."""
+"""Differences between a world's large state and its initial state, so that a run stores the initial state only once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-LARGE_STATE = 1 << 16  # Characters of JSON; a smaller state is kept whole.
+LARGE_STATE = 1 << 16  # Characters of JSON; a smaller state is stored whole.
 Change: TypeAlias = "Mapping[str, Any]"
 """One difference: its path `at`, with the values `from` and `to`, one of which is absent if an object gained or lost a
-key; in a list that changed its length, also the position `index`, where the items `from` became the items `to`."""
+key; if a list changed its length, also the position `index` at which the items `from` became the items `to`."""
 
 
 def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Change]:
@@ -38,7 +38,7 @@ def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> I
 
 
 def _compare_lengths(before: Sequence[Any], after: Sequence[Any], path: tuple[str | int, ...]) -> Change:
-    """Compare lists of different lengths: leave out what their beginnings and their ends share."""
+    """Compare lists of different lengths, without their common beginning and end."""
     shorter = min(len(before), len(after))
     first = next((n for n in range(shorter) if _differ(before[n], after[n])), shorter)
     last = next((n for n in range(shorter - first) if _differ(before[-1 - n], after[-1 - n])), shorter - first)
@@ -69,7 +69,7 @@ def apply_changes(before: Any, changes: Sequence[Change]) -> Any:
 
 
 def pack(state: Any) -> str:
-    """Write a state as Base64, which the journal stores once."""
+    """Compress a state to Base64 text, which the journal stores once."""
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
 

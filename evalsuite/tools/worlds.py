@@ -38,14 +38,14 @@ _WORDS = {
 class InjectedFaults:
     """Faults by tool and number of the call, counted from 1."""
 
-    # The kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument.
+    # The kind of each fault (`fails`, `slow`, `stale`, `poisoned`) and its argument.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
         return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
 
     def counting(self, effects: Effects) -> FaultCounter:
-        """Make a counter for one episode that includes the calls made before it was resumed."""
+        """Make a counter for one episode; it includes the calls before the episode was resumed."""
         return FaultCounter(self.faults, effects)
 
     def plain(self) -> list[str]:
@@ -54,7 +54,7 @@ class InjectedFaults:
 
 
 class FaultCounter:
-    """Counts the calls of an episode to find the ones that go wrong."""
+    """Counts the calls of an episode to find the calls with faults."""
 
     def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: Effects) -> None:
         self.faults, self._effects = faults, effects
@@ -62,7 +62,7 @@ class FaultCounter:
         self.results: dict[str, Any] = {}
 
     def next(self, tool: str) -> tuple[str, Any]:
-        """Return the fault of a tool's next call: its kind, empty for none, and its argument."""
+        """Return the fault of a tool's next call: its kind (empty if there is none) and its argument."""
         self._calls[tool] += 1
         earlier = sum(name == tool for name, _ in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
@@ -74,7 +74,7 @@ class FaultCounter:
 
 @dataclass(frozen=True, slots=True)
 class FaultyExecutor:
-    """An executor with calls that go wrong."""
+    """An executor that injects the faults of a tool's calls."""
 
     executor: Executor
     tool: str
@@ -99,8 +99,8 @@ class FaultyExecutor:
 
 
 ToolSource: TypeAlias = "Tool | World | OpenedTools | Callable[[Sample], object]"
-"""A tool without state, or something that makes the tools of one episode: called with the sample, it returns tools
-or an object with `@tool` methods (a class does this); see `World`."""
+"""A tool without state, a source that each episode opens, or a function of the sample that returns tools or an object
+with `@tool` methods, as a class does."""
 
 
 @runtime_checkable
@@ -108,7 +108,7 @@ class OpenedTools(Protocol):
     """A source of tools that must be opened for each episode, such as a server."""
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:
-        """Open the episode's tools. The stack closes what must be closed at the end."""
+        """Open the episode's tools. Register on the stack everything that must be closed at the end."""
         ...
 
 
@@ -116,24 +116,24 @@ class World:
     """Makes the world of an episode, and injects faults into it.
 
     Args:
-        make: a class, or a function of the sample, sync or async. The object may be a context manager, async or not,
-            or have a `close` or `aclose`. The tools of a class are known without making an object; a function is also
-            called in a replay, so it should do nothing but make the object.
-        outside: whether the tools act on anything beyond the object itself. When an interrupted episode is resumed,
-            none of its calls are made again. If all state is in memory (False), they are repeated on the new object,
-            which brings it to the same state. Otherwise the world needs a method `restore(calls)`, which gets the names
-            and arguments of the calls made so far.
+        make: a class, or a function of the sample, sync or async. The object may be a context manager, async or not, or
+            have a method `close` or `aclose`. The tools of a class are known without making an object. A function is
+            also called in a replay, so it should only make the object.
+        outside: whether the tools act on anything beyond the object itself. If False, all state is in memory, and a
+            resumed episode repeats its calls on the new object, which then has the same state. If True, a resumed
+            episode repeats no call; the world needs a method `restore(calls)`, which gets the names and arguments of
+            the calls made so far.
     """
 
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
         self.make, self.outside = make, outside
         self.injected = InjectedFaults()
-        # Brings a new object to the initial state of a sample; None leaves it as it was made.
+        # Brings a new object to a sample's initial state; None leaves the object unchanged.
         self.prepare: Callable[[Any, Sample], Awaitable[None]] | None = None
 
     @property
     def documents(self) -> list[ToolDocument]:
-        """The documents of a class's tools; empty for a function, whose tools are not known beforehand."""
+        """The documents of a class's tools; empty for a function, because its tools are not known in advance."""
         return documents_of(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
@@ -145,7 +145,7 @@ class World:
         return self._add_fault(tool, at, "slow", seconds)
 
     def stale(self, tool: str, *, at: int = 2) -> World:
-        """Make call number `at` of a tool return what the call before it returned."""
+        """Make call number `at` of a tool return the result of the previous call."""
         return self._add_fault(tool, at, "stale", None)
 
     def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
@@ -165,20 +165,20 @@ class World:
 class OpenWorld:
     """The world of one episode."""
 
-    world: World  # The way to make the world.
+    world: World  # Makes the world's object.
     sample: Sample  # The episode's sample.
     effects: Effects  # The episode's tool calls.
-    stack: AsyncExitStack  # The stack that closes what was opened.
+    stack: AsyncExitStack  # Closes the world at the episode's end.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
-    changes: Sequence[Change] | None = None  # Differences of a large state from the initial one; None if it is small.
+    changes: Sequence[Change] | None = None  # Differences of a large state from the initial state; None if small.
     _made: Any = None
     _initial: str | None = None
     _is_restored: bool = False
     STATE: ClassVar[str] = "state of the world"
 
     async def tools(self) -> list[Tool]:
-        """List the world's tools. Its calls run one after another, so its state needs no locks."""
+        """List the world's tools. Calls of the world run one after another, so its state needs no locks."""
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
             self._made = await self._make()
@@ -210,7 +210,7 @@ class OpenWorld:
         return world
 
     async def _enter(self, world: Any) -> Any:
-        """Enter the object if it is a context manager, and see to its closing."""
+        """Enter the object if it is a context manager, and register its closing on the stack."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
         if hasattr(world, "__enter__"):
@@ -223,7 +223,7 @@ class OpenWorld:
         return world
 
     async def object(self) -> Any:
-        """Return the object, in the state after the calls that the journal holds."""
+        """Return the object in the state after the calls that the journal has stored."""
         if self._made is None:
             self._made = await self._make()
         if not self._is_restored:
@@ -251,7 +251,7 @@ class OpenWorld:
                 await _repeat_call(by_name[name], arguments)
 
     async def state(self) -> Any:
-        """Return what the world's `state()` returns after the episode; None if it has no such method."""
+        """Return what the world's `state()` returns after the episode; None without such a method."""
         if not self._has_state(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
         kept = await self.effects.once(self.STATE, {}, self._compare_state)
@@ -290,7 +290,7 @@ async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class InWorld:
-    """Runs a tool of a world, which the first call makes."""
+    """Runs a tool of a world; the first call makes the world's object."""
 
     world: OpenWorld
     method: str
@@ -330,7 +330,7 @@ class EpisodeTools:
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: Effects | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """Open the tools of one episode, and close at the end what was made for it."""
+    """Open the tools of one episode, and close them at the end."""
     effects = effects or Effects()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [])
@@ -347,7 +347,7 @@ async def open_tools(
 
 
 def check_distinct_names(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
-    """Refuse tools with equal names before any model is asked."""
+    """Refuse tools with equal names before any model is called."""
     seen: set[str] = set()
     for source in sources:
         for document in _list_documents(source):
