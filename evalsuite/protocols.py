@@ -1,4 +1,4 @@
-"""Shapes of what users write themselves: solvers, scorers, and the models that both ask."""
+"""Protocols of the solvers and scorers that users write, and of the models that these call."""
 
 from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Solver
 from evalsuite.core.types import Completion, Request, Usage

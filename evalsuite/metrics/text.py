@@ -55,7 +55,7 @@ def cut(text: str) -> list[str]:
 
 
 def segment(text: str) -> list[str]:
-    """Split any text into jieba's tokens, including blanks and punctuation, and after every `AT_ONCE` characters."""
+    """Split a text into pieces of `AT_ONCE` characters, and these into jieba's tokens, also blanks and punctuation."""
     parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
     return [token for part in parts for token in _load_jieba().lcut(part)]
 
@@ -97,7 +97,7 @@ def exact_match(prediction: str, targets: Targets) -> float:
 def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
 
-    A Chinese target may be at any place, because Chinese has no spaces. Commas, colons, brackets and the like separate
+    A Chinese target may be anywhere, because Chinese has no spaces. Commas, colons, brackets and the like separate
     words even without a space, except between digits. Do not use this metric for the letters of a multiple choice,
     because A is an article within a sentence.
     """

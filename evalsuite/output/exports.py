@@ -1,4 +1,4 @@
-"""Exports of runs to other tools, with text that a spreadsheet does not run as a formula."""
+"""Export runs to other tools; text that a spreadsheet would run as a formula is escaped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDTH = 2 * NormalDist().inv_cdf(0.975)  # width of a 95% interval in standard e
 
 
 def lm_eval_results(run: Run) -> dict[str, Any]:
-    """Convert all benchmarks of a run; standard errors come from the 95% intervals, so they account for clusters."""
+    """Convert a run to lm-eval's results; standard errors come from the 95% intervals, so they account for clusters."""
     benches = run.benchmarks
     return {
         "results": {name: {"alias": name, **_make_lm_eval_values(run, name)} for name in benches},
@@ -67,7 +67,7 @@ INSPECT_FORMAT = 2
 
 
 def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
-    """Convert one benchmark of a run."""
+    """Convert one benchmark of a run to a log of inspect."""
     bench = run.benchmarks[benchmark]
     records = [run.read(row.case) for row in bench.tally]
     started = str(run.info.get("started", ""))

@@ -77,7 +77,7 @@ def iter_samples(
 def make_samples(
     fields: SampleFields, source: str | Path, items: Iterator[tuple[str, str, Mapping[str, Any]]]
 ) -> Iterator[Sample]:
-    """Make samples from items, each given with its file and its position there.
+    """Make samples from items, each given with its file and its position in the file.
 
     Raises:
         DatasetError: an item lacks a field, an id is repeated, or no item exists.

@@ -41,7 +41,7 @@ class LazySample:
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples whose ids are known at once, and whose contents are created only if they run.
+    """Samples whose ids are known at once, and whose contents are created only for cases that run.
 
     They are useful for large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`. Samples
     that `--limit`, `-k` and `--shard` leave out are not created.
@@ -102,6 +102,6 @@ class SampleStream(Sequence[Sample]):
         return bool(self.first(1))
 
     def __getitem__(self, at: Any) -> Any:
-        """Return one sample or a slice, reading the source only that far."""
+        """Return one sample or a slice, reading the source only as far as needed."""
         whole = isinstance(at, slice) or at < 0
         return self.first(None if whole else at + 1)[at]

@@ -1,4 +1,4 @@
-"""Describe a published data set by data: its files, and which fields of an item a sample is made from."""
+"""Describe a published data set: its files, and the fields of an item from which a sample is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PublishedSet:
 
     Attributes:
         files: patterns of the files below the data set's folder. The first pattern that matches any file counts.
-        fields: the fields of an item that a sample is made from.
+        fields: the fields of an item from which a sample is made.
         read: yields the items of a file; None selects the reader of the file name's extension.
     """
 
@@ -33,7 +33,7 @@ class PublishedSet:
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 
     def find(self, folder: Path) -> list[Path]:
-        """List the data set's files, by name; an empty list if there are none."""
+        """List the data set's files, sorted by name."""
         matches = (
             sorted(path for path in folder.glob(pattern) if path.suffix.lower() in READERS) for pattern in self.files
         )
@@ -55,7 +55,7 @@ class PublishedSet:
 
 
 def choose(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
-    """Make a function that translates an item's field; other values than the given ones are refused."""
+    """Make a function that translates an item's field; the function refuses values that `meanings` lacks."""
 
     def read_label(item: Mapping[str, Any]) -> str:
         if item[name] not in meanings:

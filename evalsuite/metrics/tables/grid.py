@@ -1,4 +1,4 @@
-"""Tables as rows of cell texts, independent of markup; the text of a cell with a span fills all of its places."""
+"""Tables as rows of cell texts, independent of markup. A spanning cell's text fills all positions that it covers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDEST_SPAN = 1000  # HTML's own limit for `colspan`
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A cell that covers several places: text, first row and column (from 0), numbers of rows and columns."""
+    """A cell that covers several positions: text, first row and column (from 0), numbers of rows and columns."""
 
     text: str
     row: int
@@ -33,9 +33,9 @@ class CellGrid:
             contains the names of the columns.
         name: the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one.
         alignment: one letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
-        head_rows: the number of rows marked as heads: in raw text the rows above the line of dashes, in HTML rows
-            of `th` alone or in `thead`, in LaTeX the rows above the first rule that has rows on both sides.
-        spans: the cells that cover several places.
+        head_rows: the number of head rows: in raw text the rows above the line of dashes, in HTML the rows in `thead`
+            or with only `th` cells, in LaTeX the rows above the first rule that has rows on both sides.
+        spans: the cells that cover several positions.
         bold: the texts of the cells that are at least partly bold.
         rules: the number of horizontal lines (LaTeX); 1 for an HTML table with a border.
         borders: the number of vertical lines in the column specification (LaTeX).

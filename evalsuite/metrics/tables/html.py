@@ -28,7 +28,7 @@ def parse_html(markup: str, listener: Any) -> None:
     """Parse any text as HTML, however broken; lone surrogates are read as question marks.
 
     lxml calls the listener's `start`, `end`, `data` and `close`, and its `comment`, `pi` and `doctype` if it has them.
-    Every start has its end; a text may arrive in several pieces.
+    Each call of `start` has a matching call of `end`; a text may arrive in several pieces.
     """
     from lxml import etree
 
@@ -75,7 +75,7 @@ class HtmlCell:
 def lay_out(
     rows: Sequence[Sequence[HtmlCell]], allowance: int, groups: Collection[int] = ()
 ) -> list[list[HtmlCell | None]]:
-    """Find the cell that covers each place, according to HTML's table model; None for a place that no cell covers.
+    """Find the cell that covers each position, by HTML's table model; None if no cell covers the position.
 
     Spans end at the last row of their group. After about `allowance` copies, spans count as one cell, because a few
     characters of markup can ask for millions of cells.
@@ -115,7 +115,7 @@ def _lay_out_row(
 class _Table:
     """A table that is being read."""
 
-    rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells above cover completely is empty.
+    rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells from above cover completely is empty.
     groups: set[int] = field(
         default_factory=set
     )  # Indexes of the rows at which a head, a body or a foot starts or ends.
@@ -179,7 +179,7 @@ class PageTables:
         return [table.grid() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
-        """Return the texts within elements of these tags, split where one begins or ends, without blank texts."""
+        """Return the texts within elements of these tags, split where an element begins or ends, without blanks."""
         runs, depth = [""], 0
         for tag, text in self._stream:
             if not tag:

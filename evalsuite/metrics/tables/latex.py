@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-MOST_COLUMNS = 1000  # Maximum, because a short specification can ask for a million: `*{999}{*{999}{...}}`.
+MOST_COLUMNS = 1000  # Maximum columns, because a short specification can request a million: `*{999}{*{999}{...}}`.
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
 BETWEEN = frozenset("@!><")  # Signs before a group that is typeset between columns and is not a column.
@@ -57,7 +57,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """Return the content of the group or bracket at this place, or else a single piece, and the place after it."""
+    """Return the content of the group or bracket at this index, or else a single piece, and the index after it."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):
@@ -103,7 +103,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class SpannedCell:
-    """A cell before its text is copied to the places that it covers."""
+    """A cell before its text is copied to the positions that it covers."""
 
     text: str
     span: Reach
@@ -113,10 +113,10 @@ class Tabular:
     r"""A tabular environment. Only `&` and `\\` outside of groups and inner environments separate cells.
 
     Args:
-        head: the range of tokens outside of the environment that contains its head, as for xtabular.
+        head: the range of tokens of a head that precedes the environment, as for xtabular.
 
     Attributes:
-        end: the index of its last token.
+        end: the index of the environment's last token.
         caption: the caption within the environment; empty if there is none.
     """
 
@@ -174,7 +174,7 @@ class Tabular:
             place = self._read_inside(place) if inside else self._read(place)
 
     def _lacks_row_end(self, place: int, end: int) -> bool:
-        """Tell whether a row ends at this line break although its end is not written: it is full, and cells follow."""
+        """Tell whether a row ends at this line break without an end mark: the row is full, and cells follow."""
         tokens = self.source.tokens
         if (
             not self._text.has_text
@@ -245,7 +245,7 @@ class Tabular:
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
-        """Return 1 if a group or inner environment begins at this place, -1 if one ends there, else 0."""
+        """Return 1 if a group or inner environment begins at this index, -1 if one ends there, else 0."""
         partner = self.source.partner.get(place)
         # An environment without its own end is paired with the end of another one; treat it as empty.
         if partner is None or self.source.partner.get(partner) != place:
@@ -253,7 +253,7 @@ class Tabular:
         return 1 if partner > place else -1
 
     def _read(self, place: int) -> int:
-        """Read a token that belongs to the tabular itself; return the place after the token and its arguments."""
+        """Read a token that belongs to the tabular itself; return the index after the token and its arguments."""
         token = self.source.tokens[place]
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
@@ -287,7 +287,7 @@ class Tabular:
         return self._read_inside(place)
 
     def _after_code_before(self, place: int) -> int:
-        r"""Return the place after nicematrix's `\CodeBefore ... \Body`, which draws behind the table."""
+        r"""Return the index after nicematrix's `\CodeBefore ... \Body`, which draws behind the table."""
         first = self.source.after_blank(place)
         if first >= self.end or not self._is_macro(first, ("CodeBefore",)):
             return place
@@ -311,7 +311,7 @@ class Tabular:
         return token.kind == "macro" and token.value in names
 
     def _read_span(self, name: str, place: int) -> int:
-        """Read which places a cell covers; the cell's text, the last argument, is read like any other group."""
+        """Read which positions a cell covers; the cell's text, the last argument, is read like any other group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.arguments(place, 2)
@@ -363,7 +363,7 @@ class Tabular:
 def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
     """Copy a cell's text into the blank cells that it covers, below or above."""
     if not cell.text:
-        # Many blank cells that cover many rows would each visit all rows below them.
+        # Copying blank texts would only cost time: each cell would visit all rows that it covers.
         return
     step = 1 if cell.span.rows > 0 else -1
     for place in range(row + step, row + cell.span.rows, step):
@@ -381,7 +381,7 @@ HEAD_APART = frozenset({"supertabular", "supertabular*", "mpsupertabular", "xtab
 
 @dataclass(slots=True)
 class _Float:
-    """A float, whose first caption belongs to its first table, and so on."""
+    """A float, whose captions belong to its tables in the same order."""
 
     end: int
     captions: list[str] = field(default_factory=list)
@@ -392,7 +392,7 @@ def read_latex(text: str) -> list[CellGrid]:
     """Return all tables of a text, in order.
 
     A cell's text includes groups, the arguments of formatting macros and inner tabulars. A cell with `multicolumn` or
-    `multirow` fills all places that it spans. Of a longtable's heads and feet, only the head of the first page is read.
+    `multirow` fills all positions that it spans. A longtable's feet and later heads are ignored.
     """
     source = LatexSource(text)
     outermost = _Float(len(source.tokens))
@@ -422,7 +422,7 @@ def read_latex(text: str) -> list[CellGrid]:
 
 
 def _read_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
-    """Return the place after a head that precedes its table, and the range of tokens within its braces."""
+    """Return the index after a head that precedes its table, and the range of tokens within the head's braces."""
     end = source.group_end(place + 1)
     if end == place + 1:
         return end, (0, 0)

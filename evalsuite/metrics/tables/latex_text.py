@@ -47,7 +47,7 @@ SILENT = {
     **dict.fromkeys(("rule", "resizebox", "fontsize", "setlength", "addtolength", "fcolorbox"), 2),
     **dict.fromkeys(("rowcolors", "setcounter", "renewcommand", "newcommand", "definecolor"), 3),
 }
-"""Macros that print nothing, with the number of their arguments, which print nothing either, like optional ones."""
+"""Macros that print nothing, each with its number of arguments. Its arguments, also optional ones, print nothing."""
 
 NAMES_OF_SWITCHES = """
     textbf textit textsl textsc texttt textrm textsf textup textmd textnormal text emph underline
@@ -63,7 +63,7 @@ SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
 """Macros that only change how the following text looks; those in `SPACES` also print a space."""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
 KEPT = frozenset({"binom"})
-"""Macros that stay although a group follows, because without the macro two arguments would look like one number."""
+"""Macros whose name is kept before a group, because their two arguments alone would look like one number."""
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
 
 UNITS = {
@@ -166,7 +166,7 @@ class LatexSource:
 
     text: str
     tokens: list[Token] = field(init=False)
-    # Maps each opening token to its closing token and back; an environment without an end is closed at a likely place.
+    # Maps each opening token to its closing token and back; an environment without an end is closed at a likely token.
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -212,23 +212,23 @@ class LatexSource:
         return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def group_end(self, place: int) -> int:
-        """Return the place after the group that starts here, skipping blanks before it; `place` if none starts."""
+        """Return the index after the group that starts here or after blanks; return `place` if no group starts."""
         at = self.after_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
         return place
 
     def group_text(self, place: int) -> str:
-        """Return the raw text of the group that starts here, without its braces; empty if none starts."""
+        """Return the raw text of the group that starts here, without its braces; empty if no group starts."""
         end = self.group_end(place)
         if end == place:
             return ""
         return self.text[self.tokens[self.after_blank(place)].end : self.tokens[end - 1].start]
 
     def arguments(self, place: int, count: int) -> tuple[list[str], int]:
-        r"""Return the raw texts of this many arguments, empty for missing ones, and the place after them.
+        r"""Return the raw texts of this many arguments, empty for missing ones, and the index after the arguments.
 
-        Optional arguments around them are skipped. An argument of one character needs no braces, such as the star in
+        Optional arguments are skipped. An argument of one character needs no braces, such as the star in
         `\multirow{2}*{...}`.
         """
         texts: list[str] = []
@@ -251,7 +251,7 @@ class LatexSource:
         return len(self.tokens[place].value) <= longest
 
     def option_end(self, place: int, brackets: str = "[]") -> int:
-        """Return the place after the optional argument that starts here; `place` itself if none starts.
+        """Return the index after the optional argument that starts here; return `place` if none starts.
 
         The argument must end within a few tokens; a bracket without an end is text.
         """
@@ -269,11 +269,11 @@ class LatexSource:
         return place
 
     def after_star(self, place: int) -> int:
-        """Return this place, or the next place if there is a star here."""
+        """Return this index, or the next index if this token is a star."""
         return place + (place < len(self.tokens) and self.tokens[place].value == "*")
 
     def after_blank(self, place: int) -> int:
-        """Return this place, or the next place if there is white space here."""
+        """Return this index, or the next index if this token is white space."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
 
 
@@ -300,7 +300,7 @@ WIDTH_FIRST = frozenset({
     "tabular*", "tabularx", "tabulary", "xltabular", "supertabular*", "xtabular*", "NiceTabular*", "NiceTabularX",
 })  # fmt: skip
 TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
-"""Environments whose markup contains blank cells below a span; their columns may be one of several settings."""
+"""Environments whose markup contains blank cells below a span; the setting `colspec` may declare their columns."""
 NICE = frozenset({"NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray"})
 """Environments whose options may follow their columns."""
 COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
@@ -336,7 +336,7 @@ class TextReader:
         return self.take()
 
     def read(self, place: int) -> int:
-        """Read the token at this place; return the place after the token and its arguments that are not text."""
+        """Read the token at this index; return the index after the token and its arguments that are not text."""
         token = self.source.tokens[place]
         if token.kind in {"text", "verbatim"}:
             self._add(token.value)
@@ -418,7 +418,7 @@ class TextReader:
         return place
 
     def after_columns(self, name: str, place: int) -> tuple[str, int]:
-        """Return a tabular's raw column specification, and the place where its body starts."""
+        """Return a tabular's raw column specification, and the index at which its body starts."""
         if name == "tabbing":
             return "", place
         place = self.source.option_end(place)
@@ -435,7 +435,7 @@ class TextReader:
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
-    """Return the caption whose macro is at this place, and the place after the caption."""
+    """Return the caption whose macro is at this index, and the index after the caption."""
     start = source.after_star(place + 1)
     if source.tokens[place].value == "captionof":  # The macro's first argument is the kind of float.
         start = source.group_end(start)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 JSON_VALUE = re.compile(r"[\[{](?=\s*[\[{\"])")
 DEEPEST_JSON = 8
-MOST_ATTEMPTS = 100  # Maximum places at which a JSON value may begin without being valid.
+MOST_ATTEMPTS = 100  # Maximum positions at which a JSON value seems to begin but is invalid.
 
 
 def find_json_tables(text: str) -> list[CellGrid]:
@@ -37,7 +37,7 @@ def find_json_tables(text: str) -> list[CellGrid]:
 
 
 def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
-    """Yield the tables of a JSON value: the value itself, or else those of its entries with the entries' names."""
+    """Yield the tables of a JSON value: the value itself, or else the tables among its entries, named by their keys."""
     rows: list[list[Any]] = []
     if isinstance(value, list) and value and len({type(item) for item in value}) == 1:
         rows = _list_rows(value) if isinstance(value[0], dict | list) else []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Rewards = NDArray[np.float64]
     TableElement = tuple[str, ...]
-    Matched = tuple[float, int, int]  # The matched share of elements, and the numbers of predicted and wanted ones.
+    Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted elements.
 
 
 def _make_table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[CellGrid | None, CellGrid]]:
@@ -40,7 +40,7 @@ def _make_table_pairs(prediction: str, reference: str, markup: Format) -> list[t
 
 
 class F1(float):
-    """An F1 in [0, 1], which is a number, with the precision and recall that it combines."""
+    """An F1 in [0, 1] as a float that also stores its precision and recall."""
 
     precision: float
     recall: float
@@ -214,7 +214,7 @@ def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
 
 
 def _find_path_starts(leftmost: list[int]) -> list[int]:
-    """Return, for each leaf that is leftmost in a subtree, the topmost such node."""
+    """Return for each leftmost leaf the topmost node whose subtree has it as the leftmost leaf."""
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
 
@@ -273,7 +273,7 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> F1:  # 
 
 
 def grits_topology(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
-    """Compute the GriTS of topology, which compares cells by the overlap of the places that they cover.
+    """Compute the GriTS of topology, which compares cells by the overlap of the positions that they cover.
 
     Raises:
         ScoringError: the reference contains no readable table, or the tables are too large for this definition.
@@ -287,7 +287,7 @@ def grits_topology(prediction: str, reference: str, *, format: Format) -> F1:  #
 
 
 def _make_boxes(table: CellGrid) -> list[list[Box]]:
-    """Return for each place the extent of the cell that covers it, relative to that place."""
+    """Return for each position the extent of the cell that covers it, relative to that position."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):
@@ -460,7 +460,7 @@ def cell_f1(
     format: Format,  # noqa: A002
     similarity: Literal["exact", "chrf"] = "exact",
 ) -> CellF1:
-    """Compare the elements of each wanted table with those of its predicted table; return the means.
+    """Compare the names and cells of each wanted table with those of its predicted table; return the mean F1 values.
 
     Raises:
         ScoringError: the reference contains no readable table.

@@ -39,7 +39,7 @@ class MarkupReading:
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
-    """Read all tables of a text; of invalid markup, the readable parts."""
+    """Read all tables of a text; if the markup is invalid, read the readable parts."""
     if format == "html":
         return PageTables(text).tables
     return read_latex(text) if format == "latex" else _read_markdown(text)
@@ -65,7 +65,7 @@ JSON_START = re.compile(r"[\[{]\s*[\[{\"]")
 
 
 def _read_others(text: str) -> Iterator[MarkupReading]:
-    """Read markup that is never asked for: JSON, MediaWiki, and HTML whose tags are escaped."""
+    """Read markup that no caller requests: JSON, MediaWiki, and HTML whose tags are escaped."""
     if JSON_START.search(text):
         yield MarkupReading("json", text.strip(), tuple(find_json_tables(text)))
     if "{|" in text:
@@ -86,7 +86,7 @@ WIKI_ATTRIBUTES = re.compile(r"""\s*(?:[\w-]+\s*=\s*(?:"[^"|]*"|'[^'|]*'|[^\s"'|
 
 
 def _write_wiki_as_html(text: str) -> str:
-    """Write the tables of MediaWiki as HTML; of the cells' attributes, only spans matter."""
+    """Write the tables of MediaWiki as HTML, keeping only spans among the cells' attributes."""
     written, is_inside, has_row = list[str](), False, False
     for line in map(str.strip, WIKI_LINK.sub(r"\1", text).replace("'''", "").replace("''", "").splitlines()):
         if line.startswith("{|"):
@@ -243,9 +243,9 @@ class _Block:
 def _read_markdown(text: str) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
-    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. A short line above is
-    its name, even if blank lines or a code fence follow the name. The text before the first pipe is also a name if it
-    ends with a colon and the line below begins with a pipe.
+    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. A short line above the
+    block is the table's name, even if blank lines or a code fence follow. The text before the first pipe is also a
+    name if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
     block = _Block()
@@ -304,7 +304,7 @@ def _join_wrapped_rows(
 
 
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split rows again without the bars in their code and formulas, if the rows are as wide as most rows then."""
+    """Split rows without the bars in code and formulas, if the rows then have the most frequent width."""
     widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
     widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
@@ -349,7 +349,7 @@ SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 
 
 def _read_delimited(text: str) -> list[CellGrid]:
-    """Read the blocks of which at least two lines are split into the same number of fields."""
+    """Read the blocks in which at least two lines have the same number of fields."""
     return [grid for block in BLANK_LINES.split(text) if (grid := _read_block(block.strip("\r\n")))]
 
 
@@ -463,7 +463,7 @@ def _read_list_table(lines: list[str]) -> CellGrid:
 
 
 def _parse_rows(lines: list[str], delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows above the first line that cannot be parsed, without blank ones."""
+    """Yield the rows above the first line that cannot be parsed, without blank rows."""
     with suppress(csv.Error):
         yield from (row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row)
 

@@ -25,7 +25,7 @@ HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
 TREE_LIMIT = 100_000  # Maximum tags of a flattened tree: fifteen levels of nesting stay below it.
 CELLS = {"table": ("th", "td"), "ul": ("li",), "ol": ("li",), "li": ("li",)}
-"""The tags that mark cells, by the tag that selects them: the first of these four that the reference contains."""
+"""The tags that mark cells. The first of these four keys that the reference contains selects the tags."""
 
 OPENING = {tag: chr(0x100 + 2 * place) for place, tag in enumerate(sorted(WHITELIST))}
 CLOSING = {tag: chr(ord(char) + 1) for tag, char in OPENING.items()}
@@ -34,7 +34,7 @@ CLOSING = {tag: chr(ord(char) + 1) for tag, char in OPENING.items()}
 BLANKS = " \n\t\f\r"
 PRESERVING = frozenset({"pre", "textarea"})
 NOT_TEXT = frozenset({"rt", "rp", "style", "script", "template"})
-"""Tags in which BeautifulSoup finds no text. Outside `PRESERVING`, it reduces a blank text to one character."""
+"""BeautifulSoup finds no text in `NOT_TEXT`, and reduces a blank text outside of `PRESERVING` to one character."""
 SPECIAL = PRESERVING | NOT_TEXT
 
 
@@ -98,7 +98,7 @@ class ReleasedPage:
             self._length += len(text)
 
     def cells(self, tags: Collection[str]) -> list[str]:
-        """Return the texts of elements with these tags; if there are none, of whitelisted elements with text."""
+        """Return the texts of elements with these tags; without tags, return the texts of whitelisted elements."""
         if tags:
             return [self.text[start:end] for tag, start, end in self.elements if tag in tags]
         return [self.text[start:end] for _, start, end in self.elements if start < end]
@@ -149,7 +149,7 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
 
 LATEX_CONTENT = ("caption_match_score", "data_levenshtein_score", "data_difflib_score")
 LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_rows_match", "num_cols_match")
-# The tokens that pylatexenc may read: this many per character (one or two are usual), but at least the second number.
+# Maximum tokens that pylatexenc may read: `READINGS` per character (1 or 2 are usual), but at least `FEWEST_READINGS`.
 READINGS, FEWEST_READINGS = 20, 50_000
 
 
@@ -173,7 +173,7 @@ def latex_parts(prediction: str, reference: str) -> dict[str, float]:
 
 
 def _read_latex(latex: str) -> LatexTable:
-    """Return the first tabular of a text; an empty table without caption if there is none."""
+    """Return the first tabular of a text; without a tabular, return an empty table without a caption."""
     nodes = _parse_latex(latex)
     tabular = next(
         (node for node in _walk_once(nodes) if _kind(node) == "Environment" and node.envname == "tabular"), None
@@ -182,8 +182,8 @@ def _read_latex(latex: str) -> LatexTable:
         return LatexTable([])
     if not tabular.nodeargd:
         raise ScoringError(_explain_refusal(latex, "the text ends where a tabular's columns should be"))
-    # The alignment is nearly always empty, because the script skips the group with the columns. Characters remain
-    # only if something else is in the place of that group: pylatexenc takes the bracket of `[t]` for the argument.
+    # The alignment is nearly always empty, because the script skips the group that contains the columns. Characters
+    # remain only if pylatexenc takes something else as the argument: of `\begin{tabular}[t]{ll}`, it takes the `[`.
     arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
@@ -193,7 +193,7 @@ def _parse_latex(latex: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
     class BoundedWalker(LatexWalker):  # type: ignore[misc]  # pylatexenc ships no types
-        """Limits the number of token reads, because each level of unclosed arguments doubles it."""
+        """Limits the number of token reads, because each level of unclosed arguments doubles this number."""
 
         tokens = FEWEST_READINGS + READINGS * len(latex)
 
@@ -218,12 +218,12 @@ def _explain_refusal(latex: str, why: str) -> str:
 
 
 def _kind(node: Any) -> str:
-    """Name a node's class: `LatexCharsNode` is `Chars`; empty for a missing optional argument."""
+    """Return the short name of a node's class (`Chars` for `LatexCharsNode`); empty for a missing argument."""
     return "" if node is None else type(node).__name__.removeprefix("Latex").removesuffix("Node")
 
 
 def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
-    """Yield every node on entering and on leaving it: arguments of macros and environments, then bodies."""
+    """Yield each node twice, on entering and on leaving it: arguments of macros and environments before bodies."""
     unseen = [(node, True) for node in reversed(nodes)]
     while unseen:
         node, entering = unseen.pop()
@@ -259,7 +259,7 @@ def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
 
 
 def _read_caption(nodes: Sequence[Any]) -> str:
-    r"""Return the text of the first group that starts after a `\caption`; the word `None` without one."""
+    r"""Return the text of the first group that starts after a `\caption`; without a caption, the word `None`."""
     has_begun = False
     for node, entering in _walk(nodes):
         if has_begun and entering and _kind(node) == "Group":
@@ -303,8 +303,8 @@ def _cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
     The script searches in the lower-case text but cuts the original one; if lower-casing changes the length
-    (İ), the cuts are wrong. A missing name has the place -1, which is used like any other: a search from
-    there sees only the last character, and a slice that ends there lacks it.
+    (İ), the cuts are wrong. A missing name has the index -1, which is used like any other index: a search from
+    -1 sees only the last character, and a slice that ends at -1 lacks the last character.
     """
     lower = text.lower()
     team = lower.find("team")
@@ -315,7 +315,7 @@ def _cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_from(text: str, start: int, wanted: str) -> int:
-    # A search from -1 sees only the last character: no name fits there, and a bar's place there is also -1.
+    # A search from -1 sees only the last character. No name fits into it, and a bar found there has the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 

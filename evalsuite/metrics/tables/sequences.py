@@ -1,4 +1,4 @@
-"""Compute the two similarities of sequences of cells or tags from which every part of the H-Score is computed."""
+"""Compute the two similarities of sequences (of cells or tags) on which every part of the H-Score is based."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Matching:
 
 
 def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """Number the elements; `NOT_INDEXED` for an element that is too frequent in `b`, or does not occur there."""
+    """Number the elements; `NOT_INDEXED` marks an element that is missing from `b` or too frequent in it."""
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
@@ -151,7 +151,7 @@ NOT_INDEXED = -1
 
 
 class Substrings:
-    """Names for all substrings of two sequences whose length is a power of two; equal substrings have equal names.
+    """Names of all substrings whose length is a power of two; equal substrings of both sequences have equal names.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). `NOT_INDEXED` is equal to
     nothing.

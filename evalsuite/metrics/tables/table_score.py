@@ -59,7 +59,7 @@ class TableMatch:
 
     @property
     def printed_form(self) -> float:
-        """The share of the facts that every markup can express, as `form`."""
+        """The share of fulfilled facts among those that every markup can express, halved for broken markup."""
         return self._share_fulfilled([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
     def _share_fulfilled(self, facts: Sequence[FormFact]) -> float:
@@ -84,14 +84,14 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: in [0, 1]: content, times the weighted mean of content (weight 3) and form (weight 1), where form has
-            only the facts that a reader of the printed table sees. So form without content is worth nothing, and half
-            of the content is worth less than half.
+        value: the score in [0, 1]: content times the weighted mean of content (weight 3) and form (weight 1), whose
+            facts are only those visible in the printed table. So form without content scores 0, and half of the
+            content scores less than 0.5.
         content: the F1 of aligned cells compared by value, in [0, 1]; a value under the name of another row or column
             counts two thirds.
         form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1]; half of
             it for broken markup.
-        parts: the cells' precision, recall and F1 by equal values only, then each fact of form by its name.
+        parts: precision, recall and F1 of cells with equal values, then each fact of form, by name.
         facts: the checklist from which `form` is computed.
         signature: A line that identifies the computation, to be cited with the number.
         match: the comparison from which the scores are computed.
@@ -119,7 +119,7 @@ class TableScore:
 
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
-        """The compared cells as rows of tables, with rows and columns of one side in their positions."""
+        """The compared cells by table and row; rows and columns that only one side has are in their positions."""
         return [_compare_pair(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
@@ -326,7 +326,7 @@ def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
 
 
 def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[Place]:
-    """Yield the lines of both sides in the wanted order; a line of one side comes before its next aligned neighbour."""
+    """Yield the lines of both sides in the wanted order; a line without a partner precedes its next aligned line."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
     for there in range(other):

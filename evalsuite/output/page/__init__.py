@@ -2,6 +2,6 @@
 
 The page consists of hand-written files in `assets/`: plain HTML, CSS and JavaScript, combined into one file
 without changes. Its data have two parts: the overview, which is always in the page itself, and the cases, as
-compressed chunks of `records.jsonl`. The chunks of a small run are also in the page. Those of a large run are
+compressed chunks of `records.jsonl`. A small run's chunks are also in the page. A large run's chunks are
 scripts next to the page, because a page opened from a disk may load only scripts.
 """

@@ -1,7 +1,7 @@
 """The page as one HTML file: hand-written parts, combined without changes, under a strict content policy.
 
-The cases of a run are one row each, and chunks of unchanged lines of `records.jsonl`; each line is parsed once for its
-row and never rewritten.
+A run's cases are stored as rows, one per case, and as chunks of unchanged lines of `records.jsonl`. Each line is
+parsed once, to make its row.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SCRIPTS = (
     "runs.js",
     "main.js",
 )
-"""The scripts, each after those that it uses."""
+"""The scripts; each script precedes those that use it."""
 
 
 def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
@@ -83,7 +83,7 @@ def _combine(
         ),
         "SCRIPT": script,
     }
-    # Replace everything in one pass, so that the text of a part is never read as the name of another.
+    # Replace everything in one pass, so that the text of a part is never read as the name of another part.
     return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], asset("page.html"))
 
 
@@ -153,7 +153,7 @@ class Chunks:
         self._folder, self._beside = folder / FOLDER, beside
         self._inside: list[tuple[str, str]] = []
         self._waiting: deque[tuple[str, Future[str]]] = deque()
-        # zlib releases the interpreter's lock.
+        # Threads suffice, because zlib releases the interpreter's lock.
         self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
     def __enter__(self) -> Self:
@@ -316,7 +316,7 @@ class CaseTable:
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
     def get(self, case: str) -> PageRow | None:
-        """Return the row of a case; None if it has none."""
+        """Return the row of a case; None if the case has no row."""
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
@@ -329,5 +329,5 @@ class CaseTable:
 
 
 def _encode_key(text: str) -> bytes:
-    # SQLite stores no half of a surrogate pair as text.
+    # SQLite cannot store half of a surrogate pair as text.
     return text.encode("utf-8", "surrogatepass")

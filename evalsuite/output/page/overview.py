@@ -233,7 +233,7 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
 
 
 def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
-    """Map `benchmark.metric` to the declared bounds; if runs disagree, the first run's count."""
+    """Map `benchmark.metric` to the declared bounds; if runs disagree, the first run's bounds count."""
     ranges: dict[str, tuple[float, float]] = {}
     for run in runs:
         for name, bench in run.benchmarks.items():
@@ -290,7 +290,7 @@ def _make_chart(chart: Chart) -> dict[str, Any]:
 
 
 def _make_point(value: Any) -> Any:
-    """Convert a value to an object with its interval; None if nothing was measured."""
+    """Convert a value to an object with its interval; return None if nothing was measured."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
     return plain_cell(value)

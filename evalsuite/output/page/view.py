@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
 
 
-LIVE = "live.js"  # A script next to the page, which changes with it; the browser polls the script.
+LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls the script.
 QUIET = 600.0  # Seconds without a new record after which an unfinished run counts as killed, if its lock does not tell.
 
 
@@ -44,7 +44,7 @@ def goes_on(folder: RunFolder) -> bool:
 
 
 def _last_written(folder: RunFolder) -> float:
-    """Return when the last case ended, according to the journal or else the records; 0 without both."""
+    """Return the time when the last case ended, from the journal or else the records; 0 without these files."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
     return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
@@ -70,7 +70,7 @@ def follow(
     """Update the page of a run until the run ends.
 
     Args:
-        wait: called between two checks, to wait.
+        wait: function that waits between two checks.
     """
     shown = 0.0
     while goes_on(folder):
@@ -79,7 +79,7 @@ def follow(
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
-    # The run writes its own page when it ends, but ours may have replaced that page at the same moment.
+    # The run writes its own page when it ends, but the page of this function may have replaced it at that moment.
     finish(folder, declarations)
 
 
@@ -100,7 +100,7 @@ INDEX = "index.html"
 
 
 def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
-    """Write an index of all runs into their folder; unreadable runs are listed with the reason."""
+    """Write an index of all runs into the folder that contains them; list unreadable runs with the reason."""
     rows = sorted((_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"]))
     overview = {
         "kind": "index",

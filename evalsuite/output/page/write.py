@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PAGE, COMPARISON = "report.html", "comparison.html"
 INSIDE = 8 << 20
-"""Maximum bytes of records that are stored in the page; for larger runs, the chunks are stored next to it."""
+"""Maximum bytes of records that are stored in the page; a larger run's chunks are stored next to the page."""
 
 
 def write_page(
@@ -83,7 +83,7 @@ def write_comparison_page(
         "estimates": [
             estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
         ],
-        # A history has too many pairs, and compares each release only with its references.
+        # A history has too many pairs of runs, and its releases are only compared with their references.
         "differences": differences(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": section_facts(sections, ()),
     }

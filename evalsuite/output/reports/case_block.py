@@ -31,7 +31,7 @@ def case_block(record: Record, *, most: int | None = MOST) -> str:
     """Write the block for one case, safe to print on a terminal.
 
     Args:
-        most: maximum characters of each text; None for all.
+        most: maximum characters of each text; None shows each text in full.
     """
     return "\n".join(_write_labelled(label, text, most) for label, text in _list_parts(record))
 

@@ -78,7 +78,7 @@ def write_comparison(
     """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
-        names: one label per run; empty to use their models.
+        names: one label per run; if empty, runs are labelled by model.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
@@ -206,7 +206,7 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
 
 
 def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Rank three or more runs by who is better on each question, by the benchmark's primary metric."""
+    """Rank three or more runs by which run is better on each question, by the benchmark's primary metric."""
     metric = _find_bench(runs, name).primary
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
@@ -259,7 +259,7 @@ def radar(
 ) -> Chart | None:
     """Draw one polygon per run; None if the section already has a radar chart, or too few spokes are available.
 
-    Further out is better on every spoke, so metrics for which lower is better are left out.
+    A greater distance from the centre is always better, so metrics for which lower is better are left out.
 
     The spokes are the metrics that are shares in every run. If these are too few, the spokes are the values
     of the first tag with enough values, each with the mean of the primary metric.

@@ -1,4 +1,4 @@
-"""The default section for a benchmark without its own: its metrics, over all cases and by each tag."""
+"""The default section for a benchmark without its own section: its metrics, over all cases and by each tag."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, group
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Tell whether a metric's declared range is 0 to 1 or, without a declaration, whether its values are in it."""
+    """Tell whether a metric's declared range is 0 to 1 or, without a declared range, whether all values are."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)
@@ -201,8 +201,8 @@ class CaseMetric:
     """A metric that is not a mean over cases."""
 
     name: str  # The metric's name in gates and tables.
-    measure: Measure  # Computes the metric from a tally; None if it is undefined.
-    draw: _Draw | None = None  # Makes further tables and charts, given a benchmark's name and a run; None for none.
+    measure: Measure  # Computes the metric from a tally; returns None if the metric is undefined.
+    draw: _Draw | None = None  # Makes further tables and charts from a benchmark's name and a run; None adds nothing.
     lower_is_better: bool = False  # Whether lower values are better.
     # Lowest and highest value, for expressing a loss as a share; None if the metric is unbounded.
     range: tuple[float, float] | None = None
@@ -224,7 +224,7 @@ def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
 
 
 def report_with(metrics: Sequence[CaseMetric], title: str, name: str) -> Callable[[Sequence[RunView]], Section]:
-    """Make a benchmark's report function: it shows metrics and tags, and the tables and charts of these metrics."""
+    """Make a benchmark's report function, which shows metrics, tags, and the tables and charts of these metrics."""
     return partial(_make_report, tuple(metrics), title, name)
 
 

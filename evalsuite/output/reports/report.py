@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 LOWEST = 3  # Cases with the lowest scores that are shown per benchmark.
-LONGEST_TEXT = 500  # Maximum characters of each text of such a case.
+LONGEST_TEXT = 500  # Maximum characters of each text of these cases.
 MOST_CAUSES = 20
 
 
@@ -187,7 +187,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
 
 
 def _compare_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
-    """Show each primary metric without and with the faults that were played on purpose."""
+    """Compare each primary metric without and with the faults that were injected."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         kinds = Counter(row.tags[FAULT_TAG] for row in bench.tally if FAULT_TAG in row.tags)

@@ -1,6 +1,6 @@
 """The parts of a report as data: sections of tables, charts and passages, with unrounded numbers.
 
-`markdown.py` and `plots.py` convert them to text and pictures; nothing here depends on their appearance.
+`markdown.py` and `plots.py` convert sections to text and pictures; this module does not depend on their appearance.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, set of bars, polygon or heat-map row; None if a value is missing."""
+    """One line, set of bars, polygon or heat-map row; a missing value is None."""
 
     name: str
     values: Sequence[float | Estimate | None]
@@ -146,7 +146,7 @@ def plain_table(table: Table) -> dict[str, Any]:
 
 
 def plain_cell(cell: Cell) -> Any:
-    """Convert a cell: an estimate becomes an object; a number that JSON cannot express, such as infinity, None."""
+    """Convert a cell: an estimate becomes an object, and a number that JSON lacks, such as infinity, becomes None."""
     if isinstance(cell, Estimate):
         parts = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
         return {name: plain_cell(value) for name, value in parts.items()}
@@ -191,7 +191,7 @@ def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
 
 
 def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
-    """Separate metrics with values of their own from those that repeat another, with one line per repetition.
+    """Separate metrics with distinct values from metrics that repeat another; describe each repetition in one line.
 
     Args:
         values: all values of each metric, in the same order.
@@ -215,7 +215,7 @@ class LabelledCases:
 
 
 def lines_of(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield a run's rows, one in all or one per mode; the labels omit the run if it is `alone`."""
+    """Yield one row per mode, or a single row for a run without modes; labels omit the run if it is `alone`."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

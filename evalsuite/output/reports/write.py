@@ -59,7 +59,7 @@ class RunReport:
     """The contents of a run's report, before anything is written."""
 
     run: Run  # The run with its records.
-    baselines: Sequence[Run]  # The runs that it was compared with.
+    baselines: Sequence[Run]  # The runs that this run was compared with.
     verdict: Verdict  # The run's verdict.
     measured: Mapping[str, Measured]  # Each benchmark's metrics.
     sections: Sequence[Section]  # The sections of the report.
@@ -86,7 +86,7 @@ class RunReport:
 
 
 def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
-    """Judge a run and makes its report, without writing anything."""
+    """Judge a run and make its report, without writing files."""
     measured, baselines = measure(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
@@ -112,7 +112,7 @@ def write_report(report: RunReport, target: Path) -> None:
 
 
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> RunReport:
-    """Judge a finished run, and writes its report into its folder."""
+    """Judge a finished run, and write its report into its folder."""
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
     return report
@@ -169,7 +169,7 @@ def append_step_summary(text: str, short: str) -> str:
 
 
 def append_step_output(verdict: Verdict) -> str:
-    """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return what prevented it."""
+    """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return the reason of a failure."""
     target = os.environ.get("GITHUB_OUTPUT")
     return _append(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 

@@ -28,7 +28,7 @@ __all__ = ["Corrected", "agreement_table", "bias_table", "corrected_mean", "corr
 
 
 def judge_blocks(views: Sequence[RunView]) -> list[Table]:
-    """Make tables of biases and agreement for all judges that left ballots, for a report of any benchmark."""
+    """Make tables of the biases and the agreement of all judges with ballots, for a report of any benchmark."""
     judges = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
     tables: list[Table | None] = []
     for name, tally, prefix in judges:
@@ -41,7 +41,7 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table]:
 
 
 def prefixes(tally: Tally) -> list[str]:
-    """List the prefixes of the judges that left ballots, in order; empty for a judge without a prefix."""
+    """List the prefixes of judges with ballots, in order; a judge without a prefix has the empty prefix."""
     plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
         name for row in tally for name, fact in row.facts.items() if isinstance(fact, Mapping) and fact.get("ballots")
@@ -70,7 +70,7 @@ class _Signed:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in the same order.
     cases: int = 0  # Number of cases.
-    # For each case with expected values, whether the scores behind one of them have a low total probability.
+    # For each case with expected values, whether one of the values is based on scores of a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property

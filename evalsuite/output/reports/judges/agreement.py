@@ -90,7 +90,7 @@ def _list_aspects(cases: Sequence[Judged]) -> list[str]:
 
 
 def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """Make one row per judge and question, followed by one per pair of its raters; None without ratings."""
+    """Make one row per judge and question, followed by one row per pair of raters; None without ratings."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_ballots(tally, prefix)
@@ -200,7 +200,7 @@ MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (
     (Column("Ordinal alpha", "number", 2), judge_alpha),
     (Column("Spearman's rho", "number", 2), judge_rho),
 )
-OF_SCORES = (judge_weighted_kappa, judge_alpha)  # Measures that are left out where scores are verdicts.
+OF_SCORES = (judge_weighted_kappa, judge_alpha)  # Measures that are left out if scores are verdicts.
 PEOPLE_COLUMNS = (*(column for column, _ in MEASURES), Column("Confusion"), Column("Labels", "count"))
 MEASURES_NOTE = (
     "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "

@@ -115,7 +115,7 @@ class PairedChoice:
 
     sample: str  # The sample's id.
     judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None without their verdict.
+    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None without a verdict of people.
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Es
 
 
 def family(model: str) -> str | None:
-    """Find a model's family from its name; None if it is unknown."""
+    """Find a model's family from its name; None if the family is unknown."""
     for name, pattern in FAMILIES.items():
         if re.search(pattern, model.lower()):
             return name

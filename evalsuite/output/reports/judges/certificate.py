@@ -41,7 +41,7 @@ class JudgeResults:
     scores: Mapping[str, float]  # The scores by case; cases whose judgement could not be read are left out.
     asked: int  # The number of cases to judge.
     passes: float | None  # The lowest score that passes; None if scores are not verdicts.
-    untold: float = 0  # The number of cases of which the judge says that it cannot tell.
+    untold: float = 0  # The number of cases for which the judge answered that it cannot tell.
     # For each metric of mutation tests (`detects_numbers`, ...), 1.0 or 0.0 by case.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""  # The judge's signature.
@@ -73,7 +73,7 @@ class JudgeResults:
 
 
 def labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """List the labels of each case, one per person; for a case that is in no sheet, its joint label."""
+    """List the labels of each case, one per person; a case without sheets has its joint label."""
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 

@@ -1,4 +1,4 @@
-"""Debate on demand: accuracy by the calls spent, and whether the debate earned its cost."""
+"""Debate on demand: accuracy by the number of calls, and whether the debate was worth its cost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOTE = (
 
 
 def debate_table(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Make a row for the cases decided by one judge, for those debated, and for all; None without such cases."""
+    """Make rows for cases that one judge decided, for debated cases, and for all; None without debates on demand."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]

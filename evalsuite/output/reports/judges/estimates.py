@@ -47,7 +47,7 @@ def mean_of_scores(values: Sequence[float]) -> Estimate:
 class Corrected:
     """Three estimates of one mean, and the true mean of people's labels if it is known."""
 
-    question: str  # The name of what is averaged.
+    question: str  # The name of the averaged score.
     naive: Estimate  # The mean of the judge's scores over all cases.
     people_only: Estimate  # The mean of people's labels over the labelled cases.
     corrected: Estimate  # The prediction-powered estimate from both.
@@ -72,7 +72,7 @@ def corrected_mean(
         weights: the weights of the labelled cases in their order, if they were drawn with unequal probabilities.
 
     Returns:
-        None with fewer than 30 labelled or fewer than 30 unlabelled cases.
+        The estimates; None with fewer than 30 labelled or fewer than 30 unlabelled cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """One judge's comparisons of two runs, one entry per case that could be read."""
+    """One judge's comparisons of two runs, one entry per readable judgement."""
 
     first: str  # The run under test.
-    second: str  # Its rival.
+    second: str  # The run that the first run is compared with.
     judge: str  # The judge's model.
     outcomes: Sequence[float]  # 1 if the first run's answer wins, 0.5 for a tie, 0 if it loses.
     lengths: Sequence[Sequence[int]]  # The lengths of both answers in characters.
