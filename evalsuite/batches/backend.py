@@ -1,8 +1,8 @@
-"""A backend that gathers what is asked, and sends it as batches.
+"""A backend that gathers requests, and sends them as batches.
 
-Requests are gathered as long as new ones come within a few seconds, or up to a bound; a batch is journalled before
-it is sent, and its answers before any caller receives them. So whenever a session ends, the next one collects what was
-sent and sends nothing twice.
+Requests are gathered as long as new ones arrive within a few seconds, up to a bound. A batch is stored in the journal
+before it is sent, and its answers before any caller receives them. So after any end of a session, the next session
+collects the answers and sends no request twice.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ T = TypeVar("T")
 QUIET = 3.0  # Seconds without a further request after which a batch is sent.
 MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20  # Limits of one batch; OpenAI takes 50,000 lines and 200 MB.
 FIRST_LOOK, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until the first look at a batch, and at most between two looks; in between, a twentieth of its age."""
+"""Seconds until the first poll of a batch, and maximum pause between polls; a pause is 1/20 of the batch's age."""
 
-FETCHES = 3  # Times that a file with unreadable lines is fetched
+FETCHES = 3  # Maximum downloads of a file with unreadable lines.
 
 
 class PendingBatches:
-    """The unfinished batches of all backends; if detached, ends the session instead of waiting for them."""
+    """The unfinished batches of all backends; with `detach`, the session ends instead of waiting for them."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PendingBatches:
         return [words for sender in list(self._senders) for words in sender.waits(now)]
 
     def detach_if_idle(self) -> None:
-        """End the session with `--detach` once everything is sent; called after each look at a batch."""
+        """End the session with `--detach` once everything is sent; called after each poll of a batch."""
         if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
             waits = self.waits()
             self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
@@ -88,7 +88,7 @@ class PendingBatches:
 
 
 class BatchBackend:
-    """Answers requests by way of batches. Belongs to the gateway's event loop."""
+    """Answers requests through batches, in the gateway's event loop."""
 
     metered = True
     connections: int | None = None
@@ -113,9 +113,9 @@ class BatchBackend:
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
-        """Wait for the answer in a batch, which an earlier session may have sent already."""
+        """Wait for the answer in a batch; an earlier session may have sent the batch already."""
         self._begin()
-        # Earlier versions named a batch's lines by the requests as sent, with the limits of `--max-cost`.
+        # In earlier versions, the keys of a batch's lines included the limits that `--max-cost` added.
         asked = (UNBOUNDED.get() or request, request)
         keys = [key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)]
         sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
@@ -150,7 +150,7 @@ class BatchBackend:
             return await waiting
         finally:
             self._waiting.pop(key, None)
-            # A caller that gives up before the batch is sent needs no answer.
+            # Leave the request out of the batch if its caller gave up before the batch was sent.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
 
     def _add(self, path: str, key: str, line: bytes) -> None:
@@ -227,7 +227,7 @@ class BatchBackend:
         try:
             state = await self._server.create(file, kept.path, kept.mark)
         except Transient:
-            # The server may have created it although its answer was lost.
+            # The server may have created the batch although its answer was lost.
             made = await self._ask_until_answered(lambda: self._server.find(kept.mark))
             if made is None:
                 raise
@@ -236,7 +236,7 @@ class BatchBackend:
         return state
 
     async def _ask_until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a request until the server answers, because what was sent is paid for."""
+        """Repeat a request until the server answers, because the sent batch is paid for."""
         pause, told = FIRST_LOOK, ""
         while True:
             try:
@@ -281,9 +281,9 @@ class BatchBackend:
             self._earlier.difference_update(keys)
 
     async def _find_batch(self, kept: KeptBatch) -> BatchState | None:
-        """Find a batch of an earlier session by its id, or by its mark where the id was never received.
+        """Find a batch of an earlier session by its id, or by its mark if the id was never received.
 
-        If the server never had the batch, it is created from the uploaded file.
+        If the server has no such batch, create the batch from the uploaded file.
         """
         if kept.batch:
             return await self._look_up(kept.batch)
@@ -352,7 +352,7 @@ class BatchBackend:
             if waiting is not None and not waiting.done():
                 waiting.set_result(result)
         if self._earlier is not None:
-            # Later callers find it in the journal.
+            # Later callers find their results in the journal.
             self._earlier |= {key for key, _ in results} - set(self._waiting)
         return {key for key, _ in results}
 
@@ -372,7 +372,7 @@ class BatchBackend:
                 waiting.set_exception(copy_error(error))
 
     async def aclose(self) -> None:
-        """Stop looking; batches go on at the server."""
+        """Stop polling; batches continue at the server."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""A server with OpenAI's batch interface: files, batches, and what came of them.
+"""A server with OpenAI's batch interface: files, batches, and their results.
 
 Source: the OpenAI API reference, "Files" and "Batch". vLLM's `run-batch` reads and writes the same lines.
 """
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.openai import OpenAIBackend
 
-WINDOW: Literal["24h"] = "24h"  # The only completion window there is.
+WINDOW: Literal["24h"] = "24h"  # The only completion window that the API offers.
 MARK = "evalsuite"  # Metadata key by which a batch is found again.
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
-LATEST = 20  # pages of batches to search for one whose id was never received
+LATEST = 20  # Maximum pages to search for a batch whose id was never received.
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class BatchState:
     """The state of a batch."""
 
     batch: str  # The server's id.
-    status: str  # The batch's status in the server's words.
+    status: str  # The batch's status as the server names it.
     done: int  # Number of finished requests, failed ones included.
-    total: int  # Requests.
+    total: int  # Number of all requests.
     files: tuple[str, ...]  # Ids of the files with answers and with errors.
-    errors: tuple[Mapping[str, Any], ...]  # Reasons for a rejected batch: code, message, perhaps line.
+    errors: tuple[Mapping[str, Any], ...]  # Reasons why the batch was rejected: code, message and optional line.
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether no further results will come."""
         return self.status in OVER
 
 
@@ -79,7 +79,7 @@ class BatchServer:
         return await self._backend.use(make)
 
     async def look(self, batch: str) -> BatchState | None:
-        """Read a batch's state; None where the server has no such batch."""
+        """Read a batch's state; return None if the server has no such batch."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             from openai import NotFoundError
@@ -93,7 +93,7 @@ class BatchServer:
         return await self._backend.use(ask)
 
     async def find(self, mark: str) -> BatchState | None:
-        """Find the batch with a mark among the latest ones."""
+        """Find the batch with a mark among the latest batches."""
 
         async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)
@@ -109,7 +109,7 @@ class BatchServer:
         return await self._backend.use(search)
 
     async def fetch(self, file: str) -> bytes | None:
-        """Download a file of answers or errors; None where the server has no such file."""
+        """Download a file of answers or errors; return None if the server has no such file."""
 
         async def download(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
             from openai import NotFoundError
@@ -152,7 +152,7 @@ def _state(plain: Mapping[str, Any]) -> BatchState:
 
 
 def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
-    """Read a file of answers or errors."""
+    """Read a file of answers or errors; return its lines by key, and the number of unreadable lines."""
     lines = [line for line in content.splitlines() if line.strip()]
     results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _find_key_of(line)) is not None]
     return results, len(lines) - len(results)
@@ -166,7 +166,7 @@ def _find_key_of(line: bytes) -> str | None:
 
 
 BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
-"""Codes of a batch that was refused because too much is waiting already."""
+"""Error codes of a batch that was refused because too many requests are waiting already."""
 
 AGAIN = 60.0  # Seconds until such a batch is tried again.
 WORDS = 500  # Maximum characters of a server's message in an error.
@@ -175,7 +175,7 @@ OF_THE_MODEL = {"code": "model_not_found", "param": "body.model"}
 
 
 class Gone(RequestRefused):
-    """A batch, or a file with its answers, is no longer at the server."""
+    """The server deleted a batch or a file with its answers."""
 
     def __init__(self, what: str) -> None:
         super().__init__(

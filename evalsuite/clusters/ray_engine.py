@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-RETRIES = 5  # Times that a shard is run again after its node has died.
-CONNECT = 10.0  # Seconds in which a cluster's address must take a connection.
+RETRIES = 5  # Maximum number of times that a shard is run again after its node has died.
+CONNECT = 10.0  # Seconds within which a cluster's address must accept a connection.
 BETWEEN_LOOKS = 1.0  # Seconds between two polls for results.
 LEFT_BEHIND = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
 """Files that are not copied to the nodes."""
 
 
 class RayCluster:
-    """A connection to a cluster, or to one that is started on this machine.
+    """A connection to an existing cluster, or to a new cluster on this machine.
 
     Args:
-        address: the cluster's address; None starts a cluster, `auto` finds one.
-        packages: installed on every node with pip; empty if they are there already.
+        address: the cluster's address; None starts a new cluster, `auto` finds an existing one.
+        packages: the packages to install on every node with pip; empty if the nodes have them already.
     """
 
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
-        # A test run sends no usage statistics.
+        # Send no usage statistics from a test run.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Below `uv run`, Ray would start each worker by the same command, in a copy of the suite without its project:
-        # the workers die, and the run never ends.
+        # Under `uv run`, Ray would start each worker with the same command in a copy of the suite, which lacks the
+        # project. The workers would die, and the run would never end.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
         try:
             import ray
@@ -51,7 +51,7 @@ class RayCluster:
         _demand_listener(address)
         try:
             ray.init(
-                # Without an address Ray would take up a cluster that it finds here, even one whose head has died.
+                # Without an address, Ray would use any cluster that it finds here, even one whose head has died.
                 address=address or "local",
                 runtime_env=environment,
                 log_to_driver=False,
@@ -102,7 +102,7 @@ class RayCluster:
         return result
 
     def close(self) -> None:
-        """Leave the cluster; end it if it was started here."""
+        """Disconnect from the cluster; end it if this process started it."""
         self._ray.shutdown()
 
 
@@ -128,7 +128,7 @@ def _demand_installers() -> None:
 
 
 class Collector:
-    """An actor: takes records from nodes until they are fetched."""
+    """A Ray actor that holds records from nodes until they are fetched."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -145,7 +145,7 @@ def _run_task(job: ShardJob, collector: Any) -> ShardResult:
     import ray
 
     def send(lines: list[str]) -> None:
-        # Wait, so that a slow network does not fill the memory.
+        # Wait for each transfer, so that a slow network does not fill the memory.
         ray.get(collector.put.remote(lines))
 
     return run_shard(job, send)

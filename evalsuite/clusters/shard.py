@@ -1,4 +1,4 @@
-"""One shard of a suite on a node of a cluster: a pytest session of its own, whose records are sent as they come."""
+"""One shard of a suite on a node of a cluster: a separate pytest session that sends its records as they come."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ TAIL = 20_000  # Characters of a session's output that are kept, from its end.
 class ShardJob:
     """The work of one node."""
 
-    part: int  # its number, from 1
+    part: int  # The shard's number, from 1.
     parts: int
     arguments: Sequence[str]
-    gateway: str  # Addresses of the gateway services that all shards use.
-    token: str | None  # The client token for the gateways; None if they ask for none.
+    gateway: str  # The addresses of the gateway services that all shards use.
+    token: str | None  # The client token for the gateways; None if they require none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
 
 def _list_command(job: ShardJob, folder: Path) -> list[str]:
     return [
-        # The session must not continue to pay for calls after the node's worker has died.
+        # End the session with the node's worker, because it would continue to pay for calls.
         *(sys.executable, "-m", "evalsuite.clusters.tethered"),
         *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
@@ -73,12 +73,11 @@ def _list_command(job: ShardJob, folder: Path) -> list[str]:
 def _make_environ(job: ShardJob) -> dict[str, str]:
     from evalsuite.service.clients import TOKEN
 
-    # Ray's workers change it for their own purposes; a session's own modules come from its root directory.
     return {**os.environ, **({TOKEN: job.token} if job.token else {})}
 
 
 def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
-    """Send records until the session has ended, then the remaining ones."""
+    """Send records until the session has ended, then send the remaining ones."""
     sent = 0
     while True:
         ended = process.poll() is not None
@@ -98,7 +97,7 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     try:
         database = Database(journal, read_only=True)
     except RunError:
-        # The file is just being created.
+        # The session is still creating the file.
         return [], number
     try:
         rows = database.all("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
@@ -119,7 +118,7 @@ def _pack(folder: Path) -> bytes:
 
 
 def unpack(result: ShardResult, into: Path) -> Path:
-    """Write a shard's folder; return its path."""
+    """Unpack a shard's run folder; return its path."""
     if not result.folder:
         raise RunError(
             f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"

@@ -1,4 +1,4 @@
-"""A run whose shards come from elsewhere: their records as they come, then one report and one exit status."""
+"""Joins shards that run elsewhere into one run, with one report and one exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
-GRACE = 30.0  # seconds in which it must end
+GRACE = 30.0  # Seconds within which the gateway must end.
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
         process.stdout.close()
 
 
-STORE = "gateway.sqlite"  # answers of a run that is not joined yet, if it has a gateway of its own
+STORE = "gateway.sqlite"  # The answers of a run with its own gateway, until its shards are joined.
 NO_TESTS = 5
 ENDED = {0, 1, 10, 11, 12}  # exit statuses of sessions that ran to their end
 
@@ -80,7 +80,7 @@ class ShardedRun:
         return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:
-        """Store records; the later record of a case counts."""
+        """Store records; if a case has several records, the last one counts."""
         import json
 
         from evalsuite.journal.planned import same_ask

@@ -1,4 +1,4 @@
-"""Runs Python so that it ends with the process that started it, however that ends: `-m evalsuite.clusters.tethered`.
+"""Runs Python as a process that ends whenever its parent process ends: `-m evalsuite.clusters.tethered`.
 
 Only Linux supports this; elsewhere a session may outlive its node's worker until its pending calls have ended.
 """

@@ -1,4 +1,4 @@
-"""Requests, attempts, answers and tool calls, stored so that nothing is paid for twice and every cost is known."""
+"""Stores requests, attempts, answers and tool calls, so that no answer is paid for twice and every cost is known."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ BILLED = """
 SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
                          WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0) FROM attempts
 """
-"""The cost that was paid, plus the cost that may have been billed for calls without an answer."""
+"""The paid cost, plus the cost that may have been billed for calls without an answer."""
 
 REFUSED = """
 SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
 """
 """The number of all calls, and of those that the server refused with 429; the text is from `models.failures`."""
 
-NOTE_WITHIN = 0.05  # seconds by which a free write that nobody waits for may be delayed to join another transaction
+NOTE_WITHIN = 0.05  # Seconds by which the record of a free call may be delayed to join another transaction.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 
@@ -41,18 +41,18 @@ TAKEN_OVER = {
     "tool_calls": "?, ?, ?, ?, ?, ?, ?, ?",
     "outcomes": "?, ?, ?, ?",
 }
-"""Tables that are copied from another journal, with one placeholder per column."""
+"""Tables to copy from another journal, each with one placeholder per column."""
 
 
 class Answers:
-    """A gateway's stored answers and tool calls. Each answer is in the file before the caller receives it.
+    """A gateway's stored answers and tool calls. An answer is written to the file before the caller receives it.
 
     Args:
         session: the number of the run's session; None outside a run.
 
     Attributes:
         damaged: number of damaged answers; their requests are sent again.
-        holds_older: whether the file contains answers of versions whose keys had no ordinal of the draw.
+        holds_older: whether the file contains answers of older versions, whose keys did not include the draw.
         tool_calls: stored calls of tools.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """
@@ -64,8 +64,7 @@ class Answers:
         self.damaged = 0
         self.holds_older = database.one(OLDER) is not None
         self._group = database.group
-        # The keys of all answers if this process wrote all of them; None if the file contained answers
-        # before.
+        # The keys of all answers if this process wrote all of them; None if the file already contained answers.
         looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
         self._attempts = 0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
@@ -130,7 +129,7 @@ class Answers:
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Record an outgoing call; if it may cost money, within this turn of the event loop.
+        """Record an outgoing call; write the record within this turn of the event loop if the call may cost money.
 
         Args:
             reserved: the highest cost that the call may have, in US dollars.
@@ -158,7 +157,7 @@ class Answers:
         self._group.flush_within(NOTE_WITHIN)
 
     def spent(self) -> float:
-        """Sums what all sessions of the run paid, and may have been billed for, in US dollars."""
+        """Sum the US dollars that all sessions of the run paid or may have been billed."""
         self._group.flush()
         return float(self._database.one(BILLED)[0])
 
@@ -223,7 +222,7 @@ class Outcomes:
         self._note("error", key, dumps(error))
 
     def note_cancelled(self, key: str, seconds: float) -> None:
-        """Store that a case cancelled a request after so many seconds, with the next transaction."""
+        """Store that a case cancelled a request after this many seconds, with the next transaction."""
         self._note("cancelled", key, seconds)
 
     def _note(self, column: str, key: str, value: object) -> None:
@@ -248,7 +247,7 @@ class ToolCalls:
 
     @property
     def read_only(self) -> bool:
-        """Whether these calls belong to a run that is being replayed."""
+        """Whether writing is disabled, as in a replay."""
         return self._database.read_only
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:

@@ -1,4 +1,4 @@
-"""Batches in the journal: which batch each request is in, so that no request is sent or paid for twice."""
+"""Stores in the journal which batch contains each request, so that no request is sent or paid for twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CARRIED_OVER = """
 UPDATE attempts SET state = 'refused', words = 'goes on in a batch' WHERE state IN ('sent', 'failed')
 AND key IN (SELECT key FROM batch_lines WHERE NOT taken)
 """
-"""A call in a batch is billed in the session that reads its answer; until then it does not count as lost."""
+"""Exclude calls in batches from lost calls, because they are billed in the session that reads their answers."""
 
 READ_AND_KEPT = """
 DELETE FROM batch_lines WHERE result IS NOT NULL AND (taken OR key IN (SELECT key FROM answers))

@@ -1,4 +1,4 @@
-"""The journal's SQLite file: opening, checking, repairing, and writing in groups by one thread at a time."""
+"""The journal's SQLite file: opens, checks, repairs and writes the file; one thread at a time writes in groups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Database:
     """An open journal file. Any thread may use it.
 
     Args:
-        read_only: never write; the file must exist.
+        read_only: whether to never write; the file must then exist.
 
     Attributes:
         lost: rows that could not be recovered when the file was repaired.
@@ -56,7 +56,7 @@ class Database:
             db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # A damaged byte should fail a checksum, not the query that reads it.
+        # A damaged byte must make a checksum fail, not the query that reads the byte.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 
@@ -67,8 +67,7 @@ class Database:
             self._check_version()
             if not self.read_only:
                 self._mend()
-                # The file survives the death of the process at any time; a power failure may lose the last
-                # moments.
+                # Data survive the death of the process at any time; a power failure may lose the latest data.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
@@ -89,13 +88,13 @@ class Database:
         if not OLDEST <= version <= VERSION:
             raise RunError(f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}")
         for table in TABLES if version == VERSION else TABLES[:-1]:
-            # Files of other programs may have a version number, too.
+            # Check the tables, because files of other programs may have the same version number.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
         if version < VERSION:
             self._upgrade()
 
     def _upgrade(self) -> None:
-        """Add the table that older versions lack; in memory if the file must not change."""
+        """Add the table that older versions lack; add it in memory if the file must not change."""
         if self.read_only:
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute(OUTCOMES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
@@ -139,7 +138,7 @@ class Database:
         return rows[0] if rows else None
 
     def find_part(self, name: str) -> str | None:
-        """Find a large part by its name; None if the file has lost it."""
+        """Find a large part by its name; return None if the file lost the part."""
         row = self.one("SELECT content FROM parts WHERE name = ?", name)
         return row[0] if row else None
 
@@ -170,7 +169,7 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Write the queued work and closes the file; closing twice does nothing."""
+        """Write the queued work and close the file; closing twice does nothing."""
         if not self._closed:
             self.group.flush()
         with self._lock:
@@ -179,7 +178,7 @@ class Database:
             self._closed = True
             if not self.read_only:
                 # Convert back to a single plain file, readable on read-only media. If another process has the
-                # file open, the last process to close it does this.
+                # file open, the last process that closes the file converts it.
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")
@@ -196,7 +195,7 @@ class GroupCommit:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, work: Work, done: Done | None = None) -> None:
-        """Queue work after earlier work; may be called from any thread.
+        """Queue work after earlier work; any thread may call this.
 
         Args:
             done: called with None once the work is stored, or with the error. Without `done`, failed work is
@@ -206,7 +205,7 @@ class GroupCommit:
             self._waiting.append((work, done))
 
     def flush(self) -> None:
-        """Write all queued work; may be called from any thread."""
+        """Write all queued work; any thread may call this."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             if waiting and not self._did([work for work, _ in waiting]):
@@ -279,7 +278,7 @@ class GroupCommit:
             raise error
 
 
-WIDEST_GAP = 1_000_000  # maximum row numbers to try one by one, between the rows that are readable from either end
+WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one, between the rows that are readable from both ends.
 
 
 def salvage(path: Path) -> int:

@@ -32,7 +32,7 @@ NUMBER_COUNTED = """
 SELECT count(DISTINCT c."case") FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
 """
-"""Counts the cases that have such a record."""
+"""Counts the cases that `COUNTED` selects."""
 
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
 """Selects all records, for a run that was killed before it had a plan."""
@@ -40,9 +40,9 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The records that count in a run."""
+    """Which records count in a run, and why others do not."""
 
-    cases: int  # The number of these records.
+    cases: int  # The number of records that count.
     left_out: list[str]  # Cases whose records do not count, because the suite has changed since.
     damaged: list[str]  # Cases whose record is damaged.
     missing: list[str]  # Selected cases without a record.
@@ -52,10 +52,10 @@ class Journal:
     """An open journal; `schema.SCHEMA` describes its tables.
 
     Args:
-        read_only: never write; the file must exist.
+        read_only: whether to never write; the file must then exist.
 
     Attributes:
-        session: the number of the writing session, from 1; if read-only, of the latest session.
+        session: the number of the writing session, from 1; if read-only, the number of the latest session.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -150,7 +150,7 @@ class Journal:
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def find_counted(self) -> Counted:
-        """Find the records that count: their cases are in the latest session's plan, with the same fingerprints."""
+        """Find the records whose cases are in the latest session's plan with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
         for case, line in self._counting():
@@ -167,7 +167,7 @@ class Journal:
         )
 
     def count(self) -> int:
-        """Count the records that count, damaged ones included; much faster than `find_counted`."""
+        """Return the number of records that count, damaged ones included; much faster than `find_counted`."""
         if self._has_plan():
             return int(self.database.one(NUMBER_COUNTED, self.session)[0])
         return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])

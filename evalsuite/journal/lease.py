@@ -1,4 +1,4 @@
-"""A lock that lets one session at a time write to a run; the system releases it whenever its process ends."""
+"""A lock that lets one session at a time write to a run; the operating system releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Lease:
                 "stop it; each request would be paid for twice"
             ) from error
         except OSError as error:
-            # SQLite would wait for such a lock as for one that another process holds.
+            # SQLite would wait for an unsupported lock as if another process held it.
             raise RunError(
                 f"{self.folder} is on a file system without locks ({error.strerror}), and a journal needs them: "
                 "name a folder on another one with --reports"

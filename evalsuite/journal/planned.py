@@ -1,4 +1,4 @@
-"""Planned cases, and a test whether two of them are the same. Quick to import, because workers import this file."""
+"""Planned cases, and a digest that tells whether two are the same. Workers import this file, so it imports quickly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PlannedCase:
     epoch: int
     tags: Mapping[str, str]
     source: str
-    declared: str  # The place of the benchmark's code; see `declarations`.
+    declared: str  # The location of the benchmark's code; see `declarations`.
     selected: bool  # False if the case belongs to the suite but the command line left it out.
     fingerprints: Mapping[str, str]  # The fingerprints named in `BEFOREHAND`.
     beyond: bool = False  # Whether the case exceeds `--limit`, so that it runs only while the verdict is undecided.
@@ -35,7 +35,7 @@ def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
 
 
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """Reverse `encode_plan`; cases share texts that are equal, because a plan is kept until the end."""
+    """Reverse `encode_plan`; equal texts are shared to save memory, because a plan is kept until the end."""
     known: dict[str, str] = {}
 
     def share(value: Any) -> Any:

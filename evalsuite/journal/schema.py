@@ -143,14 +143,14 @@ SCHEMA += OUTCOMES
 
 
 LARGE = 4096  # Minimum length of a Base64 string that is stored as a separate part, in characters.
-# JSON text contains Base64 unescaped and never contains a control character, so the two cannot be confused.
+# JSON text contains Base64 unescaped and never contains a control character, so a name cannot be confused with text.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
 def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replace the large Base64 strings in JSON by names; returns the new text, and the strings by name."""
+    """Replace the large Base64 strings in JSON by names; return the new text, and the strings by name."""
     if len(text) < LARGE:
         return text, []
     parts: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""`evalsuite gateway`: the gateway as a service of its own, for many sessions and for any OpenAI client."""
+"""`evalsuite gateway`: the gateway as a separate service, for many sessions and for any OpenAI client."""

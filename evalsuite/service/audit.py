@@ -1,4 +1,4 @@
-"""The audit log of a gateway: who asked which model when, at what cost; it holds no prompt, answer or token."""
+"""A gateway's audit log: who called which model when, at what cost. It contains no prompt, answer or client token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AuditLog:
 
     Args:
         path: the file, which may exist; several gateways may share it.
-        complain: called once when the file cannot be written any more.
+        complain: called once when writing to the file fails.
 
     Raises:
         SettingsError: the file cannot be opened.
@@ -33,7 +33,7 @@ class AuditLog:
     def __init__(self, path: Path, complain: Callable[[EvalsuiteError], None]) -> None:
         self._path, self._complain, self._failing = path, complain, False
         try:
-            # Whole lines of several processes do not mix in a file that is only appended to.
+            # In append mode, lines of several processes do not mix.
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, MODE)
         except OSError as error:
             raise SettingsError(f"--audit {path}: {error.strerror or error}") from error
@@ -43,7 +43,7 @@ class AuditLog:
 
         Args:
             outcome: `answered`, or the name of the error.
-            usage: the answer's tokens and cost, also if it was stored; None without an answer.
+            usage: the answer's tokens and cost, even if the answer was stored before; None without an answer.
             seconds: time between the request and its answer.
         """
         line = {

@@ -1,4 +1,4 @@
-"""The address of a gateway service, and what may be sent there: tokens and prompts leave this host encrypted only."""
+"""The address of a gateway service, and its clients. Tokens and prompts leave this host only encrypted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TOKEN = "EVALSUITE_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with a client's token."""
 
-PORT = 4747  # where a service listens unless told otherwise
+PORT = 4747  # The default port of a service.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ServiceAddress:
     """One gateway service."""
 
     url: str  # The gateway's address without a final slash.
-    token: Secret | None  # The client's token; None if the service asks for none.
+    token: Secret | None  # The client's token; None if the service requires none.
 
     @property
     def headers(self) -> dict[str, str]:
@@ -48,7 +48,7 @@ class ServiceAddress:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine; of names, only `localhost` is."""
+    """Return whether a host is this machine; the only such name is `localhost`."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -81,7 +81,7 @@ def _check_url(url: str) -> str:
     return url
 
 
-SHORTEST = 16  # characters of a token
+SHORTEST = 16  # Minimum characters of a token.
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +89,35 @@ class Client:
     """One client."""
 
     name: str  # The client's name in metrics and messages.
-    token: Secret | None = None  # The client's token; None if no clients are named and all on loopback may ask.
+    token: Secret | None = None  # The client's token; None for `ANYBODY`.
     share: float = 1.0  # The client's share of the spend limit, above 0 and at most 1.
-    max_rpm: int | None = None  # Requests per minute at most; None for no limit of its own.
-    max_tpm: int | None = None  # Tokens per minute at most, those of prompts and answers together; None for no limit.
+    max_rpm: int | None = None  # Maximum requests per minute; None for no limit.
+    max_tpm: int | None = None  # Maximum tokens per minute, prompts and answers together; None for no limit.
 
 
-ANYBODY = Client("anybody")  # asks on loopback, where no clients are named
+ANYBODY = Client("anybody")  # The client of all requests on loopback if no clients are registered.
 ASKING: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
-"""Who asks; a call goes on in the context of the client that asked first, and pays."""
+"""The client of the current request; if several clients wait for one call, the first client pays."""
 
 
 class Clients:
     """Finds the client of a token.
 
     Args:
-        known: all of them; empty where everybody on this host may ask.
+        known: all registered clients; empty if everybody on this host may send requests.
     """
 
     def __init__(self, known: Sequence[Client] = ()) -> None:
         self.known = tuple(known)
 
     def find(self, authorization: str) -> Client | None:
-        """Find the client by the token in an `Authorization` header; None for an unknown one."""
+        """Find the client by the token in an `Authorization` header; return None for an unknown token."""
         if not self.known:
             return ANYBODY
-        # The scheme's name has no case (RFC 9110).
+        # The scheme's name is case-insensitive (RFC 9110).
         token = re.sub("^bearer ", "", authorization, flags=re.IGNORECASE).strip().encode("utf-8", "replace")
         owner = None
-        # All are compared, so that the time says nothing about any of them.
+        # Compare all tokens, so that the time reveals nothing about them.
         for client in self.known:
             if client.token and hmac.compare_digest(client.token.reveal().encode(), token):
                 owner = client
@@ -125,7 +125,7 @@ class Clients:
 
 
 def read_clients(path: Path) -> Clients:
-    """Read a file of clients: a JSON object with `token` and perhaps `share`, `max_rpm`, `max_tpm` for each name."""
+    """Read a file of clients: for each name, a JSON object with `token` and optional `share`, `max_rpm`, `max_tpm`."""
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
@@ -173,17 +173,17 @@ MINUTE = 60.0
 
 
 class Quota:
-    """Delays a client's requests so that none of its limits is passed within any minute.
+    """Delays a client's requests so that none of the client's limits is exceeded within any minute.
 
     Args:
-        client: the client whose limits hold.
-        clock: gives the time in seconds.
+        client: the client whose limits apply.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._clock = client, clock
         self._turn = asyncio.Lock()  # First come, first served.
-        self._sent: deque[list[float]] = deque()  # The time of each request of the last minute, and its tokens.
+        self._sent: deque[list[float]] = deque()  # The time and the tokens of each request in the last minute.
 
     async def admit(self) -> list[float]:
         """Wait until the client may send one more request; return its entry, for `settle`."""
@@ -201,15 +201,15 @@ class Quota:
                 await asyncio.sleep(self._sent[0][0] + MINUTE - now)
 
     def settle(self, entry: list[float], tokens: int) -> None:
-        """Note the tokens of a request that was answered; they count from its beginning."""
+        """Record the tokens of an answered request; they count from the time when the request was sent."""
         entry[1] = float(tokens)
 
 
 class ShareUsedUp(SpendLimitReached):
-    """The client that asked first has nothing left; another that waits for the same answer may have.
+    """The client that asked first has used up its share; another client that waits for the same answer may still pay.
 
     Attributes:
-        client: whose share it is.
+        client: the client whose share is used up.
     """
 
     def __init__(self, message: str, client: Client) -> None:
@@ -232,15 +232,15 @@ class SharedLedger(Ledger):
         self.shares: dict[str, Ledger] = {client.name: self._share(client) for client in clients}
 
     def _share(self, client: Client) -> Ledger:
-        # A whole share needs no limit beside the service's own.
+        # A client with the whole limit as its share needs no limit besides the service's own.
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 
     def set_paid(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
-        """Set what each client has paid by now, at this gateway and at others on the same store.
+        """Set what each client has paid so far, at this gateway and at others with the same store.
 
         Args:
-            paid: US dollars by client, with the most that calls under way at other gateways may cost.
+            paid: US dollars by client, including the maximum cost of calls in flight at other gateways.
         """
         self.take_over(sum(paid.values()), sum(elsewhere.values()))
         for name, share in self.shares.items():

@@ -1,8 +1,8 @@
-"""The store of gateway services in PostgreSQL, which several of them may share.
+"""The store of gateway services in PostgreSQL; several gateways may share it.
 
-Each method waits for the server, which on one host takes a few tenths of a millisecond. Commits do not wait for
-the disk, as those to SQLite do not: the death of a gateway loses nothing at any instant, a power cut of the
-database's host may cost its last moments.
+Each method waits for the server, which on one host takes a few tenths of a millisecond. As with SQLite, commits do not
+wait for the disk. So the death of a gateway loses nothing, but a power cut of the database's host may lose the latest
+data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 VERSION = 1
-LOCK = 4747_0001  # number of the advisory lock under which one gateway alone makes the tables
+LOCK = 4747_0001  # Number of the advisory lock that lets only one gateway create the tables.
 
 SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS evalsuite;
@@ -69,18 +69,18 @@ SELECT name, spent + coalesce((
     SELECT sum(reserved) FROM attempts WHERE state = 'sent' AND client = name AND gateway <> %s), 0)
 FROM clients
 """
-"""What each client paid, and may yet pay for calls of other gateways, or of ones that died."""
+"""What each client paid, plus what it may pay for calls of other gateways, dead ones included."""
 
 ELSEWHERE = """
 SELECT client, sum(reserved) FROM attempts
 WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
 """
-"""The part of it that is under way."""
+"""The part of `PAID` that is reserved for calls in flight at other gateways."""
 
-DEAD = 1800.0  # seconds after which a call that never ended was a dead gateway's, and what it may have cost is paid
+DEAD = 1800.0  # Seconds after which a call without an end counts as a dead gateway's, with its maximum cost as paid.
 
 RESTART, RETRY = 5.0, 0.05
-"""Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile no request can be served."""
+"""Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile all requests wait."""
 
 ENDED = """
 WITH done AS (
@@ -95,7 +95,7 @@ class PostgresStore:
     """Answers, calls and spending in a PostgreSQL database that several gateways may share.
 
     Args:
-        max_age: seconds for which an answer serves again; None is for ever.
+        max_age: seconds for which a stored answer is reused; None for no limit.
     """
 
     read_only = False
@@ -112,14 +112,14 @@ class PostgresStore:
         self._psycopg, self._url, self._max_age = psycopg, url, max_age
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
-        # Whether the server was out of reach at the last attempt, or was never reached.
+        # Whether the last attempt did not reach the server, or none was made.
         self._down = True
         self._prepare(sorted(client.name for client in clients))
         self.holds_older = bool(self._run(OLDER))
 
     @property
     def tool_calls(self) -> NoReturn:
-        """None: cases run in sessions, which keep their own."""
+        """Raise `RunError`, because cases run in sessions, which store their own tool calls."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -146,7 +146,7 @@ class PostgresStore:
         self._guard(prepare)
 
     def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Do work on the connection; reconnect while the server restarts, but wait once per outage only."""
+        """Do work on the connection; reconnect while the server restarts, but wait only once per outage."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
@@ -156,7 +156,7 @@ class PostgresStore:
                 if not broken or (attempt and time.monotonic() > until):
                     self._down = True
                     raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
-                # The first failure may be that of a connection that broke while idle.
+                # Retry at once first, because the connection may have broken while idle.
                 time.sleep(RETRY if attempt else 0.0)
             else:
                 self._down = False
@@ -171,7 +171,7 @@ class PostgresStore:
         return self._guard(run)
 
     def paid(self) -> dict[str, float]:
-        """US dollars by client; of this gateway, without calls under way."""
+        """Return the US dollars that each client paid, without this gateway's calls in flight."""
         return {name: float(cost) for name, cost in self._run(PAID, self._gateway)}
 
     def under_way_elsewhere(self) -> dict[str, float]:
@@ -183,7 +183,7 @@ class PostgresStore:
         return 0.0 if self._max_age is None else time.time() - self._max_age
 
     def get(self, key: str) -> Completion | None:
-        """See `Store.get`; a damaged answer, or one beyond its age, is not there."""
+        """See `Store.get`; a damaged or expired answer counts as missing."""
         rows = self._run(
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
@@ -195,7 +195,7 @@ class PostgresStore:
         return decode_completion(json.loads(rows[0][1]))
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """See `Store.put`; of two gateways that asked the same, the first one's answer stays."""
+        """See `Store.put`; if two gateways store an answer to the same request, the first answer stays."""
         asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
         self._run(
             "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "
@@ -223,7 +223,7 @@ class PostgresStore:
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        # A full disk is found only by writing.
+        # Write, because only a write detects a full disk.
         self._run("UPDATE version SET version = version")
 
     def close(self) -> None:

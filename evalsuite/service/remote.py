@@ -1,4 +1,4 @@
-"""A session's way to a gateway service: a backend that has the service ask in its own place."""
+"""Connects a session to a gateway service: a backend that forwards requests to the service."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from evalsuite.service.clients import ServiceAddress
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
-SILENCE = 60.0  # seconds without a sign of life after which a gateway is taken for dead
+SILENCE = 60.0  # Seconds without a byte after which a gateway counts as dead.
 
 
 class RemoteBackend:
-    """Asks by way of a gateway service. An answer carries the cost that the gateway paid for it, now or earlier."""
+    """Forwards requests to a gateway service. An answer states what the gateway paid for it, now or earlier."""
 
-    # The service has the limit for all of its clients; a further one here would be by other prices.
+    # The service limits the spending of all its clients; a session's own limit would use other prices.
     metered = False
     connections: int | None = None
 
@@ -42,7 +42,7 @@ class RemoteBackend:
         """Do nothing, because the service was checked when the session began."""
 
     async def complete(self, request: Request) -> Completion:
-        """Ask once; the service tries as often as makes sense."""
+        """Send a request once, because the service retries."""
         # Resolve the address here, because the service's environment may name another.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
@@ -50,7 +50,7 @@ class RemoteBackend:
         answer = await self._post(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
-            # The service's store is out of reach; this is temporary and costs nothing.
+            # The service cannot reach its store; this is temporary and costs nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
@@ -108,13 +108,13 @@ def _words(content: bytes) -> str:
 
 
 def check_services(services: Sequence[ServiceAddress]) -> None:
-    """Check that each service is there and takes this client's token, before anything begins."""
+    """Check, before a run begins, that each service answers and accepts this client's token."""
     for service in services:
         asyncio.run(_check(service))
 
 
 def _explain_failure(url: str, error: Exception) -> str:
-    """Why a service cannot be spoken to, and what to do."""
+    """Explain why a service cannot be reached, and what to do."""
     import aiohttp
 
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

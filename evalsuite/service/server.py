@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
 
-MOST_MODELS = 100  # names of models in metrics; clients choose them, and each is a series for ever
+MOST_MODELS = 100  # Maximum models in metrics, because clients choose the names and each makes a permanent series.
 
 
 class Counts:
@@ -99,7 +99,7 @@ def _escape(text: str) -> str:
 
 
 EPOCH = "x-evalsuite-epoch"
-"""The header that tells one repetition of a request from another: equal requests of one epoch get one answer."""
+"""The header that distinguishes repetitions of a request: equal requests of one epoch get one answer."""
 
 
 def _describe_model(name: str) -> dict[str, Any]:
@@ -115,19 +115,19 @@ def _read_epoch(headers: Mapping[str, str]) -> int:
 
 LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
 SIGN_OF_LIFE = 5.0
-"""Seconds between the line ends that a waiting session is sent, so that it knows a dead gateway from a slow one."""
+"""Seconds between newlines sent to a waiting session, so that it can tell a slow gateway from a dead one."""
 
 SECONDS_IDLE = 75.0  # A connection is closed if no whole header arrives for this time; aiohttp would wait an hour.
-SECONDS_TO_SEND = 60.0  # A request that has not arrived whole by then is refused, so that it holds no connection.
+SECONDS_TO_SEND = 60.0  # A request that takes longer to arrive is refused, so that it does not hold a connection.
 
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
 
 
 class GatewayServer:
-    """Answers HTTP requests with a gateway. Belongs to the gateway's event loop.
+    """Answers HTTP requests with a gateway, in the gateway's event loop.
 
     Args:
-        local: whether it listens on loopback only, where pages in a browser of this host must be kept out.
+        local: whether the server listens only on loopback; it then refuses web pages in this host's browsers.
         audit: the file that gets a line for each request; None for no such file.
     """
 
@@ -242,7 +242,7 @@ class GatewayServer:
                     await response.write(b"\n")
             await response.write_eof(dumps(answer.result()).encode())
         except ConnectionResetError:
-            # The client has gone. What was asked for it is kept for whoever asks again.
+            # The client disconnected. Finish its request, because the answer is stored for later requests.
             await asyncio.wait([answer])
         return response
 
@@ -271,7 +271,7 @@ class GatewayServer:
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
         # The gateway stores no conversation, so `previous_response_id` is refused.
-        # Clients tell answers apart by their ids, in whichever gateway they were made.
+        # Start the ids at the time, so that answers of all gateways have distinct ids.
         model = CaseModel(self, str(name), None, _read_epoch(headers))
         return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
 

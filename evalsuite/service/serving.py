@@ -1,4 +1,4 @@
-"""Puts a gateway service together, and runs it until a signal ends it."""
+"""Assembles a gateway service, and runs it until a signal ends it."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.service.store import ServiceStore
 
-BEAT = 1.0  # Seconds between two looks at what other gateways have spent.
-FRESH_START = 60  # Beats after which a model that was given up, for lack of credit perhaps, gets another chance.
+BEAT = 1.0  # Seconds between two reads of what other gateways have spent.
+FRESH_START = 60  # Beats after which models that were given up, for example without credit, are tried again.
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The settings of whoever starts a gateway."""
+    """The settings with which a gateway is started."""
 
     settings: Settings  # Limits, prices and time-outs.
     host: str  # Address to listen at.
     port: int  # The port; 0 takes a free one.
     store: str  # A file's path, or `postgresql://...`.
-    max_age: float | None  # Seconds for which an answer serves again; None for ever.
-    clients: Path | None  # The file of clients; None if everybody on this host may ask.
-    models: Sequence[str]  # The models that may be asked; empty for any model.
+    max_age: float | None  # Seconds for which a stored answer is reused; None for no limit.
+    clients: Path | None  # The file of clients; None if everybody on this host may send requests.
+    models: Sequence[str]  # The models that may be called; empty for any model.
     upstreams: Sequence[str]  # Addresses of model servers.
     certificate: Path | None  # The file with the TLS certificate; None for plain HTTP.
     key: Path | None  # The file with the certificate's private key.

@@ -1,4 +1,4 @@
-"""The additional methods of a gateway service's store, and the one place that chooses the store."""
+"""The additional methods of a gateway service's store, and the function that opens the store."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 class ServiceStore(Store, Protocol):
     """A gateway's store that also knows what each client has spent."""
 
-    shared: bool  # whether other gateways may use it at the same time
+    shared: bool  # Whether other gateways may use the store at the same time.
 
     def paid(self) -> dict[str, float]:
-        """US dollars that each client has paid or may have to pay, without what this gateway has under way."""
+        """Return the US dollars that each client paid or may have to pay, without this gateway's calls in flight."""
 
     def under_way_elsewhere(self) -> dict[str, float]:
-        """US dollars among `paid`, by client, that calls under way at other gateways may yet give back."""
+        """Return the part of `paid`, by client, that is reserved for calls in flight at other gateways."""
 
     def check_up(self) -> None:
         """Check whether the store answers."""
@@ -40,7 +40,7 @@ def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> 
     """Open a PostgreSQL store if the place is its address, else an SQLite file.
 
     Args:
-        max_age: seconds for which an answer serves again; None is for ever.
+        max_age: seconds for which a stored answer is reused; None for no limit.
     """
     if place.startswith(("postgresql://", "postgres://")):
         from evalsuite.service.postgres_store import PostgresStore
@@ -54,14 +54,14 @@ SELECT command, coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
                                   WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0)
 FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
 """
-"""What each client paid, and what it may have been billed for calls that were never answered."""
+"""What each client paid, plus what it may have been billed for calls that were never answered."""
 
 
 class SqliteStore(Answers):
-    """A journal in one SQLite file. An answer is in it before anybody is told of it.
+    """A journal in one SQLite file. An answer is written to the file before any client receives it.
 
     Args:
-        max_age: seconds for which an answer serves again; None is for ever.
+        max_age: seconds for which a stored answer is reused; None for no limit.
     """
 
     shared = False
@@ -91,7 +91,7 @@ class SqliteStore(Answers):
         return int(row[0])
 
     def paid(self) -> dict[str, float]:
-        """US dollars by client."""
+        """Return the US dollars that each client has paid or may have to pay."""
         return {name: float(cost) for name, cost in self._database.all(PAID)}
 
     def under_way_elsewhere(self) -> dict[str, float]:
@@ -99,7 +99,7 @@ class SqliteStore(Answers):
         return {}
 
     def get(self, key: str) -> Completion | None:
-        """See `Answers.get`; an answer beyond its age is not there."""
+        """See `Answers.get`; an expired answer counts as missing."""
         if self._max_age is not None:
             row = self._database.one("SELECT created FROM answers WHERE key = ?", key)
             if row is not None and row[0] < time.time() - self._max_age:
@@ -107,7 +107,7 @@ class SqliteStore(Answers):
         return super().get(key)
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """See `Answers.put`; an answer beyond its age is replaced."""
+        """See `Answers.put`; an expired answer is replaced."""
         self._session = self._numbers.get(ASKING.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age

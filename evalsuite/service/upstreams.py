@@ -1,4 +1,4 @@
-"""Which models a gateway service asks, and where: clients must not send its keys, or its calls, anywhere else."""
+"""Defines which models a gateway service calls, and where, so that clients cannot send its keys or calls elsewhere."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ OWN_HEADERS = frozenset(
 
 
 class Upstreams:
-    """Opens the backends of models that may be asked, and refuses requests to others.
+    """Opens the backends of models that may be called, and refuses requests to other models.
 
     Args:
-        models: the only ones that are asked; empty for whatever the upstream addresses serve.
+        models: the only models that may be called; empty for all models of the upstream servers.
     """
 
     def __init__(self, models: Sequence[str], addresses: Sequence[str], access: Access | None = None) -> None:
