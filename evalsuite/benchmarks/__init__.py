@@ -1,1 +1,1 @@
-"""The published benchmarks, and the readers of their files."""
+"""Published benchmarks, and readers for their data files."""

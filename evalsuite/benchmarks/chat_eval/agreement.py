@@ -1,7 +1,7 @@
-"""Agreement of judges with people over all samples; comparisons of modes by paired tests and as in figure 3.
+"""Measure judges' agreement with people, and compare modes by paired tests and as in the paper's figure 3.
 
-A comparison without a usable verdict counts as disagreement in accuracy. In kappa, the missing verdict is a label that
-people never give. A dialogue without a usable judgement has no score to correlate; tables show the number of these.
+In accuracy, a comparison without a usable verdict counts as disagreement. In kappa, a missing verdict is a label that
+people never give. A dialogue without a usable judgement has no score to correlate; tables show how many lack one.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def kappa(tally: Tally) -> Estimate | None:
 
 
 def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-    """Compute the judge's correlation with people; see `RatedResponses.correlation`."""
+    """Compute the judge's correlation with people's ratings; see `RatedResponses.correlation`."""
     return RatedResponses.by_judge(tally).correlation(coefficient, aspects)
 
 
 def correlation_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
-    """Correlate the mean of the judge's four aspects, each on [0, 1], with people's overall rating."""
+    """Correlate people's overall rating with the mean of the judge's four aspects, each scaled to [0, 1]."""
     return RatedResponses.by_judge(tally).overall().correlation(coefficient, (OVERALL,))
 
 
@@ -110,12 +110,12 @@ class RatedResponses:
 
     @classmethod
     def by_metric(cls, tally: Tally, name: str) -> RatedResponses:
-        """Select the responses that have a metric without a judge; every aspect gets the metric's value."""
+        """Select the responses that have an overlap metric; the metric's value is used for every aspect."""
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
     def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-        """Average over aspects the correlation over all responses, as in UniEval's script; None if it is undefined.
+        """Average the aspects' correlations over all responses, as in UniEval's script; None if undefined.
 
         The interval is a jackknife over dialogues.
         """
@@ -125,7 +125,7 @@ class RatedResponses:
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
     def overall(self) -> RatedResponses:
-        """Select the responses with people's overall rating; their value is the mean over aspects, each on [0, 1]."""
+        """Select the responses with an overall rating; the value is the mean of the aspects, each scaled to [0, 1]."""
         both = [two for two in zip(self.rows, self.values, strict=True) if OVERALL in two[0].facts["human"]]
         means = [
             math.fsum((values[one.name] - one.low) / (one.high - one.low) for one in HUMAN_ASPECTS) / len(HUMAN_ASPECTS)
@@ -134,7 +134,7 @@ class RatedResponses:
         return RatedResponses([row for row, _ in both], [{OVERALL: mean} for mean in means])
 
     def correlate_systems(self, coefficient: Coefficient) -> Estimate | None:
-        """Average over aspects the correlation of systems' mean scores; None with fewer than three systems."""
+        """Average the aspects' correlations of systems' mean scores; None if there are fewer than three systems."""
         from evalsuite.stats.correlation import rank_replicates
 
         systems = sorted({row.tags.get("system", "") for row in self.rows})
@@ -153,14 +153,14 @@ class RatedResponses:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
-        """Compute the mean correlation over all dialogues, and without each dialogue; nan if it is undefined."""
+        """Compute the mean correlation over all dialogues, and with each dialogue left out; NaN if undefined."""
         from evalsuite.stats.correlation import rank_replicates
 
         return rank_replicates([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
 
 
 def correct_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, Corrected]]:
-    """Estimate how often the first system wins, and the mean of each aspect, by each judge and a part of the labels."""
+    """Estimate the first system's win rate and each aspect's mean from a judge's scores and a part of the labels."""
     estimates = []
     for name, tally in judges:
         compared = pairs(tally).where(lambda row: row.facts["verdict"] is not None)
@@ -183,7 +183,7 @@ def _remove_mode(row: Row) -> str:
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> Corrected | None:
-    """Use a fifth of the labels, but at least the number that the method needs; every run uses the same labels."""
+    """Correct a mean with a fifth of the labels, or the method's minimum if larger; every run uses the same labels."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)
@@ -193,7 +193,7 @@ def _correct_mean(
     return corrected_mean(question, shown, truth, bounds)
 
 
-_Answers = tuple[str, str, str]  # The verdicts on one comparison: people's, one mode's, and the other's.
+_Answers = tuple[str, str, str]  # The verdicts on one comparison: by people, one mode, and another mode.
 
 COLUMNS = (
     Column("Mode"),
@@ -222,7 +222,7 @@ RHO_NOTE = (
 
 
 def compare_modes(views: Sequence[RunView]) -> list[Table]:
-    """Compare every two modes of a run: in one table for comparisons and in one for dialogue responses."""
+    """Compare every two modes of a run; one table is for comparisons, another for dialogue responses."""
     on_pairs: list[tuple[Cell, ...]] = []
     on_dialogues: list[tuple[Cell, ...]] = []
     for view in views:
@@ -292,7 +292,7 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
 
 
 def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
-    """Draw accuracy and kappa of panels of one model against the number of roles, and against the number of turns."""
+    """Draw accuracy and kappa of one-model panels by number of roles, and by number of turns."""
     by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
     by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
     charts = [
@@ -310,7 +310,7 @@ def _group_by_line(
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
         line = f"{_name_models(judge)}, {alike}"
-        # A second run of the same panel gets a line of its own.
+        # A second run of the same panel gets a separate line.
         line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[along(judge.mode)] = judge
     for points in lines.values():
@@ -323,7 +323,7 @@ def _group_by_line(
 
 
 def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[JudgeSetting]) -> None:
-    """Add `paper:single` as the point at 1 to a line of the paper's panels, as in figure 3."""
+    """Add `paper:single` as the point at x = 1 to a line of the paper's panels, as in figure 3."""
     panel = next(iter(points.values()))
     for single in judges:
         alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy

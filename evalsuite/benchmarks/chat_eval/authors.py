@@ -1,4 +1,4 @@
-"""Reads the prompts that ChatEval's authors released in their repository: one file `config.yaml` per setting."""
+"""Read the prompts that ChatEval's authors released in their repository; each setting has a file `config.yaml`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
-OTHER_FORM = "direct_pair_comparison"  # The name of folders whose settings request a verdict in place of scores.
+OTHER_FORM = "direct_pair_comparison"  # Folders of this name have settings that request a verdict instead of scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class AuthorsSetting:
 
     @property
     def same_role(self) -> bool:
-        """Whether the debaters' roles differ in their names only."""
+        """Whether the debaters' roles differ only in the debaters' names."""
         return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
 
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
-        """Make the setting's panel; the given parameters override those of the file."""
+        """Make the setting's panel; `params` override the file's parameters."""
         options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self)}
         return Panel(form, self.debaters, self.strategy, self.turns, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorsWording(Wording):
-    """Writes prompts by the authors' templates, as one message of the user without marks."""
+    """Writes each prompt from the authors' templates as a single user message, without section marks."""
 
     setting: AuthorsSetting
 
@@ -94,7 +94,7 @@ def _name_speaker(speaker: str) -> str:
 
 
 def read_settings(folder: Path | None) -> list[AuthorsSetting]:
-    """Read the settings of all files that compare answers by scores, or that score dialogue responses."""
+    """Read all settings that compare answers by scores, or that score dialogue responses."""
     files = sorted((folder / FOLDER).rglob("config.yaml")) if folder else []
     texts = {file: read_text(file) for file in files if OTHER_FORM not in file.parts}
     return [
@@ -143,10 +143,10 @@ def _find_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:
-    """Choose the settings of a `paper:` mode by the aspect they score; comparisons have the single aspect ''.
+    """Choose the setting of a `paper:` mode for each aspect; comparisons have the single aspect ''.
 
-    The result is empty if an aspect has no setting with the mode's strategy, roles and turns. Of several, settings of
-    the paper's data without a role come first, then those whose file is first in the alphabet.
+    The result is empty if any aspect lacks a setting with the mode's strategy, roles and turns. If several settings
+    fit, those for the paper's data and without roles take precedence, then the file that is first in the alphabet.
     """
     fitting = [setting for setting in settings if _has_slots(setting.template, task) and _fits(setting, mode)]
     fitting.sort(key=lambda setting: (f"/{SETS[task]}/" not in setting.file, _has_role(setting), setting.file))
@@ -175,7 +175,7 @@ def _scores(setting: AuthorsSetting, aspect: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AspectPanels:
-    """Judges each aspect of a dialogue response by a panel of its own, as the authors do."""
+    """Judges each aspect of a dialogue response by a separate panel, as the authors do."""
 
     panels: tuple[Panel, ...]
 

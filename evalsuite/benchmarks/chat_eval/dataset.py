@@ -1,4 +1,4 @@
-"""Reads FairEval's comparisons, those of other sets, and Topical-Chat's ratings in their published formats."""
+"""Read published files: comparisons of FairEval and other sets, and ratings of Topical-Chat."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ HUMAN_ASPECTS = (
     Likert("is it interesting, or is it dull?", 1, 3, name="engagingness"),
     Likert("1 if it makes use of the background, 0 if not", 0, 1, name="groundedness"),
 )
-"""The four aspects of the ChatEval paper; the files also hold understandability and an overall rating."""
+"""The four aspects of the ChatEval paper. The files also contain understandability and an overall rating."""
 
 # The scales are those of Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3), under the names of UniEval
 # (arXiv 2210.07197).
-# The overall rating, from 1 to 5, of the USR files; the judge is not asked for it.
+# The overall rating, from 1 to 5, in the USR files; the judge does not give this rating.
 OVERALL = "overall"
 ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 
@@ -37,10 +37,10 @@ ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
 GROUND_TRUTH = "Original Ground Truth"
-"""The system whose responses are those of the conversation itself, the reference for all others."""
+"""The label of the original responses in the conversations, which are the references for all other responses."""
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
-"""Names of the published systems in answers, besides their identifiers."""
+"""Names by which answers may mention the published systems, besides the identifiers."""
 
 
 def load(setup: Setup) -> Dataset:
@@ -70,8 +70,8 @@ def _in_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
 def read_pairs(folder: Path) -> list[Sample]:
     """Read FairEval's folder: questions, two systems' answers, and people's verdicts, one per question.
 
-    The verdicts' file is named after the two systems: `review/review_<one>_<other>_human.txt`, with their
-    answers in `answer/answer_<one>.jsonl` and `answer/answer_<other>.jsonl`.
+    The file of verdicts is `review/review_<one>_<other>_human.txt`, where `<one>` and `<other>` are the systems. The
+    files of answers are `answer/answer_<one>.jsonl` and `answer/answer_<other>.jsonl`.
     """
     questions = folder / "question.jsonl"
     asked = list(read_json_lines(questions))
@@ -119,7 +119,7 @@ def _make_pair(
 
 
 def _list_names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
-    """List the names by which an answer may reveal its system, without plain words, which any answer may contain."""
+    """List names that would reveal an answer's system, without plain words, because any answer may contain them."""
     yield from NAMES.get(system, ())
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 
@@ -193,7 +193,7 @@ def read_dialogues(path: Path) -> list[Sample]:
 
 
 def _add_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
-    """Add the conversation's own response as the reference of every other response in the conversation."""
+    """Add the original response of the conversation as the reference of every other response."""
     reference = references.get(sample.metadata["dialogue"], "")
     if not reference or sample.tags["system"] == GROUND_TRUTH:
         return sample

@@ -1,7 +1,7 @@
-"""Other sets of comparisons than FairEval's, in their published formats, each described by its fields.
+"""Describe the published formats of further sets of comparisons.
 
-MT-Bench's human judgements (Zheng et al., arXiv 2306.05685), LLMBar (Zeng et al., arXiv 2310.07641), JudgeBench (Tan et
-al., arXiv 2410.12784), RewardBench (Lambert et al., arXiv 2403.13787).
+The sets are MT-Bench's human judgements (Zheng et al., arXiv 2306.05685), LLMBar (Zeng et al., arXiv 2310.07641),
+JudgeBench (Tan et al., arXiv 2410.12784) and RewardBench (Lambert et al., arXiv 2403.13787).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def _list_fields(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
 
 
 def _pair(files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field) -> PublishedSet:
-    """Describe a set; `more` may have its `category`, `cluster` and `systems`."""
+    """Describe a set; `more` may have the fields `category`, `cluster` and `systems`."""
     systems = {"systems": more.pop("systems")} if "systems" in more else {}
     return PublishedSet(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
 
 
 def _read_turns(item: Mapping[str, Any], conversation: str, role: str) -> list[str]:
-    """List what one side says in MT-Bench's conversation, up to the turn that is judged."""
+    """List the messages of one role in an MT-Bench conversation, up to the judged turn."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")
@@ -113,14 +113,14 @@ PAIR_SETS = {
         systems=_place("chosen_model", "rejected_model"),
     ),
 }
-"""The sets by the name of their folder. RewardBench names no first answer, so its better one stands in either place."""
+"""The sets by folder name. In RewardBench, answers have no order, so a hash decides whether the better one is first."""
 
 
 def read_set(name: str, folder: Path) -> Iterator[Sample]:
-    """Read a set's samples, with ids and tags as those of FairEval's pairs, and the set's name as the tag `set`.
+    """Read a set's samples; ids and tags are as in FairEval's pairs, and the tag `set` has the set's name.
 
     Raises:
-        DatasetError: the folder has no such file, or an item is not in the published form.
+        DatasetError: the folder lacks the set's files, or an item does not have the published format.
     """
     source = PAIR_SETS[name]
     if not source.find(folder):
@@ -130,7 +130,7 @@ def read_set(name: str, folder: Path) -> Iterator[Sample]:
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case
         category = f"{name}: {sample.tags['category']}"
-        # Plain words, which any answer may contain, do not reveal a system.
+        # Leave out plain words, because any answer may contain them.
         about = {"names": [system for system in systems if not system.isalpha()], "human": sample.target}
         tags = {"task": "pairs", "set": name, "category": category, "cluster": cluster}
         yield replace(sample, id=case, tags=tags, metadata={**sample.metadata, **about})

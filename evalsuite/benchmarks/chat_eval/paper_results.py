@@ -1,4 +1,4 @@
-"""Results that others published for the same files; reports show them beside ours, marked with their source.
+"""Published results for the same files; reports show them beside a run's results and cite the source.
 
 Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3, and the authors' repository
 thunlp/ChatEval: the script that draws figure 3, and GPT-4's judgements of Topical-Chat, from which correlations are
@@ -53,7 +53,7 @@ DIALOGUES = {
 }
 """Correlations in naturalness, coherence, engagingness and groundedness, from the released outputs.
 
-The panel's means, 0.684 and 0.632, are those of table 2.
+The panel's means (0.684 and 0.632) agree with table 2.
 """
 
 BY_ROLES = {
@@ -63,7 +63,7 @@ BY_ROLES = {
     4: OnPairs("4 roles", 0.625, 0.38),
     5: OnPairs("5 roles", 0.588, 0.32),
 }
-"""Figure 3, one by one in 2 turns; 1 is the single agent."""
+"""Results of figure 3 by number of roles, with strategy one by one in 2 turns; 1 means the single agent."""
 BY_TURNS = {
     1: SINGLE_AGENT,
     2: OnPairs("2 turns", 0.60, 0.33),
@@ -71,7 +71,7 @@ BY_TURNS = {
     4: OnPairs("4 turns", 0.563, 0.28),
     5: OnPairs("5 turns", 0.538, 0.23),
 }
-"""Figure 3, one by one with 2 roles; 1 is the single agent."""
+"""Results of figure 3 by number of turns, with strategy one by one and 2 roles; 1 means the single agent."""
 
 FIGURE_3 = (
     "The paper's points come from the script that its authors released: one by one, with 2 turns for the number of "

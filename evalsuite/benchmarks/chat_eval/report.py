@@ -1,4 +1,4 @@
-"""The section of ChatEval in reports: the paper's tables and figure 3, and checks of the judge's reliability."""
+"""ChatEval's section of the report: the paper's tables and figure 3, and checks of the judge's reliability."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _make_preface(views: Sequence[RunView]) -> Passage:
 
 
 def _name_prompts(views: Sequence[RunView]) -> str:
-    """Say whose prompts the `paper:` modes used: the authors' files, or this project's own words."""
+    """State which prompts the `paper:` modes used: the authors' files or this project's own wording."""
     used = dict.fromkeys(
         f"{row.tags['mode']}, {row.tags['task']}: {row.facts['prompts']}"
         for view in views
@@ -201,7 +201,7 @@ def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
 
 
 def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
-    """Make the rows of metrics without a judge; all judges have the same responses, so one tally suffices."""
+    """Make the rows of metrics without a judge; one tally suffices, because all judges have the same responses."""
     metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
     measured = {name: RatedResponses.by_metric(tally, name) for name in metrics}
     return [
@@ -246,14 +246,14 @@ CHANGED_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class TwoBallots:
-    """One debater's ballots after a turn and after the next."""
+    """One debater's ballots after two successive turns."""
 
     sample: str
     turn: int  # Number of the earlier turn, from 1.
-    before: Any  # The verdict or the scores after this turn.
-    after: Any  # The verdict or the scores after the next turn.
+    before: Any  # The verdict or the scores after the earlier turn.
+    after: Any  # The verdict or the scores after the later turn.
     people: str | None  # People's verdict; None if responses were scored.
-    informed: bool = True  # Whether the debater saw a further speech in between.
+    informed: bool = True  # Whether the debater saw a further speech between the two ballots.
 
     @property
     def changed(self) -> bool:
@@ -261,7 +261,7 @@ class TwoBallots:
 
 
 def tabulate_changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
-    """Make a row for each judge with secret ballots, task and turn; None if no judge has secret ballots."""
+    """Tabulate changed ballots by judge, task and turn; None if no judge has secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_change_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
@@ -291,7 +291,7 @@ def pair_ballots(row: Row, turns: int, *, at_once: bool = False) -> Iterator[Two
     """Pair every two successive ballots of one debater for one order of the answers.
 
     Args:
-        at_once: whether debaters speak at once, so that none sees a further speech before the last ballot.
+        at_once: whether debaters speak simultaneously, so that nobody sees a further speech before the last ballot.
     """
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
@@ -311,7 +311,7 @@ def _make_opinion(ballot: Ballot) -> Any:
     return ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
 
 
-SHOWN = 2  # Judgements shown for each judge; all of them are in records.jsonl.
+SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgements.
 
 
 def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:

@@ -1,4 +1,4 @@
-"""The model under test as a judge: the modes, the judge's input, and the scores of the judgements."""
+"""Use the model under test as a judge: modes, judge's input, and scores of the judgements."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ PANELS = re.compile(
     "paper:(?P<strategy>one_by_one|simultaneous|simultaneous_summarizer)(?::(?P<roles>[1-9])roles)?"
     "(?::(?P<turns>[1-9])turns)?(?::(?P<same_role>same_role))?(?::(?P<ballots>ballots))?"
 )
-"""Suffixes as in `paper:one_by_one:4roles:3turns:same_role`: at most 9 debaters and 9 turns, in this order."""
+"""Matches suffixes in a fixed order, as in `paper:one_by_one:4roles:3turns:same_role`; at most 9 roles and turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """A way of judging."""
+    """The options of a mode, read from its name."""
 
     kind: JudgingMethod
     strategy: Strategy | None = None
@@ -63,7 +63,7 @@ class JudgingMode:
     turns: int = 0  # Number of turns, the judgement included; 0 without a panel.
     same_role: bool = False  # Whether all debaters have the same role.
     steps: bool = False  # Whether evaluation steps are generated first.
-    ballots: bool = False  # Whether debaters also judge in secret after each turn but the last.
+    ballots: bool = False  # Whether debaters also cast a secret ballot after each turn except the last.
 
 
 SIMPLE: Mapping[str, JudgingMode] = {
@@ -89,7 +89,7 @@ def read_mode(name: str) -> JudgingMode:
 
 
 class Modes(Mapping[str, str]):
-    """Descriptions of the modes by name; modes with suffixes can be looked up, but iteration leaves them out."""
+    """Descriptions of the modes by name; iteration leaves out modes with suffixes, which can be looked up."""
 
     def __getitem__(self, name: str) -> str:
         mode = read_mode(name)
@@ -122,10 +122,10 @@ PAPER_QUALITY = Likert("its helpfulness, relevance, accuracy and level of detail
 class AsJudge:
     """Lets the model judge each sample in the sample's mode."""
 
-    attempts: int = 2  # Maximum number of requests until an answer can be read.
-    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters that override those of `PARAMS`.
+    attempts: int = 2  # Maximum requests per answer; an unreadable answer is requested again.
+    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters, which override `PARAMS`.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
-    # The folder of an encoder for BERTScore of dialogue responses, which needs the extra `neural`.
+    # The folder of an encoder for BERTScore of dialogue responses; BERTScore needs the extra `neural`.
     bert_score: str | Path | None = None
     released: Sequence[AuthorsSetting] = ()  # The prompts that the authors released.
 
@@ -144,7 +144,7 @@ class AsJudge:
             assessment = await judge(subject, model)
         except JudgeError as error:
             if mode.kind == "paper" and sample.tags["task"] == "pairs":
-                # The authors' script counts missing scores as equal; `unparsed` counts such ties apart.
+                # The authors' script counts missing scores as equal; the fact `unparsed` marks such ties.
                 facts["verdict"] = "tie"
             facts |= {"unparsed": str(error), **count_cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
@@ -165,7 +165,7 @@ class AsJudge:
         return Sampled(form, attempts=self.attempts, params=params)
 
     def _collect_facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
-        """Collect the facts that need no judge: people's verdict, and the overlap with the reference."""
+        """Collect the facts that need no judge, such as people's verdict and the overlap with the reference."""
         names = ("human", "systems", "dialogue")
         facts: dict[str, Any] = {name: sample.metadata[name] for name in names if name in sample.metadata}
         if reference := sample.metadata.get("reference"):
@@ -174,7 +174,7 @@ class AsJudge:
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
     def _make_papers_judge(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Judge:
-        """Make the paper's judge, with the authors' prompts if their files have the mode's setting."""
+        """Make the paper's judge; use the authors' prompts if the released files have the mode's setting."""
         options: dict[str, Any] = {"attempts": self.attempts, "seed": self.seed, "interim": mode.ballots}
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if chosen := choose_settings(self.released, mode, task):
@@ -214,8 +214,8 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # The fact with the overlap of response and reference, by the metric's name.
-ENCODING = Lock()  # The lock of the thread that loads or uses the encoder.
+OVERLAP = "overlap"  # The fact with the overlap of response and reference by metric.
+ENCODING = Lock()  # Held while a thread loads or uses the encoder.
 
 
 @lru_cache(maxsize=1024)
@@ -237,9 +237,9 @@ def _bert_score(folder: Path) -> BertScore:
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Score `parsed`, 1.0 if the judgement could be read, and the verdict or the scores.
+    """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's.
 
-    For pairs, `accuracy` is 1.0 if the verdict equals people's verdict, otherwise 0.0, also without a verdict. For
+    For pairs, `accuracy` is 1.0 if the verdict equals people's verdict; otherwise, or without a verdict, it is 0.0. For
     dialogues, each aspect has the judge's score on people's scale; without a judgement, these scores are missing.
     """
     if sample.tags["task"] == "pairs":

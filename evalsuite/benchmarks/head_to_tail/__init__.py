@@ -1,8 +1,8 @@
 """Head-to-Tail: how much does a model know about popular and less popular things?
 
 Sun et al., "Head-to-Tail: How Knowledgeable are Large Language Models (LLMs)?", NAACL 2024,
-arXiv 2308.10168. Short factual questions about head, torso and tail entities. An answer is right, made up
-or missing; saying "unsure" is better than making something up.
+arXiv 2308.10168. The benchmark asks short factual questions about head, torso and tail entities. An answer is right,
+hallucinated or missing; replying "unsure" is better than hallucinating.
 """
 
 from evalsuite.benchmarks.head_to_tail.dataset import load

@@ -1,6 +1,6 @@
-"""Questions in the published format, and the samples made of them.
+"""Read questions in the published format, and make samples from the questions.
 
-Each source has one JSON file, an object of three lists of records:
+Each source has one JSON file: an object with three lists of records.
 
     {"head": [[entity, template, question, answer], ...], "torso": [...], "tail": [...]}
 
@@ -44,20 +44,20 @@ _SHAPE = "[entity, template id, question, answer]"
 class QuestionItem:
     """One question of a file."""
 
-    origin: str  # The beginning of the sample ids: the source in the file's name, else the domain.
-    domain: str  # Movie, book, academics, open, or another domain's file name.
+    origin: str  # The prefix of the sample ids: the source in the file's name, else the domain.
+    domain: str  # `movie`, `book`, `academics`, `open`, or the file name of another domain.
     bucket: str
     template: str
     question: str
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
     entity: Any  # Plain JSON data.
-    # Further tags from the files beside the questions: `top` (`10%`) for the top tenth of the head, and `predicate`
-    # (`tail predicate`) for a predicate's own popularity.
+    # Further tags from the files beside the questions. `top` is `10%` for the most popular tenth of the head;
+    # `predicate`, such as `tail predicate`, is the bucket of the predicate itself.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(setup: Setup) -> Dataset:
-    """Load the user's files or the shipped pack, one sample for each mode that can ask a question."""
+    """Load the user's files or the shipped pack; each question has one sample per mode that can ask it."""
     files = _find_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
@@ -88,13 +88,13 @@ def read_items(path: Path) -> list[QuestionItem]:
     ]
     if not items:
         raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
-    # The questions of files that were built here are sorted by popularity; the published scripts shuffle theirs.
+    # `evalsuite build` sorts questions by popularity and writes statistics; the published scripts shuffle questions.
     tenth = (len(top["head"]) + 9) // 10 if stats_path(path).is_file() else 0
     predicates = predicate_buckets(path)
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # The name is not just `tail`, because the gate head_to_tail[tail] means the bucket of the entity.
+            # The tag is not just `tail`, because the gate head_to_tail[tail] selects the entity's bucket.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -155,11 +155,11 @@ _LONGEST_ENTITY = 60
 
 
 def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[Sample]:
-    """Yield one sample per question and mode; a mode leaves out questions that it cannot ask.
+    """Yield one sample per question and mode, except for questions that the mode cannot ask.
 
     The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
-    people are likely to ask the question. The metadata have the entity and, if the mode shows them, another question of
-    the template (`example`) or the sentence with a gap (`gap`).
+    people are likely to ask the question. The metadata have the entity. If the mode uses them, they also have another
+    question of the template (`example`) or the sentence with a gap (`gap`).
     """
     counts: Counter[tuple[str, str]] = Counter()
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
@@ -180,7 +180,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
 
 
 def can_ask(mode: str, item: QuestionItem) -> bool:
-    """Tell whether a mode can ask this question: some modes need natural questions, or questions with a gap."""
+    """Tell whether a mode can ask this question: some modes need natural questions, others a sentence with a gap."""
     own = OWN_MODES.get(mode)
     return own is None or not (
         (own.cloze and with_gap(item.question) is None) or (own.natural and not is_natural(item.template))
@@ -228,7 +228,7 @@ def predicates_path(questions: Path) -> Path:
 
 
 def predicate_buckets(questions: Path) -> dict[str, str]:
-    """Read the bucket of each template's predicate by its own popularity; empty without such a file."""
+    """Map each template to its predicate's bucket by the predicate's popularity; empty without a file of predicates."""
     path = predicates_path(questions)
     if not path.is_file():
         return {}
@@ -261,7 +261,7 @@ _PAST = {
     "write": "wrote",
 }
 _DID = "|".join(_PAST)
-# The first rule that matches a whole question makes the sentence.
+# The first rule whose pattern matches the whole question gives the sentence.
 _RULES = tuple(
     (re.compile(rf"{pattern}[?.]", re.IGNORECASE), sentence)
     for pattern, sentence in (
@@ -317,7 +317,7 @@ def with_gap(question: str) -> str | None:
     return None
 
 
-# Templates of questions that are built here, and those of the same questions in the published scripts.
+# Unnatural templates: first those of `evalsuite build`, then those of the published scripts.
 _UNNATURAL = {
     *("goodreads-book-isbn10", "goodreads-book-isbn13", "imdb-person-department", "imdb-person-specialty"),
     *("imdb-title-running-time", "mag-journal-issn", "mag-paper-doi", "mag-paper-publisher"),

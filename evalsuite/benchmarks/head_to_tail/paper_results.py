@@ -1,11 +1,11 @@
 """The paper's results for its 16 models, and a run's results compared with them.
 
-Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14, in percent as printed; Tables 3, 4 and 7 are parts of Table
-14. `published/*.csv` has the tables; this module converts them to shares.
+Source: Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14; Tables 3, 4 and 7 are parts of Table 14.
+`published/*.csv` contains percentages as printed, which this module converts to shares.
 
-The paper's own questions were never published. A run is comparable if its mix (Table 2) and its prompt match: the
-templates, the number of questions of each domain, and equal numbers of head, torso and tail. `evalsuite build
-head-to-tail --mix paper` makes such questions.
+The paper's own questions were never published. A run is comparable if its prompt and its mix (Table 2) match. The mix
+consists of the templates, the number of questions per domain, and equal numbers of head, torso and tail questions.
+`evalsuite build head-to-tail --mix paper` makes such questions.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class DomainMix:
     leeway: float = 0.05
 
 
-# The paper's DBpedia templates, drafted with ChatGPT, were not published; the authors published 435 others, which
-# another model wrote.
+# The paper's DBpedia templates, drafted with ChatGPT, were not published. The authors published 435 other templates,
+# written by another model.
 PAPER_MIX = {
     "open": DomainMix(393, 9132, leeway=0.12),
     "movie": DomainMix(13, 3093),
@@ -52,7 +52,7 @@ PAPER_MIX = {
 
 
 def list_differences(asked: Tally, domain: str) -> list[str]:
-    """List how a run's cases in one mode and domain, errors included, differ from the paper's; empty if they do not."""
+    """List how a run's cases in one mode and domain, errors included, differ from the paper's mix; empty if equal."""
     mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
     if not tags:
         return [f"nothing is asked about {domain}"]
@@ -98,7 +98,7 @@ def models() -> list[str]:
 
 
 def list_published_tuning() -> list[list[Cell]]:
-    """List by how much instruction-tuned models differ from their base models in A, H and M, by popularity."""
+    """List the differences in A, H and M between instruction-tuned models and their base models, by popularity."""
     pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNED for size in sizes]
     rates = ("A_LM", "H_LM", "M")
     return [
@@ -156,7 +156,7 @@ def _make_difference(asked: Tally, part: str, model: str, *, judged: bool) -> Ce
 
 
 def make_published_tables() -> list[Table]:
-    """Make Table 14, marked as published: over all questions, and by popularity."""
+    """Make the paper's Table 14, over all questions and by popularity, marked as published."""
     rates = [("all", rate) for rate in ("A_LM", "H_LM", "M")]
     rates += [(bucket, f"{rate}_LM") for bucket in BUCKETS for rate in "AH"]
     rates += [("all", f"{rate}_{domain}") for domain in _DOMAINS for rate in "AH"]

@@ -1,8 +1,8 @@
-"""Prompts for the model and for the judge, by mode: evalsuite's own, and the paper's from the user's files.
+"""Prompts for the model and the judge by mode: evalsuite's own prompts, and the paper's prompts from user files.
 
 Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy them to
-`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`); they are then used
-word for word.
+`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`). Copied prompts are
+used verbatim.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript
 
 
-# The paper's numbers of its prompts, by mode.
+# The number of each mode's prompt in the paper.
 PAPER_MODES = {"paper": 3, "paper:zero_shot": 4, "paper:in_domain": 5, "paper:brief": 6, "paper:best_guess": 7}
 JUDGE_PROMPT = 2
 _SLOTS = {2: ("{QUESTION}", "{GROUND_TRUTH}", "{PREDICTION}"), 5: ("{QUESTION}", "{QUESTION#}", "{ANSWER#}")}
@@ -38,12 +38,12 @@ _SLOT = re.compile(r"\{[A-Z_]+#?\}")
 
 @dataclass(frozen=True, slots=True)
 class PaperPrompts:
-    """The prompts that the chosen modes need, by their numbers in the paper."""
+    """The prompts for the chosen modes, keyed by their numbers in the paper."""
 
     texts: Mapping[int, str]
 
     def question(self, mode: str, question: str, example: Example | None) -> str:
-        """Fill in the prompt for one question; `paper:in_domain` needs an example of the same template."""
+        """Fill in the prompt for one question; the mode `paper:in_domain` needs an example of the same template."""
         words = {"{QUESTION}": question}
         if example:
             words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
@@ -57,7 +57,7 @@ class PaperPrompts:
 
 
 def paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
-    """Read the files that these modes (and a judge: Prompt 2) need; return None if no mode is the paper's."""
+    """Read the prompt files for these modes and, if `judged`, Prompt 2; return None if no mode is the paper's."""
     numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
     if not numbers:
         return None
@@ -115,7 +115,7 @@ def solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# The paper asks for brevity, which suits the rules, and permits "unsure". Its section 3.5 removes each instruction.
+# The paper's prompt asks for brevity, which suits the rules, and permits "unsure". Section 3.5 removes each in turn.
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -134,16 +134,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """A way to ask."""
+    """The options of a mode's prompt."""
 
     description: str
-    # `none`; `general`, two of general knowledge; or `template`, where another question of the same template replaces
-    # the answerable one.
+    # `none`; `general`: two questions of general knowledge; or `template`: the same, but another question of the
+    # template replaces the answerable example.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
     # `unsure` asks the model to say "unsure" and shows an example; `guess` asks the model to guess.
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
-    cloze: bool = False  # Whether to ask for the word in a gap.
+    cloze: bool = False  # Whether to ask for the missing words of a sentence with a gap.
     natural: bool = False  # Whether to ask only questions that people are likely to ask.
 
 
@@ -165,11 +165,11 @@ OWN_MODES = {
 MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
     name: f"Prompt {number} of the paper, from prompt_{number}.txt below --data" for name, number in PAPER_MODES.items()
 }
-# Modes that show another question of the same template.
+# Modes whose prompt contains another question of the same template.
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}
 
-# An answerable example; an unanswerable one, whose subject is fictional; and a replacement for the latter in modes
-# that do not permit "unsure".
+# An answerable example, an unanswerable example with a fictional subject, and the replacement for the unanswerable
+# example in modes that do not permit "unsure".
 _ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
 _INSTEAD = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
@@ -180,10 +180,10 @@ _GAPS = {
 
 
 def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
-    """Build the conversation that asks one question (or sentence with a gap); examples are its earlier turns.
+    """Build the conversation for one question (or sentence with a gap); the earlier turns are examples.
 
-    Every turn repeats the instructions, because small models forget what is said only once. Some of `OWN_MODES` show
-    `example`, another question of the same template.
+    Every turn repeats the instructions, because small models forget instructions that are stated only once. `example`
+    is another question of the same template, for modes that use one.
     """
     chosen = OWN_MODES[mode]
     task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."
@@ -207,7 +207,7 @@ def _list_examples(mode: PromptMode, example: Example | None) -> Sequence[Exampl
 
 
 def judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
-    """Ask whether a reply is correct; the judge answers in one word."""
+    """Write the question to the judge whether a reply is correct; the judge must answer in one word."""
     accepted = "\n".join(f"- {answer}" for answer in answers)
     parts = [("question", question), ("right", accepted), ("given", reply)]
     return f"""You check answers to factual questions against answers that are known to be right.

@@ -30,7 +30,7 @@ PREFACE = (
     "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
     '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
 )
-# The suffixes of the scores, by the rule or judge that decides whether an answer is right.
+# The suffix of the scores for each rule, and for the judge, that decides whether an answer is right.
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 VERDICTS = {"judge": "_lm", **_RULES}
 _RATES = ("accuracy", "hallucination", "missing")
@@ -94,7 +94,7 @@ def _tabulate_by_tag(
 
 
 def _tabulate_rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate accuracy and hallucination by each rule, from head to tail: Table 14's columns."""
+    """Tabulate accuracy and hallucination by rule and bucket, as in the paper's Table 14."""
 
     def cells(bucket: str, line: LabelledCases) -> list[Cell]:
         part = line.tally.where(bucket=bucket)
@@ -156,9 +156,9 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
 
-# The paper's studies of its method and results. Each function returns a table, or None if the runs lack its data:
-# several runs for rules against the judge, several epochs for stability, several modes for prompts. Very popular
-# entities and predicates need the files that `evalsuite build` writes beside its questions.
+# The paper's studies. Each function returns a table, or None if the runs lack the needed data. Comparing rules with the
+# judge needs several runs, stability needs several epochs, and prompts need several modes. Very popular entities and
+# predicates need the files that `evalsuite build` writes beside the questions.
 
 # As in the paper, the table of open-domain questions does not separate natural questions.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
@@ -167,7 +167,7 @@ _FEWEST_RUNS = 3
 
 
 def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """Return all studies that these runs allow and, unless all asked the shipped pack, the published results."""
+    """Return all studies that these runs allow, and the published results unless all runs used the shipped pack."""
     tables = (
         compare_rules_with_judge(views),
         stability(views),
@@ -190,8 +190,8 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     """Compare how rules and the judge rank and rate models (Table 8); None with fewer than three judged runs.
 
     For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
-    table shows the minimum and the mean. Combinations in which all runs are equal are left out. A run in several modes
-    counts once, with its default mode, because its modes share one model.
+    table shows the minimum and the mean. Combinations in which all runs have equal rates are left out. A run in several
+    modes counts once, with its default mode, because its modes share one model.
     """
     judged = [tally for tally in map(_default_mode, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
@@ -236,7 +236,7 @@ def stability(views: Sequence[RunView]) -> Table | None:
 
 
 def prompts(views: Sequence[RunView]) -> Table | None:
-    """Show how the rates depend on the prompt's wording and examples (Table 9), with paired differences."""
+    """Show how the rates depend on the prompt's wording and examples (Table 9); differences are paired."""
     rows: list[list[Cell]] = []
     for view in views:
         modes, first = _by_mode(view), _default_mode(view)
@@ -258,7 +258,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare runs with the first on the questions that both asked in the same mode (Table 7); None without any."""
+    """Compare each run with the first run on shared questions in the same mode (Table 7); None if none are shared."""
     rows: list[list[Cell]] = []
     first = _by_mode(views[0])
     for view in views[1:]:
@@ -297,7 +297,7 @@ def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
 
 
 def predicates(views: Sequence[RunView]) -> Table | None:
-    """Show how accuracy depends on a predicate's own popularity (Table 6); None if it is unknown."""
+    """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_cells(line.tally.where(predicate=f"{bucket} predicate"))]
         for line in _list_lines(views)
@@ -310,7 +310,7 @@ def predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Tabulate questions that people are likely to ask (Table 10); None if all are natural or nothing is recorded."""
+    """Tabulate questions that people are likely to ask (Table 10); None if all questions are natural or untagged."""
     rows: list[list[Cell]] = []
     for line in _list_lines(views):
         kinds = line.tally.groups("natural")
@@ -349,7 +349,7 @@ def _select(tally: Tally, tag: str, value: str | None) -> Tally:
 
 
 def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
-    """Make a table whose rows begin with their run; drop this column for a single run."""
+    """Make a table whose first column is the run; drop this column if there is a single run."""
     if len({row[0] for row in rows}) == 1:
         columns, rows = columns[1:], [row[1:] for row in rows]
     return Table(title, columns, rows, note) if rows else None
@@ -391,7 +391,7 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on the questions of both, with their entities as clusters; None without."""
+    """Compute the paired change of a rate on shared questions, with entities as clusters; None if none are shared."""
     from evalsuite import stats
 
     before, after = (_map_by_question(tally, rate) for tally in (base, part))
@@ -402,11 +402,11 @@ def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
     change = stats.paired_difference(
         [one.scores[rate] for one, _ in pairs], [other.scores[rate] for _, other in pairs], clusters=clusters
     )
-    # A single entity has no interval, even if it was asked about several times.
+    # A single entity gives no interval, even if several questions are about it.
     low, high = (change.low, change.high) if len(set(clusters)) > 1 else (None, None)
     return Estimate(change.difference, low, high, len(pairs))
 
 
 def _map_by_question(tally: Tally, rate: str) -> dict[tuple[str, int], Row]:
-    """Map question, whatever its mode, and epoch to rows."""
+    """Map each question and epoch to its row; the key leaves out the mode."""
     return {(row.question[0], row.epoch): row for row in tally.scored(rate)}

@@ -39,14 +39,14 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return the rules, and `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
+    """Return the rule scorers, and a scorer of `accuracy` and `hallucination`: the judge if any, else exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
-    """Scores `missing` and, by the best variant of an answer, three text metrics with accuracy and hallucination."""
+    """Scores `missing`, and three text metrics with their accuracy and hallucination, by an answer's best variant."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         missing = float(is_answer_missing(sample, transcript))
@@ -68,7 +68,7 @@ class ByExactMatch:
 
 @dataclass(frozen=True, slots=True)
 class ByJudge:
-    """Scores `correct` as the judge decides, with accuracy and hallucination.
+    """Scores `correct`, `accuracy` and `hallucination` by the judge's verdict.
 
     A missing answer is not shown to the judge, because it is neither right nor made up. Questions asked with the
     paper's prompts are judged with the paper's prompt.
@@ -77,7 +77,7 @@ class ByJudge:
     paper: PaperPrompts | None = None
 
     def asks(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge is asked about an answer; people label only such answers."""
+        """Tell whether the judge must judge an answer; people label only these answers."""
         return not is_answer_missing(sample, transcript)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
@@ -110,7 +110,7 @@ def accepted_answers(sample: Sample) -> tuple[str, ...]:
 
 
 def answer_text(transcript: Transcript) -> str:
-    """Return the answer without invisible characters and a leading label."""
+    """Return the answer without invisible characters and without a leading label."""
     answer = transcript.answer.translate(_INVISIBLE)
     return _LABEL.sub("", answer, count=1) if _LABEL.match(answer) else answer
 
@@ -118,8 +118,8 @@ def answer_text(transcript: Transcript) -> str:
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether the answer is missing.
 
-    A right answer is not missing, because a film may be named Unknown. Neither is "None" if the question asks for a
-    number or for something that may not exist ("Which awards, if any, did it win?").
+    A right answer is never missing, because a film may be named Unknown. "None" is not missing if the question asks for
+    a number or for something that may not exist ("Which awards, if any, did it win?").
     """
     answer = answer_text(transcript)
     if normalise(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
@@ -180,8 +180,8 @@ _ATTEMPT = re.compile(
     r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно)\b"
     r"|但|可能|也许|也許|たぶん|おそらく"
 )
-# An abstention that ends its sentence, and the rest of the line. A comma ends only the bare word, because "I'm
-# sorry, I don't know" is a single abstention.
+# The end of an abstention's sentence, and the rest of the line. A comma counts as an end only after the bare word,
+# because "I'm sorry, I don't know" is a single abstention.
 _AND_THEN = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",
@@ -234,8 +234,8 @@ _PERSON = re.compile(
     r"inventor|painter|person|poet|politician|scientist|singer|writer)\b",
     re.IGNORECASE,
 )
-# Questions with "who" whose answers are seldom persons. Only what is asked for counts, because a question may
-# mention a company ("Who wrote Emma (published in 1815)?").
+# "Who" questions whose answers are seldom persons. Only the beginning is matched, because a question about a person
+# may also have these words later ("Who wrote Emma (published in 1815)?").
 _COMPANY = re.compile(
     r"^\W*who (?:(?:distribut|develop|maintain|manufactur|publish)(?:ed|es|s)|(?:is|was|are|were) the (?:\w+ )?"
     r"(?:band|club|company|developer|distributor|label|maintainer|manufacturer|organi[sz]ation|publisher|"
@@ -255,9 +255,9 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 
 def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
-    """Return the answers and then their variants, which depend on the question, without repetition."""
+    """Return the answers, then their variants for this question, without repetition."""
     persons = asks_for_person(question)
-    # Files of other systems hold decomposed accents, no-break spaces and Unicode's line separators in names.
+    # Normalise names, because they may contain decomposed accents, no-break spaces and Unicode line separators.
     cleaned = [" ".join(unicodedata.normalize("NFC", answer).translate(_INVISIBLE).split()) for answer in answers]
     texts: dict[str, None] = dict.fromkeys([*answers, *cleaned])
     for answer in cleaned:
@@ -301,11 +301,11 @@ _LONGEST = 6
 
 
 def person_variants(name: str) -> Iterable[str]:
-    """Yield other spellings of a person's name, and each of its endings, because any ending may be the surname.
+    """Yield other spellings of a person's name, and each ending of the name, because any ending may be the surname.
 
     Examples of endings: Nolan; van Beethoven and Beethoven; García Márquez and Márquez. A suffix (Jr.) and a
     disambiguation, as in DBpedia ("John Smith (actor)") and DBLP ("John Smith 0001"), may be left out. A name of one
-    word, or of more than six, has no variants.
+    word, or of more than six words, has no variants.
     """
     bare = _DISAMBIGUATION.sub("", name)
     plain = _SUFFIX.sub("", bare)
@@ -320,7 +320,7 @@ def person_variants(name: str) -> Iterable[str]:
 
 
 def _with_initials(first_names: Sequence[str], surname: str) -> Iterable[str]:
-    """Yield J. R. R. Tolkien, J.R.R. Tolkien, John R. R. Tolkien, John R.R. Tolkien."""
+    """Yield forms with initials: J. R. R. Tolkien, J.R.R. Tolkien, John R. R. Tolkien, John R.R. Tolkien."""
     initials = [f"{word[0]}." for word in first_names]
     yield " ".join((*initials, surname))
     yield f"{''.join(initials)} {surname}"
@@ -408,7 +408,7 @@ _WRITTEN = tuple(
 
 
 def date_variants(answer: str) -> Iterable[str]:
-    """Yield other spellings of dates such as 1990-07-16 or 16 July 1990; 07/16/1990 is ambiguous, so it has none."""
+    """Yield other spellings of a date such as 1990-07-16 or 16 July 1990; forms like 07/16/1990 have none."""
     if (day := _parse_date(answer.strip())) is None:
         return
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day not in (11, 12, 13) else 0, "th")
@@ -429,5 +429,5 @@ def _parse_date(answer: str) -> date | None:
     names = [number for number, name in enumerate(_MONTHS, 1) if name.lower().startswith(month)]
     try:
         return date(int(written["year"]), names[0] if names else int(month), int(written["day"]))
-    except ValueError:  # No such month, or no such day in it.
+    except ValueError:  # The month or the day does not exist.
         return None

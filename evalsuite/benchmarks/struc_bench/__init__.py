@@ -1,8 +1,8 @@
 """Struc-Bench: can a model write a text's contents as tables in plain text, LaTeX and HTML?
 
 Tang et al., "Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data?",
-NAACL 2024, arXiv 2309.08963. Content and form are scored separately: by the table score, which agrees best
-with people, by the paper's own H-Score, and by a judge (P-Score).
+NAACL 2024, arXiv 2309.08963. Three metrics score content and form separately: the table score, which agrees best
+with people; the paper's own H-Score; and a judge's P-Score.
 """
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
@@ -20,7 +20,7 @@ STRUC_BENCH = Benchmark(
         **dict.fromkeys(("table_*", "form_compiles", "p_readable", "error_free", *ABILITIES), SHARE),
         **dict.fromkeys(("bleu", "sacrebleu", "rouge_l*"), SHARE),
         "*_error": Metric(range=(0.0, 1.0), better="lower"),
-        # The parts of these sums may be negative without a bound.
+        # These scores are sums of terms that may be negative, so they have no lower bound.
         **dict.fromkeys(("h_content_released", "h_format_released"), Metric()),
         **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },

@@ -1,6 +1,6 @@
 """Compare an answer's tables with the wanted ones; compute types of errors and the paper's ability map.
 
-The paper (arXiv 2309.08963, Figure 5) names six abilities but gives no formulas, because people rate them there.
+The paper (arXiv 2309.08963, Figure 5) names six abilities without formulas, because people rated them.
 docs/struc_bench.md defines the types of errors and the formulas of the abilities.
 """
 
@@ -40,19 +40,19 @@ class CellPair:
 class TableComparison:
     """The differences between all tables of two texts.
 
-    The head rows of a wanted table contain the names of its columns; if the markup marks none, the first row
+    The head rows of a wanted table contain the column names; if the markup marks no head row, the first row
     is the head. In tables with two or more columns, the first column contains the names of the rows. All
     other cells are data.
     """
 
     tables: int = 0  # The number of wanted tables.
-    # Counts of missing, unwanted and displaced tables, rows and columns, by a description such as `missing rows`.
+    # Numbers of missing, unwanted and displaced tables, rows and columns; the keys are texts such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
     names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong predicted and a wanted name.
-    cells: list[CellPair] = field(default_factory=list)  # All data cells that both tables have.
+    cells: list[CellPair] = field(default_factory=list)  # All data cells that are in both tables.
     lost: list[str] = field(default_factory=list)  # Data cells of wanted rows and columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
-    # For each sum in the wanted tables (see `check_sums`), whether the prediction also has it.
+    # Whether the prediction keeps each sum of the wanted tables (see `check_sums`).
     sums: list[bool] = field(default_factory=list)
 
     @property
@@ -62,7 +62,7 @@ class TableComparison:
 
 
 def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
-    """Read names, data and structure from the comparison of contents."""
+    """Derive the differences in names, data and structure from the comparison of contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
         _add_table(pair, wanted[pair.wanted].head_rows, comparison)
@@ -130,18 +130,18 @@ def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 MOST_COLUMNS = 16
-"""Maximum columns of a table that are checked for sums, because each pair is compared with each other column."""
+"""Maximum columns checked for sums, because the time grows with the cube of the number of columns."""
 TOLERANCE = 1e-6
 FEWEST_LINES = 2
-"""Minimum lines that a sum must hold in: in a single line, two small numbers give a third one by chance."""
+"""Minimum lines in which a sum must hold, because in one line two small numbers may equal a third by chance."""
 
 
 def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
-    """Check for each sum in a wanted table whether it also holds for the predicted cells, which are in the same places.
+    """Check whether each sum in a wanted table also holds for the predicted cells at the same positions.
 
-    A row or column is a sum if it equals the sum of two others, or of all others, in every place where all of
-    them have numbers, and in at least two places. A difference is the same sum, read from another of its
-    lines. Each place counts separately.
+    A line (row or column) is a sum if it equals the sum of two other lines, or of all others, at every position where
+    all of these lines have numbers, and at two positions at least. A difference (c - b = a) is the same
+    sum (a + b = c). Each position has its own result.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]
@@ -205,7 +205,7 @@ ABILITIES = {
     "hallucination_control": "Hallucination control",
 }
 """Metric names, and their labels in the radar chart."""
-SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Facts of form that are not about markup.
+SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Facts of form that concern the size, not the markup.
 
 
 def abilities(
@@ -247,7 +247,7 @@ def markup_used(facts: Iterable[FormFact]) -> float:
 
 
 def _measure_derived(comparison: TableComparison, text: Text) -> float | None:
-    # A value that the source text lacks must be derived from it.
+    # If the source text lacks a wanted value, the value must be derived from the text.
     derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
     right = sum(pair.verdict in RIGHT for pair in derived)
     return _divide(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
@@ -275,11 +275,11 @@ ERROR_TYPES = {
 """Metric names and headings."""
 ERROR_FREE = "error_free"
 BROKEN = frozenset({"markup", "well_formed", "compiles"})
-"""Facts of form that every table of the wanted kind must fulfil."""
+"""Facts of form that every table must fulfil, whatever the reference is; otherwise the markup is broken."""
 
 
 def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
-    """Find the types of errors in an output: 1.0 for a type that occurs, else 0.0; empty if no table was wanted.
+    """Map each type of error to 1.0 if the output has such an error, else to 0.0; empty if no table was wanted.
 
     `error_free` is 1.0 if no type occurs and every fact of form is fulfilled. Cells of missing rows and columns are not
     counted as errors.

@@ -1,4 +1,4 @@
-"""Read the items of Struc-Bench, in the published JSON `[{instruction, input, output}]` with one file per format."""
+"""Read Struc-Bench's items: one JSON file `[{instruction, input, output}]` per format, as published."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ ASPECTS = {"content": "Content", "format": "Format"}
 class HumanScores:
     """The scores that one person gave to one output, on any scale that all outputs share."""
 
-    sample: str  # The id of the item, as in reports (`html-003`), or of its sample in one mode (`html-003-format_cot`).
+    sample: str  # The item's id in reports (`html-003`), or the id of one mode's sample (`html-003-format_cot`).
     content: float  # The score for content.
     format: float  # The score for structure and format.
     model: str = ""  # The model whose output was rated; empty if the file has ratings of one model only.
     rater: str = ""  # The person's name; empty if the file does not give it.
-    # The types of errors that this person found, see `ERROR_TYPES`; None if the person did not look for errors.
+    # The errors that this person found, as names in `ERROR_TYPES`; None if the person did not look for errors.
     errors: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RatedOutput:
-    """The scores that all people together gave to one output."""
+    """The mean scores that people gave to one output."""
 
     content: float  # The mean score.
     format: float  # The mean score for structure and format.
-    # Each person's two scores, by a number that stands for the person.
+    # Each person's two scores; the key is a number in place of the person's name.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
     errors: Mapping[str, float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class RatedOutput:
 
 
 def read_human_scores(path: Path) -> list[HumanScores]:
-    """Read a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`."""
+    """Read a JSON list of `{sample, content, format}`; `model`, `rater` and `errors` are optional."""
     return [_read_rating(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
 
 
@@ -119,20 +119,20 @@ QUICK = 4  # Number of shipped items per format that run by default.
 class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
-    each: int = 0  # Number of items per format; 0 runs all. Of the shipped samples, the first 4 run by default.
-    # Maximum tokens of an answer; by default 1.5 times what the wanted table needs, and at least `least_tokens`.
+    each: int = 0  # Items per format; 0 runs all. The default is 4 for the shipped samples, else 0.
+    # Maximum tokens of an answer; by default 1.5 times the wanted table's tokens, but at least `least_tokens`.
     max_tokens: int | None = None
-    least_tokens: int = 2048  # Minimum of that default, so that a model can reason before it writes the table.
+    least_tokens: int = 2048  # Minimum of the default limit, so that a model can reason before the table.
     temperature: float | None = 0.0
-    row_order: bool = True  # Whether rows must be in the wanted order, which RotoWire's texts do not give.
-    bertscore: str | None = None  # Folder of an encoder; without it, BERTScore is not measured.
-    # The encoder's layer whose embeddings are compared; by default the usual one for the model.
+    row_order: bool = True  # Whether rows must be in the wanted order; RotoWire's texts do not state it.
+    bertscore: str | None = None  # Folder of an encoder; None leaves out BERTScore.
+    # The encoder's layer whose embeddings are compared; None selects the usual layer of the model.
     bertscore_layer: int | None = None
     bertscore_baseline: str | None = None  # File of the bert_score package with baselines for rescaling BERTScore.
-    bartscore: str | None = None  # Folder of an encoder-decoder; without it, BARTScore is not measured.
-    bleurt: str | None = None  # Folder of a BLEURT checkpoint; without it, BLEURT is not measured.
-    # The prompt for the P-Score's judge, by default `PROMPT` in `struc_bench.p_score`. It may contain that prompt's
-    # placeholders in braces, and must contain {tables}.
+    bartscore: str | None = None  # Folder of an encoder-decoder; None leaves out BARTScore.
+    bleurt: str | None = None  # Folder of a BLEURT checkpoint; None leaves out BLEURT.
+    # The prompt template for the P-Score's judge; None selects `PROMPT` in `struc_bench.p_score`. A template must
+    # contain {tables} and may contain the other placeholders of `PROMPT`.
     p_prompt: str | None = None
 
     @classmethod
@@ -152,7 +152,7 @@ WORDS: Mapping[Format, frozenset[str]] = {
     "latex": frozenset({"latex", "tex"}),
     "markdown": frozenset({"table", "tables", "text", "raw", "rawtext", "markdown", "rotowire"}),
 }
-"""Words in a file's name that show its format, tried in this order, so that `html_table.json` counts as HTML."""
+"""Words in a file's name that show the format, in the order in which they are tried: `html_table.json` is HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class TableItem:
     instruction: str  # The task for the model.
     input: str  # The text from which the table is to be made.
     output: str  # The wanted table.
-    # FormatCoT's description of the table's format; empty if the item has none. The published files lack this field;
+    # FormatCoT's description of the table's format; may be empty. The published files lack this field;
     # `evalsuite build struc-bench format-cot` adds it.
     format_description: str = ""
 
@@ -186,7 +186,7 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
 
 def items_json(items: Iterable[TableItem]) -> str:
     """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
-    # Only the published fields may be empty.
+    # Leave out an empty description, because the published files lack this field.
     records = [
         {name: value for name, value in asdict(item).items() if value or name != "format_description"} for item in items
     ]
@@ -195,7 +195,7 @@ def items_json(items: Iterable[TableItem]) -> str:
 
 
 def find_files(folder: Path) -> dict[Format, Path]:
-    """Find each format's file in a folder by its name; among several files, the one with `test` in its name."""
+    """Find each format's file by the file names in a folder; of several files, prefer a name with `test`."""
     paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
         if written := format_of(path):
@@ -220,7 +220,7 @@ def format_of(path: Path) -> Format | None:
 
 
 FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
-"""The formats with the names and in the order of the paper's Table 2."""
+"""The formats' names, in the order of the paper's Table 2."""
 
 ANSWER: Mapping[Format, str] = {
     "markdown": "Write each table row on its own line, cells between | characters, the column names first. "
@@ -296,7 +296,7 @@ def load(setup: Setup) -> Dataset:
 
 
 def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
-    # No answer could be compared with an unreadable table.
+    # Refuse an unreadable wanted table, because no answer could be compared with it.
     if not read_wanted(item.output, written).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {written} (docs/table_metrics.md lists the markup)"
@@ -304,7 +304,7 @@ def _check_readable(item: TableItem, written: Format, path: Path, place: int) ->
 
 
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
-    # A rating of an unknown item would be ignored silently.
+    # Refuse ratings of unknown items, which would otherwise be ignored silently.
     outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
     if strangers := sorted(set(people) - outputs):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"

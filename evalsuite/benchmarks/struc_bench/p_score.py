@@ -1,7 +1,7 @@
 """Compute the P-Score: a judge scores how similar two tables are in content and in structure.
 
 Source: the prompting score of Struc-Bench (arXiv 2309.08963). The judge gives reasons, then scores from 0 to
-10, at a temperature of 0.1. It sees the tables in both orders, because judges prefer one position. A
+10, at temperature 0.1. The judge sees the tables in both orders, because judges prefer one position. A
 score of 5 means that half of the cells agree. Formatting does not affect the score for structure.
 """
 
@@ -59,8 +59,8 @@ class PScore:
 
     content: float  # Similarity of the contents, in [0, 10].
     format: float  # Similarity of the structures, in [0, 10].
-    log: tuple[Mapping[str, Any], ...]  # All messages; the order with the prediction first precedes the other order.
-    signature: str = ""  # A line that identifies how the scores were made, to be cited with them.
+    log: tuple[Mapping[str, Any], ...]  # All messages; first those with the prediction as the first table.
+    signature: str = ""  # A line to cite with the scores; it identifies how they were made.
 
 
 async def p_score(
@@ -77,7 +77,7 @@ async def p_score(
     """Ask a judge to score two tables, once in each order.
 
     Args:
-        attempts: maximum answers to request in each order; a malformed answer is requested again.
+        attempts: maximum requests per order; a malformed answer is requested again.
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}

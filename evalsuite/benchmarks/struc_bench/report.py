@@ -1,6 +1,6 @@
 """Struc-Bench's section of the report: the paper's Table 2, error types, ability map, and details.
 
-The tables and figures of the paper (arXiv 2309.08963) are named in the functions that make them.
+Each function states which table or figure of the paper (arXiv 2309.08963) it makes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 RANKED_BY = "table_score"
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
-"""Decimal places of metrics that are not shares: marks from 0 to 10, nats, a regression's output."""
+"""Decimal places of metrics that are not shares: marks from 0 to 10, log probabilities, regression outputs."""
 SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 
 
@@ -95,7 +95,7 @@ def _make_shares(headings: Iterable[str]) -> list[Column]:
 
 
 def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    """List format name, run label and cases, for each format and run with cases."""
+    """List format name, run label and cases for each combination of format and run that has cases."""
     return [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -127,7 +127,7 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _make_fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Tabulate the checklist: for each fact of form, the share of outputs that fulfil it."""
+    """Tabulate the share of outputs that fulfil each fact of form."""
     rows: list[list[Cell]] = []
     for line in lines:
         counts: dict[str, list[bool]] = {}
@@ -161,7 +161,7 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         ]
         if rows:
             yield Table(name, columns, rows, note)
-            note = ""  # only once
+            note = ""  # Only the first table has the note.
 
 
 def _estimate(tally: Tally, metric: str) -> Cell:
@@ -171,7 +171,7 @@ def _estimate(tally: Tally, metric: str) -> Cell:
 
 
 def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate by format the H-Score as published, which sums over parts of the tables."""
+    """Tabulate the published H-Score by format; it is a sum over parts of the tables."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -228,7 +228,7 @@ def _make_chart(
     return Chart(kind, name, title, list(metrics.values()), series, "percent", limits=(0.0, 1.0), y_title=y_title)
 
 
-MOST_COLUMNS = 12  # Columns of a heat map: those with the most wrong cells.
+MOST_COLUMNS = 12  # Maximum columns of a heat map; the columns with the most wrong cells are shown.
 
 
 def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
@@ -265,7 +265,7 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
 
 
 def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
-    """Make the paper's Table 1, which describes the items; items that several runs and modes share have one row."""
+    """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for name, _, tally in _list_formats(lines):
         # An item counts once for all its modes and epochs.
@@ -297,7 +297,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
-    """Show, folded, the outputs with the lowest and the highest table score; of equal scores, the first output."""
+    """Show the outputs with the lowest and the highest table score, folded; a tie is broken by order."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -322,14 +322,14 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
 
 
 LONG_TEXTS = (300, 500)  # The paper's lengths of texts, in words.
-MOST_KINDS = 4  # Names of tables with a line of their own, such as Team and Player.
+MOST_KINDS = 4  # Maximum table names, such as Team and Player, that have separate rows.
 RESAMPLES = 300  # Few, because a report has about a hundred such intervals.
 FEWEST = 3
 OTHERS = "A person and the mean of the others"
 
 
 def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
-    """Correlate each metric with people's scores over rated outputs, by Pearson, Spearman and Kendall."""
+    """Correlate each metric with people's scores over rated outputs (Pearson, Spearman and Kendall)."""
     from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws
 
     draws = ClusterDraws([row.cluster for row in outputs], resamples=RESAMPLES)
@@ -348,7 +348,7 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
 
 
 def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
-    """Tabulate computed types of errors against people's labels; None without labels."""
+    """Tabulate how computed error types agree with people's labels; None if nobody labelled errors."""
     from evalsuite.stats import kappa_interval
 
     labelled = [row for row in outputs if row.facts["people"].get("errors")]
@@ -387,7 +387,7 @@ def _correlate(values: Sequence[float | None], outputs: Sequence[Row], draws: Cl
 
 
 def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
-    """Correlate each person with the mean of the others, to show the agreement that one more person would reach."""
+    """Correlate each person with the mean of the other people, as the agreement that a person can reach."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_split_ratings(outputs, place) for place in range(len(ASPECTS))]
@@ -405,7 +405,7 @@ def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[
 
 
 def _split_ratings(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return each person's scores, the others' means (NaN if there are none), and which outputs have both."""
+    """Return each person's scores, the other people's means (NaN if nobody else rated), and which outputs have both."""
     import numpy as np
 
     ratings = _list_ratings(outputs, place)

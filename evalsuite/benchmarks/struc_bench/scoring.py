@@ -33,7 +33,7 @@ FACT = "bleu"
 
 
 def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
-    """Count matching and all n-grams of order 1 to 4, and both texts' lengths, in sacrebleu's tokens."""
+    """Count the matching n-grams and all n-grams (orders 1 to 4), and both lengths in sacrebleu's tokens."""
     score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
@@ -72,23 +72,23 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # The metric that pdflatex accepts an output; for LaTeX that has a reference it accepts.
-FORM = "form"  # The name under which a record keeps the checklist of form.
-CELLS = "cells"  # The fact that counts the wanted cells and the wrong ones, see `_count_wrong`.
+COMPILES = "form_compiles"  # 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
+FORM = "form"  # The fact with the checklist of form.
+CELLS = "cells"  # The fact with the counts of wanted and wrong cells, see `_count_wrong`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
-LONGEST_NAME = 24  # Characters of a column's name there.
-MOST_NAMED = 3  # Differing cells in the note of a case.
+LONGEST_NAME = 24  # Maximum characters of a column's name in the fact `CELLS`.
+MOST_NAMED = 3  # Maximum differing cells in a case's note.
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-LONGEST_CELL = 80  # Characters per differing cell there.
+LONGEST_CELL = 80  # Maximum characters per differing cell in the note.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 
 def solver(setup: Setup) -> Solver:
-    """Make the solver, which is the same for all modes because they differ only in the question."""
+    """Make the solver; all modes share one solver, because modes differ only in the question."""
     options = StrucBenchOptions.of(setup)
 
     async def solve(sample: Sample, model: Model) -> Transcript:
-        # One and a half times the table's expected tokens, at 2.5 characters per token.
+        # Allow 1.5 times the wanted table's expected tokens (2.5 characters per token).
         room = 32 + int(1.5 * len(str(sample.target)) / 2.5)
         limit = options.max_tokens or max(options.least_tokens, room)
         return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
@@ -129,11 +129,11 @@ class TableScorer:
 
 
 def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; the facts are added to the form's."""
+    """Compute the scores that need neither a model nor another program; `facts` are added to the score of form."""
     written, reference = _find_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
-    # A reference without a table, such as a list, has neither names nor data.
+    # A reference without a table (for example a list) gives an empty comparison.
     comparison = compare(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
     predicted = ours.match.predicted
     sizes = [[len(table.rows), table.width] for table in wanted]
@@ -159,7 +159,7 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
 
 
 def _count_wrong(score: TableScore) -> list[list[Any]]:
-    """Count by kind of row and name of column: wanted cells with a value, and those of them that are not equal."""
+    """Count the non-empty wanted cells, and the wrong ones among them, by kind of row and name of column."""
     counts: dict[tuple[str, str], list[int]] = {}
     for rows in score.compared:
         wanted = [row for row in rows if any(cell.state != "surplus" for cell in row)]
@@ -197,7 +197,7 @@ def _score_released(answer: str, reference: str, written: Format) -> NamedScores
 
 
 class NeuralScorer:
-    """Scores by neural metrics with models that the user chose; each model is loaded at its first use."""
+    """Scores by neural metrics; the user chooses the models, and each model is loaded at its first use."""
 
     def __init__(self, folders: Mapping[str, str], layer: int | None = None, baseline: str | None = None) -> None:
         self._folders = folders
@@ -229,7 +229,7 @@ class PScorer:
         self._prompt = prompt
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
-        """Score one transcript; if a judgement cannot be read, only the P-Score is missing."""
+        """Score one transcript; an unreadable judgement makes only the P-Score missing."""
         answer, written = strip_answer(transcript.answer, _find_format(sample)), _find_format(sample)
         try:
             score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)

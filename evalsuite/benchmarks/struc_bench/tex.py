@@ -1,4 +1,4 @@
-"""Ask pdflatex, in the sandbox, whether it accepts LaTeX; a model writes that LaTeX."""
+"""Check with pdflatex, in the sandbox, whether LaTeX that a model wrote compiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalsuite.sandbox.sandbox import Sandbox
 
 ABSENT = "pdflatex is not installed where these cases were scored: on Debian, apt-get install texlive-latex-recommended"
 FOLDERS = ("/usr/bin", "/usr/share/texlive", "/usr/share/texmf", "/var/lib/texmf", "/etc/texmf")
-"""The folders of Debian's TeX."""
+"""The folders of TeX Live as Debian installs it."""
 PACKAGES = (
     *("booktabs", "array", "amsmath", "amssymb", "graphicx", "multirow", "longtable", "tabularx", "makecell"),
     *("xcolor", "colortbl", "hhline", "siunitx", "tabularray", "threeparttable", "dcolumn", "diagbox", "tabulary"),
@@ -35,7 +35,7 @@ class TexCheck:
     """Checks LaTeX by compiling it; one instance compiles each reference once.
 
     Attributes:
-        absent: why nothing can be compiled here; empty if something can.
+        absent: the reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
     """
 
     absent: str = ""
@@ -43,10 +43,10 @@ class TexCheck:
     _known: dict[str, bool] = field(default_factory=dict)
 
     async def compare(self, table: str, reference: str, answer: str = "") -> bool | None:
-        """Tell whether TeX accepts a table, which must not be empty, with the definitions before it in its answer.
+        """Tell whether TeX accepts a non-empty table, together with the definitions before the table in the answer.
 
         Returns:
-            None if TeX refuses the reference, too, or if nothing can be compiled here.
+            None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """
         if reference not in self._known and (accepted := await self._accepts(reference)) is not None:
             self._known[reference] = accepted
@@ -76,7 +76,7 @@ class TexCheck:
 
 
 def _make_sandbox(tex: Path) -> Sandbox:
-    """Make a sandbox that also shows TeX to its programs."""
+    """Make a sandbox whose programs can also read TeX's files."""
     own, root = own_environment(), tex.resolve().parents[2]
     # TeX Live's own installer puts everything into one folder, three levels above the program.
     folders = (*filter(Path.is_dir, map(Path, FOLDERS)), *([root] if root != Path("/") else []))
@@ -85,7 +85,7 @@ def _make_sandbox(tex: Path) -> Sandbox:
 
 
 def _find_definitions(answer: str, latex: str) -> str:
-    """Find what precedes the table: a document's head, or else the lines of commands directly above it."""
+    """Find the definitions before the table: the document's preamble, or else the command lines directly above it."""
     before = answer.rpartition(latex)[0]
     if CLASS in before:
         return before[before.rindex(CLASS) :]

@@ -1,4 +1,4 @@
-"""TReB: 26 subtasks of table reasoning in three modes (arXiv 2506.18421). See docs/treb.md."""
+"""TReB: 26 subtasks of table reasoning in three modes (arXiv 2506.18421); see docs/treb.md."""
 
 from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
 from evalsuite.benchmarks.treb.report import OVERALLS, report

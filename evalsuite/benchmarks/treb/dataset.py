@@ -1,4 +1,4 @@
-"""TReB's options and samples, from the official files or from the shipped samples in the same format."""
+"""Define TReB's options, and load samples from official or shipped files, which have the same format."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class TrebOptions:
     max_tokens: int = 2048  # Limit of one completion.
     # Sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
     temperature: float | None = 0.2
-    # The model's context length in tokens; 8192 in the paper. In TCoT a table gets half as many characters, as in the
-    # published code; in PoT and ICoT the description of the frames gets about half of the context.
+    # The model's context length in tokens; 8192 in the paper. In TCoT, a table may have half as many characters, as in
+    # the published code. In PoT and ICoT, the description of the data frames may use about half of the context.
     context: int = 8192
     timeout: float = 10.0  # Seconds for one program or round.
-    published: bool = False  # Whether the report shows the paper's results, as with `--mode published`.
+    published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.
 
     @classmethod
     def of(cls, setup: Setup) -> TrebOptions:
@@ -42,7 +42,7 @@ class TrebOptions:
 
 
 def is_quick(setup: Setup) -> bool:
-    """Tell whether the run uses one sample per subtask of the shipped samples."""
+    """Tell whether the run uses only one shipped sample per subtask."""
     return setup.data is None and not set(setup.modes) - {"auto", "published"}
 
 
@@ -98,7 +98,7 @@ def find_files(root: Path) -> list[Path]:
 
 
 def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """Append `#2` to an id that English and Chinese files share."""
+    """Append `#2` to the second occurrence of an id, because English and Chinese files share ids."""
     counts: Counter[str] = Counter()
     for record in records:
         counts[record.id] += 1
@@ -130,14 +130,14 @@ def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sampl
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # The modes and the translation of one record are not independent cases.
+        # Modes and translations of one record share a cluster, because they are not independent cases.
         "cluster": record.cluster,
     }
     return Sample(
         id=f"{record.id}|{mode}",
         input=record.question,
         target=record.answer,
-        # The report sees only the cases of a run, so they carry the request for published rows.
+        # The cases store the request for published rows, because the report has no other access to the options.
         tags=tags | ({"published": "shown"} if published else {}),
         metadata={"tables": record.tables, "number": record.number, "rules": record.rules},
     )

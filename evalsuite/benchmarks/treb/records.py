@@ -1,4 +1,4 @@
-"""The 26 subtasks of TReB (arXiv 2506.18421, Table 1), and the reading of their files."""
+"""Define the 26 subtasks of TReB (arXiv 2506.18421, Table 1), and read their files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SKILLS = {
     "ADA": "Advanced Data Analysis",
 }
 TCOT, POT, ICOT = "TCoT", "PoT", "ICoT"
-# The paper's column for each tag `mode`. Questions without a table have the tag `tcot`, because their prompts with
-# Markdown and with HTML are equal.
+# The paper's column for each tag `mode`. Questions without a table have the tag `tcot`, because their prompts do not
+# depend on Markdown or HTML.
 COLUMN_OF = {"tcot": TCOT, "tcot_markdown": TCOT, "tcot_html": TCOT, "pot": POT, "icot": ICOT}
 TABLE_MODES = ("tcot_markdown", "tcot_html", "pot", "icot")
 TEXT_MODES = ("tcot_markdown", "tcot_html")
@@ -39,7 +39,7 @@ TEXT_MODES = ("tcot_markdown", "tcot_html")
 class Subtask:
     """A subtask of TReB."""
 
-    file: str  # The stem of its official file and the first part of its records' ids.
+    file: str  # The stem of the official file, which is also the first part of record ids.
     skill: str
     table: bool = True
     programs: bool = True  # Whether the subtask also runs in PoT and ICoT, where the model writes programs.
@@ -92,7 +92,7 @@ SUBTASKS = (
 
 
 def find_subtask(written: str) -> Subtask | None:
-    """Find the subtask by a file's stem or the first part of a record's id, ignoring case, dashes and the plural."""
+    """Find a subtask by file stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
     return _BY_LETTERS.get(_write_letters(written))
 
 
@@ -102,7 +102,7 @@ def _write_letters(written: str) -> str:
 
 
 _BY_LETTERS = {_write_letters(subtask.file): subtask for subtask in SUBTASKS}
-# The skill x mode columns of the paper's Tables 2 and 3, as (skill, mode).
+# The columns (skill, mode) of the paper's Tables 2 and 3.
 COLUMNS = tuple(
     (skill, column)
     for skill in SKILLS
@@ -117,7 +117,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """The location of a record, for messages and for the files that it names; these must be below `root`."""
+    """A record's location, for messages and to find the files that the record names, which must be below `root`."""
 
     root: Path
     path: Path
@@ -136,18 +136,18 @@ class QuestionRecord:
     subtask: Subtask
     question: str  # The question, with the tables' titles if the subtask shows them.
     answer: str
-    number: str | None  # The reference as a number, with the sign of a percentage; None for a text.
-    # The `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "") of each table.
+    number: str | None  # The reference as a number, with a percent sign if any; None for a text.
+    # Each table's `csv` (path or None), `header_rows`, `markdown` and `html` (empty if absent).
     tables: tuple[Mapping[str, Any], ...]
     # The rules that an answer must keep (see `rules.py`); None if the record has none.
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""  # The id in the file, which the record's modes and its translation share.
+    cluster: str = ""  # The id in the file, shared by the record's modes and translation.
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    A table's text longer than `shown`, the most characters in a prompt, is dropped if the record also has a CSV file.
+    `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if there is a CSV file.
     """
     for where, raw in raw_records(path):
         yield _read_record(raw, RecordSource(root, path, where), shown)
@@ -178,7 +178,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
     place = f"{source.where}, field 'rules'"
     rules = [expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)]
     try:
-        broken_rules("", rules)  # rules that cannot be checked fail for any answer, so try an empty one
+        broken_rules("", rules)  # Malformed rules raise an error for any answer, even an empty one.
     except ScoringError as error:
         raise source.fault("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -248,10 +248,10 @@ def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
 
 
 def _find_csv(written: str, source: RecordSource) -> str | None:
-    """Find the CSV file beside the record's file, or at the same place below the benchmark's folder.
+    """Find the CSV file, relative to the record's file or to the benchmark's folder.
 
-    The authors' paths may begin with folders that are missing here, so leading parts are dropped until a file
-    is found.
+    Leading parts of the path are dropped until a file is found, because the authors' paths may begin with folders
+    that the user lacks.
     """
     if not written:
         return None
@@ -274,14 +274,14 @@ def _find_file_below(root: Path, written: Path) -> Path | None:
 
 
 AT_ONCE = 16 << 20
-"""Bytes. Smaller files are read whole, because that is faster and their errors have a line and a column."""
+"""Bytes. Smaller files are read as a whole, which is faster and gives errors with line and column."""
 PIECE = 1 << 20
 _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
 
 
 def raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a JSON list or of JSON lines, each with its place (`record 3`, `line 3`)."""
+    """Yield the location (`record 3`, `line 3`) and the object for each record of a JSON list or of JSON lines."""
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
@@ -379,7 +379,7 @@ class _JsonList:
                 return ""
 
     def _more(self, size: int) -> bool:
-        """Read on and drop what was parsed; return False at the end of the file."""
+        """Drop the parsed text and read more; return False at the end of the file."""
         data = self._file.read(size)
         self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
         self._at = 0

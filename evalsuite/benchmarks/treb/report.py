@@ -1,12 +1,12 @@
 """TReB's section of the report: the paper's tables, the leaderboard, a table by kind of model, and details.
 
 The paper averages over cases, then over subtasks, then over columns of skill and mode. Its printed numbers show that
-the overall score is the plain mean of the columns, and a column the mean of its subtasks (docs/treb.md).
+the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
 
-The leaderboard has five skills over twenty subtasks about tables; each subtask counts in its best mode, by
-the judge's marks. The authors' numbers fit this rule. QwQ-32B has 81.98 in TBO, more than in any single mode
-in the paper's Table 3 (80.57, 78.23, 74.00). It has 83.22 in TU, less than its ICoT there (91.02), because
-few subtasks run in ICoT.
+The leaderboard has five skills with twenty subtasks about tables. By the judge's marks, each subtask counts with its
+best mode. This rule fits the authors' numbers: QwQ-32B has 81.98 in TBO, more than in any single mode in the paper's
+Table 3 (80.57, 78.23, 74.00). In TU, it has 83.22, less than the 91.02 of ICoT in Table 3, because few subtasks run in
+ICoT.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.
 METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
-# The same metrics as computed by the authors' code, which was used for the published rows.
+# The same metrics as computed by the authors' code, which made the published rows.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -47,7 +47,7 @@ RELEASED = {
 
 
 def columns_of(metric: str) -> tuple[AverageColumn, ...]:
-    """List a metric's columns (skill, mode) in the paper's table; exact match has none for NLU."""
+    """List a metric's columns (skill, mode) in the paper's table; exact match leaves out NLU."""
     return tuple(column for column in COLUMNS if not metric.startswith("exact_match") or column[0] != "NLU")
 
 
@@ -63,7 +63,7 @@ def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | Non
 
 
 def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
-    """Average the measured columns, with a normal interval that is never of zero width.
+    """Average the measured columns; return the mean with a normal interval of positive width.
 
     The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary
     only within their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the
@@ -71,9 +71,9 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
 
     If all records of each subtask score alike, the observed spread is zero, although the true spread may not
     be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 -
-    p)). With a weight of at most w per record, a true mean lower by w ln(2 / (1 - confidence)) or more
-    therefore has at most half of the error probability; the same holds upwards. Every interval of 0/1 scores
-    reaches at least that far, so a wrong answer never narrows it.
+    p)). Let w be the maximum weight of a record. Then a true mean that is lower by w ln(2 / (1 - confidence)) has at
+    most half of the error probability; the same holds upwards. Every interval of 0/1 scores extends at least this
+    far on both sides, so that a wrong answer never narrows the interval.
     """
     columns = columns_of(metric)
     scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
@@ -99,7 +99,7 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-# Gates need these (`treb.overall_judge`), because a plain mean over cases would weight subtasks by their size.
+# Gates use these overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.
 OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
 
 
@@ -114,7 +114,7 @@ def _weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Titles of the counts, by the fact `program`.
+# Column titles by the value of the fact `program`.
 PROGRAM_STATES = {
     "ok": "ok",
     "failed": "failed",
@@ -123,7 +123,7 @@ PROGRAM_STATES = {
     "printed nothing": "printed nothing",
     "missing": "no program",
 }
-# Charts show the first of these metrics that was measured. The authors' leaderboard ranks by the judge.
+# Charts show the first of these metrics that was measured. The judge is first, as in the authors' leaderboard.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
@@ -185,13 +185,13 @@ def _note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_metrics(views: Sequence[RunView]) -> list[str]:
-    """Choose the metric of the charts; empty if neither was measured."""
+    """Choose the metric for the charts; empty if no metric in `PICTURED` was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
 
 def _draw_pictures(views: Sequence[RunView]) -> Iterator[Chart]:
-    """Draw bars by skill for one run, or one polygon per run for several."""
+    """Draw bars by skill if there is one run, else a polygon per run."""
     for metric in _choose_metrics(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
         if len(views) == 1:
@@ -245,7 +245,7 @@ def _list_files(views: Sequence[RunView]) -> Iterator[Table]:
 
 
 def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
-    """Count how the programs of PoT and ICoT ended, which explains most zero scores."""
+    """Count the outcomes of the programs in PoT and ICoT, because they explain most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()
     for view in views:
@@ -283,12 +283,12 @@ LEADERBOARD_TITLE = "As on the leaderboard"
 
 
 def best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
-    """Return the highest mean of a subtask over TCoT, PoT and ICoT with its mode; None if it was not judged."""
+    """Return a subtask's highest mean and the mode (TCoT, PoT or ICoT) that has it; None if nothing was judged."""
     scored = tally.scored(RANKING_METRIC).where(subtask=subtask)
     modes = dict.fromkeys(COLUMN_OF.values())
     means = [(_in_mode(scored, mode).mean(RANKING_METRIC), mode) for mode in modes]
     measured = [(mean, mode) for mean, mode in means if mean is not None]
-    # Compare the means alone, so that of equal ones the first mode wins.
+    # Compare only the means, so that the first mode wins a tie.
     return max(measured, key=lambda pair: pair[0], default=None)
 
 
@@ -297,13 +297,13 @@ def _in_mode(tally: Tally, mode: str) -> Tally:
 
 
 def skill_score(tally: Tally, skill: str) -> float | None:
-    """Average a skill's judged subtasks, each in its best mode; None if none was judged."""
+    """Average a skill's judged subtasks, each in its best mode; None if no subtask was judged."""
     names = [subtask.name for subtask in SUBTASKS if subtask.skill == skill]
     return _mean(pair and pair[0] for pair in (best_mode(tally, name) for name in names))
 
 
 def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
-    """Yield the table with the leaderboard's columns if anything was judged; if `published`, add the authors' rows."""
+    """Yield a table with the leaderboard's columns, if anything was judged; `published` adds the authors' rows."""
     rows: list[list[Cell]] = [_make_leaderboard_row(view) for view in views]
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
@@ -334,7 +334,7 @@ def _make_leaderboard_row(view: RunView) -> list[Cell]:
 
 
 PUBLISHED_KINDS = Path(__file__).parent / "data" / "published_kinds.json"
-# The first pattern that fits a model's name gives its kind; the paper's models get the kinds of the paper.
+# The first pattern that matches a model's name determines its kind; the patterns reproduce the paper's kinds.
 KINDS: dict[str, re.Pattern[str]] = {
     "table-reasoning-optimised": re.compile(r"(?<!s)table", re.IGNORECASE),
     "code-optimised": re.compile(r"code|starcoder|codestral|devstral", re.IGNORECASE),
@@ -350,7 +350,7 @@ def kind_of(model: str) -> str:
 
 
 def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
-    """Average a metric of several runs by the kind of their model (Table 4); yield nothing for one run.
+    """Average a metric over runs by the kind of model (Table 4); yield nothing if there is only one run.
 
     If `published`, the table of the judge's metric contains the paper's rows.
     """
@@ -393,7 +393,7 @@ PUBLISHED_RESULTS = Path(__file__).parent / "data" / "published.json"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One of the paper's tables: for each model its values by column (`TU PoT`, `Overall`), in [0, 1]."""
+    """One of the paper's tables: values in [0, 1] by model and column (`TU PoT`, `Overall`)."""
 
     source: str
     rows: Mapping[str, Mapping[str, float]]
@@ -415,7 +415,7 @@ def published_results() -> dict[str, Published]:
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """Choose one row per question: its first epoch, in the first of these modes that it ran in."""
+    """Choose one row per question: the first epoch, in the first of `modes` in which the question ran."""
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
         raise SettingsError(f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}")
@@ -437,13 +437,13 @@ def _in_one_mode(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -
 
 
 def write_line(record: Record, model: str) -> dict[str, Any]:
-    """Convert a record to a line of the submission: all messages of the model, reasoning first, and the answer."""
+    """Convert a record to a line of the submission: the answer, and all messages of the model with reasoning first."""
     transcript = record.transcript
     written = [message.content for message in transcript.messages if message.role == "assistant"] if transcript else []
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {
-        # The id in the files; the sample id of a translation has a number appended.
+        # The id in the files, because a translation's sample id has a number appended.
         "id": record.tags["cluster"],
         "model_name": model,
         "question": record.input,

@@ -1,6 +1,6 @@
-"""Rules for answers to Instruction Following, as data that is checked without a judge.
+"""Check answers to Instruction Following by rules, without a judge.
 
-A rule is an object with the name of its `check` and that check's arguments:
+A rule is an object with the name of a `check` and the arguments of this check:
 
     {"check": "equals", "text": "OK"}                   the whole answer, without surrounding blanks
     {"check": "starts_with", "text": "Lost"}            likewise `ends_with`, `contains`, `excludes`
@@ -37,9 +37,9 @@ def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mappin
 
 
 def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return the rules for a question of the official file, which contains no rules; None for other questions.
+    """Return the rules for a question of the official file, which lacks rules; None for other questions.
 
-    Questions are identified by their SHA-256, so that the package does not contain them.
+    Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
     rules: Sequence[Mapping[str, Any]] | None = _read_published().get(digest)
@@ -78,12 +78,12 @@ def _items(answer: str, rule: Mapping[str, Any]) -> bool:
 
 
 def _find_shape(text: str) -> tuple[int, ...]:
-    """Return the first position of each character; equal for texts with the same pattern of repetition."""
+    """Return the first position of each character; texts with the same repetition pattern have equal results."""
     return tuple(map(text.index, text))
 
 
 def _comparing(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
-    """Make a check that compares the answer with the rule's text, both without the parts that the rule ignores."""
+    """Make a check that compares the answer with the rule's text, ignoring case and accents if the rule says so."""
     return lambda answer, rule: compare(_plain(answer, rule), _plain(rule["text"], rule))
 
 

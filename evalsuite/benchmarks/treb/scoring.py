@@ -2,9 +2,9 @@
 
 As in the paper, a missing or failed program scores zero on every metric, because the model is responsible.
 
-The published rows were computed with the released variants. These follow their definitions
-(github.com/JT-LM/jiutian-treb, `src/judge`; packages rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1,
-jieba 0.42.1) and differ from `metrics.text` as follows:
+The published rows were computed with the authors' code (github.com/JT-LM/jiutian-treb, `src/judge`; packages
+rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba 0.42.1). The released variants follow this code and
+differ from `metrics.text` as follows:
 
 - If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Every token counts,
   including punctuation, which `metrics.text.rouge_l` ignores, and case matters.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 RULES_SUBTASK = "Instruction Following"
 BEST = 10
-JUDGED_CHARACTERS = 8_000  # maximum of an answer in the judge's prompt, because programs may print much more
+JUDGED_CHARACTERS = 8_000  # Maximum characters of an answer in the judge's prompt.
 JUDGE_PARAMS: Mapping[str, Any] = {"temperature": 0.0}
 
 JUDGE = """\
@@ -56,7 +56,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Make the scorers: the judge's if the run has a judge, the released variants if published rows are shown."""
+    """Make the scorers; a judge is added if the run has one, released variants if published rows are shown."""
     own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
     if setup.judge:
         own.append(AnswerJudge())
@@ -82,14 +82,14 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
         return {}
     if note := failed_program(sample, transcript):
         return {"exact_match": Score(0.0, note)}
-    # An answer equal to a reference such as "12 goals" is right, too.
+    # An answer that equals the whole reference, such as "12 goals", is also right.
     same = transcript.answer.strip() == str(sample.target).strip()
     value = 1.0 if same else numeric_match(plain_words(transcript.answer), number)
     return {"exact_match": Score(value, f"the reference is {number}")}
 
 
 def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """Return `instruction_following`, 0 or 1: whether the answer keeps all rules of its question."""
+    """Return `instruction_following`: 1 if the answer satisfies all rules of the question, else 0."""
     if sample.tags["subtask"] != RULES_SUBTASK:
         return {}
     rules = sample.metadata["rules"]
@@ -109,7 +109,7 @@ class AnswerJudge:
     """Scores `judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Ask the judge for a mark; a missing answer scores zero without a request."""
+        """Request a mark from the judge; a missing answer scores zero without a request."""
         if not _has_reference(sample):
             return {}
         score = await self._ask(sample, transcript, judge)
@@ -132,7 +132,7 @@ class AnswerJudge:
 
 
 def _has_reference(sample: Sample) -> bool:
-    """Tell whether answers are compared with a reference: not by rules, nor in test sets without references."""
+    """Tell whether a sample has a reference for comparison; Instruction Following and some test sets have none."""
     return sample.tags["subtask"] != RULES_SUBTASK and bool(str(sample.target).strip())
 
 
@@ -155,7 +155,7 @@ def read_mark(text: str) -> float:
 
 
 def failed_program(sample: Sample, transcript: Transcript) -> str:
-    """Explain why an answer in PoT counts as zero; empty if it does not."""
+    """Explain why a PoT answer scores zero: its program is missing or failed; empty if the program succeeded."""
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""
@@ -197,7 +197,7 @@ def released_exact_match(prediction: str, reference: str) -> float:
 
 
 def released_bleu(prediction: str, reference: str) -> float:
-    """Return sentence BLEU by sacrebleu, in [0, 1]; for Chinese texts over jieba's tokens."""
+    """Return sacrebleu's sentence BLEU in [0, 1]; Chinese texts are split by jieba."""
     if not CHINESE.search(reference):
         return bleu_of_tokens(prediction, reference)
     return bleu_of_tokens(" ".join(segment(prediction)), " ".join(segment(reference)))
@@ -210,7 +210,7 @@ def released_rouge_l(prediction: str, reference: str) -> float:
         return _compute_f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0
-    # The package adds this number to the denominator, to avoid division by zero.
+    # The package adds 1e-8 to the denominator to avoid division by zero.
     return _compute_f_measure(_list_chinese_words(prediction), _list_chinese_words(reference), 1e-8)
 
 

@@ -1,6 +1,6 @@
 """TReB's solvers: TCoT, PoT and ICoT, with their prompts.
 
-The wording of the prompts is ours; their content is the paper's. Each sample's tag `mode` selects its solver.
+The prompts have our wording and the paper's content. Each sample's tag `mode` selects the solver.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 ROUNDS = 3
-CHARACTERS_PER_TOKEN = 4  # in English
+CHARACTERS_PER_TOKEN = 4  # Average of English texts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class WordsSolver:
     cache: TableCache = field(default_factory=TableCache)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Ask once; the transcript's fact `json` says whether the answer came in the requested form."""
+        """Send one request; the transcript's fact `json` tells whether the answer has the requested JSON form."""
         tables = await in_thread(self._tables, sample)
         instructions = IN_WORDS if asks_for_json(sample) else SUMMARY
         prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
-        if not tables:  # a question of language is asked as it is
+        if not tables:  # Questions of language understanding are sent unchanged.
             prompt = [Message("user", str(sample.input))]
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
@@ -91,7 +91,7 @@ def solver(setup: Setup) -> ModeSolver:
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     cache = TableCache()
     shared: dict[str, Any] = {"tables": partial(tables_of, cache=cache), "timeout": options.timeout, **params}
-    # The paper's results, which are compared with results over its files, were measured with these packages.
+    # Use the paper's package versions with the official files, because their results are compared with the paper's.
     usual = "treb-2025" if setup.data is not None else "own"
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
@@ -113,7 +113,7 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
 
 
 def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a prompt whose table descriptions have at most about this many tokens; the paper does not say how."""
+    """Make a prompt whose table descriptions have at most about `tokens` tokens; the paper gives no method."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(instructions, REMINDER, sample, beginning(described, limit))
 
@@ -153,7 +153,7 @@ It is run, you are shown its output, and its variables stay for your next block.
 three such turns at most. As soon as you know the answer, write no more code: give it, in the language of \
 the question, as \\boxed{the answer alone}."""
 
-# Repeated after the table, because small models otherwise forget to program after a long table.
+# The reminder follows the table, because after a long table small models forget to write a program.
 REMINDER = "Now begin: say in one sentence what you do, then write the ```python block."
 COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
 
@@ -164,9 +164,9 @@ def asks_for_json(sample: Sample) -> bool:
 
 
 def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
-    """Write a table for TCoT in at most `limit` characters: a small table whole, else as many of 50 rows as fit.
+    """Write a table for TCoT in at most `limit` characters; of a large table, write at most the first 50 rows.
 
-    If the whole table is shown, the record's own text `written` is used, if any.
+    A small table is written as the record's own text `written`, if this text is not empty and fits.
     """
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
     if small and written and len(written) <= limit:
@@ -190,8 +190,8 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
     return [Message("system", instructions + counting), Message("user", question)]
 
 
-# Maximum characters at the end of a reply that are searched, because parsing ever deeper objects takes
-# quadratic time.
+# Only this many characters at the end of a reply are searched, because parsing nested objects takes quadratic
+# time.
 LONGEST = 100_000
 # A LaTeX backslash that is invalid in JSON: `12.5\%`.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')
@@ -201,15 +201,15 @@ _JSON = json.JSONDecoder(strict=False)
 
 
 def answer_in_words(text: str) -> tuple[str, bool]:
-    """Read the answer, and whether it came in the requested JSON object.
+    """Read the answer, and tell whether a JSON object contained it.
 
-    The last JSON object with the key `answer` counts; without one, the whole text is the answer. Lists are joined by
-    commas, and a box around the whole answer is removed.
+    The last JSON object with the key `answer` counts; without such an object, the whole text is the answer. Lists are
+    joined by commas, and a LaTeX box around the whole answer is removed.
     """
     for written in (text, _LATEX.sub(r"\\\\", text)):
         for value in reversed(json_objects(written)):
             if "answer" in value:
-                with suppress(RecursionError):  # hundreds of nested lists are not an answer
+                with suppress(RecursionError):  # Hundreds of nested lists are not an answer.
                     return unbox(_as_text(value["answer"])), True
     return unbox(text.strip()), False
 

@@ -1,4 +1,4 @@
-"""Tables as text cells: read from CSV or Markdown, written as Markdown, HTML or CSV, and cached."""
+"""Read tables of text cells from CSV or Markdown, write them as Markdown, HTML or CSV, and cache them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")
-# Possessive quantifiers, because a line that is almost a rule would otherwise backtrack exponentially.
+# Use possessive quantifiers, because a line that is almost a rule would otherwise backtrack exponentially.
 _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """Header rows (possibly none) and rows of data, without surrounding blanks; every row is as wide as the widest."""
+    """Header rows (possibly none) and data rows; cells have no surrounding blanks, and all rows have equal widths."""
 
     header: tuple[Cells, ...]
     rows: tuple[Cells, ...]
-    left_out: int = 0  # The number of further rows, which were not read because the file is large.
+    left_out: int = 0  # Number of rows that were not read because the file is large.
 
     @property
     def width(self) -> int:
@@ -45,7 +45,7 @@ class SourceTable:
         return replace(self, rows=self.rows[:rows])
 
     def markdown(self) -> str:
-        """Write a pipe table; header rows after the first become data rows, because the syntax allows only one."""
+        """Write a pipe table; header rows after the first become data rows, because the syntax allows one header."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
         return "\n".join([*map(_write_row, top), rule, *map(_write_row, (*below, *self.rows))])
@@ -74,7 +74,7 @@ def from_csv(text: str, header_rows: int) -> SourceTable:
 
 
 def read_beginning(path: Path, header_rows: int, rows: int) -> SourceTable:
-    """Read the first rows of a large CSV file, and count the others."""
+    """Read the first rows of a large CSV file, and count the remaining rows."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = filter(None, csv.reader(file))
@@ -85,9 +85,9 @@ def read_beginning(path: Path, header_rows: int, rows: int) -> SourceTable:
 
 
 def from_markdown(text: str, header_rows: int) -> SourceTable:
-    r"""Read a pipe table; skip lines without a bar and the rule; `\|` is a literal bar."""
+    r"""Read a pipe table; skip lines without a bar, and the rule below the header; `\|` is a literal bar."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
-    # Only the first such line is the rule, because a row of data may consist of dashes.
+    # Only the first line of dashes is the rule, because a data row may also consist of dashes.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
     cells = [_split_cells(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):
@@ -125,7 +125,7 @@ def _join_lines(cell: str) -> str:
 
 # Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes.
 MOST_CHARACTERS = 16 << 20
-# Maximum bytes of a CSV file that is parsed as a whole, and the rows that are read of a larger one.
+# Maximum bytes of a CSV file that is parsed as a whole, and number of rows read from a larger file.
 LARGEST, FIRST_ROWS = 16 << 20, 50
 
 
@@ -136,14 +136,14 @@ def is_large(source: Mapping[str, Any]) -> bool:
 
 
 class TableCache:
-    """Caches the most recently read tables, for all modes and prompts of a question; thread-safe."""
+    """Thread-safe cache of the most recently read tables, because all modes and prompts of a question use them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[str, int], tuple[SourceTable, int]] = OrderedDict()
 
     def read(self, source: Mapping[str, Any]) -> SourceTable:
-        """Read a record's table from its CSV file, of a large one only the beginning, or else from its Markdown."""
+        """Read a record's table from CSV (only the beginning of a large file) or, without a CSV file, from Markdown."""
         path, header_rows = source["csv"], source["header_rows"]
         if not path:
             return _parse_table(source["markdown"], header_rows, "")
